@@ -1,0 +1,12 @@
+"""The errors that end a command with one clear sentence instead of a traceback."""
+
+
+class RequestError(ValueError):
+    """The request was wrong: a config value, an argument, a file. Exit code 2.
+
+    The text names the key or file, what was expected and what was given.
+    """
+
+
+class RunFailed(RuntimeError):
+    """The run itself failed, for example on a loss that is not finite. Exit code 1."""
