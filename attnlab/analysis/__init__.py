@@ -1,0 +1,1 @@
+"""What is made of finished runs; reads run folders and nothing else."""

@@ -1,0 +1,127 @@
+"""Files that are either the old version or the new one, at whatever moment a run is killed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_numbers = itertools.count()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Hand out a temporary path beside `path`, and put it in the place of `path` at the end.
+
+    The temporary file is synced to disk before it is renamed, so `path` never holds half of the new
+    content. When the body raises, the temporary file is removed and `path` stays as it was. The
+    temporary name ends like `path`, because Keras and matplotlib choose a format by it.
+
+    Args:
+        path: The file to write; its folder must exist.
+
+    Yields:
+        The path to write to, in the same folder.
+
+    Raises:
+        OSError: The folder is missing, read-only or full.
+    """
+    temporary = path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
+    try:
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8 with the line ends it has, whole or not at all.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    with replacing(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8"))
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write `data` as JSON for any reader: indented, with null for NaN and infinities.
+
+    NumPy scalars and arrays become numbers and lists, paths become text.
+
+    Raises:
+        OSError: The file can't be written.
+        TypeError: Something in `data` has no form in JSON.
+    """
+    write_text(path, json.dumps(_plain(data), indent=2, ensure_ascii=False) + "\n")
+
+
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of one length as CSV; numbers read back to the same value.
+
+    Args:
+        path: The file to write.
+        columns: Name to one-dimensional array or sequence.
+
+    Raises:
+        ValueError: The columns differ in length.
+        OSError: The file can't be written.
+    """
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{path.name}: columns of one length expected, got {lengths}")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+    write_text(path, text.getvalue())
+
+
+def table_row(cells: Iterable[Any]) -> str:
+    """One line of CSV, with its line end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(list(cells))
+    return text.getvalue()
+
+
+def _cells(column: Sequence[Any]) -> list[Any]:
+    """The column's values as the csv module writes them best: shortest text that reads back."""
+    dtype = getattr(column, "dtype", None)
+    if dtype is None:
+        return list(column)
+    if dtype.kind == "f" and dtype.itemsize < 8:
+        return column.astype(str).tolist()  # type: ignore[attr-defined]
+    return column.tolist()  # type: ignore[attr-defined]
+
+
+def _plain(data: Any) -> Any:
+    """`data` in types that JSON knows."""
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple | set | frozenset):
+        return [_plain(value) for value in data]
+    if hasattr(data, "tolist"):
+        return _plain(data.tolist())
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, os.PathLike):
+        return os.fspath(data)
+    return data
+
+
+def _sync(path: Path) -> None:
+    """Bring a written file to the disk."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
