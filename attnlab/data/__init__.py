@@ -1,0 +1,1 @@
+"""Numbers before they meet a model: series, windows, scaling, baselines. NumPy only."""

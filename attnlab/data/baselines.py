@@ -1,0 +1,82 @@
+"""Forecasts that need no network, to hold a network's against.
+
+Each takes what was known before the targets and returns (N, horizon) in the units given.
+`past` is (N, L): the L numbers before each target, newest last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
+
+
+def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
+    """The last number, for every step."""
+    return np.repeat(past[:, -1:], horizon, axis=1)
+
+
+def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarray:
+    """The number one period before the target, or whole periods where the horizon is longer.
+
+    Args:
+        past: (N, L) with L >= period.
+        period: numbers a period.
+        horizon: steps to forecast.
+    """
+    steps = np.arange(horizon) % period
+    return past[:, past.shape[1] - period + steps]
+
+
+def constant(value: float, rows: int, horizon: int = 1) -> np.ndarray:
+    """One value for every row and step, such as the mean of the train part."""
+    return np.full((rows, horizon), float(value))
+
+
+def golden_ratio(past: np.ndarray, horizon: int = 1) -> np.ndarray:
+    """phi^k times the last number: where quotients of neighbours in a Fibonacci sequence tend."""
+    return past[:, -1:] * GOLDEN_RATIO ** np.arange(1, horizon + 1)
+
+
+def sum_of_last_two(past: np.ndarray) -> np.ndarray:
+    """The rule of Fibonacci sequences itself, one step: (N, 1)."""
+    return past[:, -1:] + past[:, -2:-1]
+
+
+@dataclass(frozen=True)
+class LinearAutoregression:
+    """y_(t+k) = a_k + sum_i b_ki y_(t-i), i = 1..order, by least squares for each step k.
+
+    The steps are fitted directly, each on its own targets, as a network with `horizon` outputs
+    is, not by feeding one-step forecasts back.
+
+    Attributes:
+        coefficients: (order + 1, horizon); the intercepts stand in the last row.
+    """
+
+    coefficients: np.ndarray
+
+    @property
+    def order(self) -> int:
+        """How many past numbers it needs."""
+        return len(self.coefficients) - 1
+
+    @classmethod
+    def fit(cls, past: np.ndarray, targets: np.ndarray) -> LinearAutoregression:
+        """Least squares, the shortest solution where there are several.
+
+        Args:
+            past: (N, order), newest last.
+            targets: (N, horizon).
+        """
+        return cls(np.linalg.lstsq(_with_intercept(past), targets, rcond=None)[0])
+
+    def forecast(self, past: np.ndarray) -> np.ndarray:
+        """Forecast (N, horizon) from (N, L), L >= order."""
+        return _with_intercept(past[:, past.shape[1] - self.order :]) @ self.coefficients
+
+
+def _with_intercept(past: np.ndarray) -> np.ndarray:
+    return np.column_stack([past, np.ones(len(past))])

@@ -1,0 +1,1 @@
+"""What there is to learn: data, splits, models and honest reports."""

@@ -1,0 +1,124 @@
+"""What a task hands over: its windows, its parts, its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One part of a forecasting task, in model units.
+
+    Attributes:
+        history: (N, S, 1) float32, newest last.
+        target: (N, horizon) float32.
+        index: (N,) int64, position of each first target in the series, or the window's number.
+        times: label of each first target; the index as text where there are no times.
+    """
+
+    history: np.ndarray
+    target: np.ndarray
+    index: np.ndarray
+    times: list[str]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass(frozen=True)
+class Splits:
+    """A task's parts.
+
+    Attributes:
+        train: what the weights and the scaler are fitted on.
+        validation: what epochs and settings are chosen on; None where the protocol has none.
+        test: what is reported.
+        name: the task's name.
+        source: where the data come from.
+        digest: SHA-256 of the raw values.
+        extra: further parts to report on, such as "extrapolation".
+        scaler: the scaling in words.
+    """
+
+    train: Windows
+    validation: Windows | None
+    test: Windows
+    name: str
+    source: str
+    digest: str
+    extra: dict[str, Windows] = field(default_factory=dict)
+    scaler: str = ""
+
+    def part(self, name: str) -> Windows:
+        """The windows of "train", "validation", "test" or an extra part.
+
+        Raises:
+            ValueError: there is no such part.
+        """
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        windows = (parts | self.extra).get(name)
+        if windows is None:
+            have = [key for key, value in (parts | self.extra).items() if value is not None]
+            raise ValueError(f"expected a part among {', '.join(have)}, got {name!r}")
+        return windows
+
+    def describe(self) -> dict[str, Any]:
+        """Counts and sizes for a log: JSON-ready."""
+        counts = {
+            "train": len(self.train),
+            "validation": 0 if self.validation is None else len(self.validation),
+            "test": len(self.test),
+        }
+        counts |= {name: len(windows) for name, windows in self.extra.items()}
+        sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
+        return counts | sizes | {"scaler": self.scaler}
+
+
+@dataclass(frozen=True)
+class Report:
+    """How good a forecast is, beside what needs no network.
+
+    Attributes:
+        metrics: rmse, mae and mse in `units`; nrmse = rmse / full range of the series where it
+            is one series.
+        baselines: the same metrics for each baseline.
+        best_baseline: the baseline with the smallest rmse, oracles left out.
+        skill: 1 - rmse / rmse of the best baseline; 1 is perfect, 0 no better, below 0 worse.
+            A baseline that is exact to float32 rounding counts with that rounding.
+        notes: caveats, a sentence each.
+        predictions: columns of predictions.csv, a row for each window and step: index and time
+            of the row's target, step (1 to horizon), target, prediction, then the baselines.
+        units: what the numbers count.
+        oracles: those baselines that know the rule and so don't count for the skill.
+        skills: the skill against each baseline, oracles too.
+    """
+
+    metrics: dict[str, float]
+    baselines: dict[str, dict[str, float]]
+    best_baseline: str
+    skill: float
+    notes: list[str]
+    predictions: dict[str, np.ndarray]
+    units: str
+    oracles: tuple[str, ...] = ()
+    skills: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SeriesView:
+    """A series to draw.
+
+    Attributes:
+        values: (n,) float64 in `units`.
+        times: a label a value.
+        borders: part name -> position where the part begins; empty where parts are shuffled.
+        units: what the numbers count.
+    """
+
+    values: np.ndarray
+    times: list[str]
+    borders: dict[str, int]
+    units: str

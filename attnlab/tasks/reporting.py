@@ -1,0 +1,93 @@
+"""From forecasts to a report: errors, baselines, skill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from attnlab.tasks.base import Report
+
+_ROUNDING = float(np.finfo(np.float32).eps)
+_TINY = float(np.finfo(np.float32).tiny)
+
+
+def errors(
+    target: np.ndarray, forecast: np.ndarray, full_range: float | None = None
+) -> dict[str, float]:
+    """Errors over all windows and steps.
+
+    Args:
+        target: (N, horizon).
+        forecast: (N, horizon), same units.
+        full_range: largest minus smallest value of the whole series, for nrmse.
+
+    Returns:
+        rmse, mae, mse, and nrmse = rmse / full_range where that is given.
+    """
+    error = forecast - target
+    mse = float(np.mean(error**2))
+    result = {"rmse": mse**0.5, "mae": float(np.mean(np.abs(error))), "mse": mse}
+    if full_range is not None:
+        result["nrmse"] = result["rmse"] / full_range
+    return result
+
+
+def skill(rmse: float, baseline_rmse: float, target: np.ndarray) -> float:
+    """1 - rmse / baseline_rmse, with the baseline's error no smaller than float32 rounding.
+
+    Networks answer in float32, so no smaller error of a baseline can be told from zero.
+    """
+    floor = _ROUNDING * max(float(np.max(np.abs(target))), _TINY)
+    return 1.0 - rmse / max(baseline_rmse, floor)
+
+
+def build_report(
+    *,
+    target: np.ndarray,
+    forecast: np.ndarray,
+    baselines: Mapping[str, np.ndarray],
+    oracles: tuple[str, ...],
+    index: np.ndarray,
+    times: np.ndarray,
+    units: str,
+    full_range: float | None,
+    notes: list[str],
+) -> Report:
+    """Put a forecast beside its baselines.
+
+    Args:
+        target: (N, horizon) in `units`, as are all forecasts.
+        forecast: (N, horizon).
+        baselines: (N, horizon) for each.
+        oracles: names of baselines that don't count for the skill.
+        index: (N, horizon) position of each target.
+        times: (N, horizon) label of each target.
+        units: what the numbers count.
+        full_range: see `errors`.
+        notes: caveats.
+    """
+    metrics = errors(target, forecast, full_range)
+    scores = {name: errors(target, values, full_range) for name, values in baselines.items()}
+    skills = {name: skill(metrics["rmse"], score["rmse"], target) for name, score in scores.items()}
+    best = min((name for name in scores if name not in oracles), key=lambda n: scores[n]["rmse"])
+    rows, horizon = target.shape
+    columns = {
+        "index": index,
+        "time": times,
+        "step": np.tile(np.arange(1, horizon + 1), (rows, 1)),
+        "target": target,
+        "prediction": forecast,
+    }
+    columns |= baselines
+    return Report(
+        metrics=metrics,
+        baselines=scores,
+        best_baseline=best,
+        skill=skills[best],
+        notes=notes,
+        predictions={name: column.reshape(-1) for name, column in columns.items()},
+        units=units,
+        oracles=oracles,
+        skills=skills,
+    )
