@@ -1,0 +1,33 @@
+"""Attention mechanisms as Keras layers, one protocol for all of them.
+
+    from attnlab.attention import BahdanauAttention
+    context, weights = BahdanauAttention(units=16)(query, memory)
+
+A new mechanism needs no entry here: a file in this folder and a YAML in `conf/attention` that names
+its class are enough.
+"""
+
+from attnlab.attention.bahdanau import BahdanauAttention
+from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
+from attnlab.attention.functional import causal_mask, padding_mask
+from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.attention.luong_local import LuongLocalAttention
+from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.attention.none import NoAttention
+from attnlab.attention.pooling import PoolingAttention
+from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
+
+__all__ = [
+    "Attention",
+    "AttentionOutput",
+    "BahdanauAttention",
+    "LuongGlobalAttention",
+    "LuongLocalAttention",
+    "MultiHeadAttention",
+    "NoAttention",
+    "PoolingAttention",
+    "ProjectedMemory",
+    "ScaledDotProductAttention",
+    "causal_mask",
+    "padding_mask",
+]

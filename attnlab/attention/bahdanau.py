@@ -1,0 +1,63 @@
+"""Additive attention of Bahdanau et al. (2015)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention, ProjectedMemory, require_size
+from attnlab.attention.functional import additive_score
+
+
+@keras.saving.register_keras_serializable(package="attnlab")
+class BahdanauAttention(Attention):
+    """Score by a small network: `e_ts = v' tanh(W s_t + U h_s)`.
+
+    `weights = softmax(e)`, `context_t = sum_s weights_ts h_s`. In translation the query is the
+    decoder's previous state, hence the placement before the step.
+
+    Source: Bahdanau, Cho, Bengio 2015 (arXiv 1409.0473), section 3.1 and appendix A.1.2.
+    Difference: nothing; no bias, as printed. One matrix on `[s; h]` is the same function.
+
+    Args:
+        units: width of the hidden layer (the paper's 1000); None takes the width of the query.
+        dropout: probability of dropping a weight while training, in [0, 1).
+        seed: int or None.
+        **kwargs: as for every Keras layer.
+
+    Call arguments, returns: see `Attention`.
+
+    Example:
+        >>> layer = BahdanauAttention(units=16)
+        >>> context, weights = layer(query, memory)  # (B, T, M), (B, 1, T, S)
+    """
+
+    placement: ClassVar[str] = "before_step"
+
+    def __init__(
+        self, *, units: int | None = None, dropout: float = 0.0, seed: int | None = None, **kwargs
+    ):
+        super().__init__(dropout=dropout, seed=seed, **kwargs)
+        self.units = require_size("units", units)
+
+    def build(self, query_shape, memory_shape):
+        """Create W (Q, U), U (M, U) and v (U,)."""
+        units = self.units or query_shape[-1]
+        self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], units))
+        self.memory_kernel = self.add_kernel("memory_kernel", (memory_shape[-1], units))
+        self.score_vector = self.add_kernel("score_vector", (units,))
+
+    def project_memory(self, memory) -> ProjectedMemory:
+        """Return keys `U h` (B, S, U) and the memory itself as values."""
+        return ProjectedMemory(ops.matmul(memory, self.as_compute(self.memory_kernel)), memory)
+
+    def score(self, query, keys):
+        """Return `v' tanh(W s + keys)`, (B, T, S)."""
+        query = ops.matmul(query, self.as_compute(self.query_kernel))
+        return additive_score(query, keys, self.as_compute(self.score_vector))
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        return {**super().get_config(), "units": self.units}

@@ -1,0 +1,260 @@
+"""The protocol of every attention mechanism: scores -> mask -> weights -> context.
+
+Letters of shapes, here and in the whole package: B batch, T query steps, S memory steps, H heads;
+Q, M, K, V the widths of queries, raw memory, keys and values; U the units of a hidden layer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import keras
+from keras import ops
+
+from attnlab.attention.functional import dtype_of, masked_softmax
+from attnlab.errors import RequestError
+
+
+class AttentionOutput(NamedTuple):
+    """What every mechanism returns.
+
+    Attributes:
+        context: (B, T, V), the weighted sum of the values.
+        weights: (B, H, T, S), before dropout; H = 1 but for multi-head attention.
+    """
+
+    context: Any
+    weights: Any
+
+
+class ProjectedMemory(NamedTuple):
+    """A memory made ready for scoring, once per sequence.
+
+    Axis 0 of both is the batch and axis 1 the memory steps whatever the mechanism, so that a
+    decoder can reorder beams and append steps without knowing which one it holds.
+
+    Attributes:
+        keys: (B, S, ...), what queries are scored against.
+        values: (B, S, ...), what the context is a sum of.
+    """
+
+    keys: Any
+    values: Any
+
+
+class Attention(keras.layers.Layer):
+    """Base of the mechanisms: a query looks at a memory and takes a weighted sum of it.
+
+    A mechanism is a subclass that creates its weights in `build`, prepares a memory in
+    `project_memory`, and scores in `score` (or, where the softmax of scores is not the whole
+    story, in `align`). The rest is here: masks, the softmax in float32, dropout of the weights,
+    the context, the configuration.
+
+    Args:
+        dropout: probability of dropping a weight while training, in [0, 1).
+        seed: int for the dropout's random state, or None.
+        **kwargs: `name`, `dtype` and `trainable`, as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, Q).
+        memory: (B, S, M), or a `ProjectedMemory` that `project` made of it.
+        mask: None, or bool, broadcastable to (B, T, S); True = attend.
+        memory_mask: None, or bool (B, S); True = attend. Keras fills it in when the memory
+            comes out of a layer that masks, such as `Embedding(mask_zero=True)`.
+        start_index: absolute position of the first query, int or scalar int tensor.
+        training: whether to drop weights.
+
+    Returns:
+        `AttentionOutput(context, weights)`, always. A query that may attend to nothing has zero
+        weights and a zero context. Masked memory must be finite; it never changes a result.
+
+    Attributes:
+        readout: how a forecaster turns the context into its output: "state" (leave the context
+            out), "context", "concat" (`[context; state]`), or "attentional_state" (Luong's
+            `tanh(W_c [context; state])`).
+        placement: where a translation decoder puts the mechanism: "before_step" (the query is the
+            previous state) or "after_step" (the current one).
+
+    Raises:
+        RequestError: `dropout` lies outside [0, 1).
+        ValueError: a mask is not boolean or cannot be broadcast to (B, T, S); a `ProjectedMemory`
+            is given to a layer that has no weights yet.
+    """
+
+    readout: ClassVar[str] = "concat"
+    placement: ClassVar[str] = "after_step"
+
+    def __init__(self, *, dropout: float = 0.0, seed: int | None = None, **kwargs):
+        super().__init__(**kwargs)
+        if not 0 <= dropout < 1:
+            raise RequestError(f"dropout must be in [0, 1), got {dropout}")
+        self.dropout = float(dropout)
+        self.seed = seed
+        self.supports_masking = True
+        self._weight_dropout = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The memory length that the weights are tied to, or None where any length will do."""
+        return None
+
+    def build(self, query_shape, memory_shape):
+        """Create all weights.
+
+        Args:
+            query_shape: (B, T, Q).
+            memory_shape: (B, S, M), of the raw memory.
+        """
+
+    def project(self, memory) -> ProjectedMemory:
+        """Make keys and values of a memory, once for all queries.
+
+        Args:
+            memory: (B, S, M).
+
+        Returns:
+            `ProjectedMemory`, to be given to `call` in place of the memory.
+
+        Raises:
+            ValueError: the layer is not built yet.
+        """
+        if not self.built:
+            raise ValueError(
+                f"{type(self).__name__} has no weights yet: call build(query_shape, memory_shape) "
+                "before project(memory)"
+            )
+        return self.project_memory(self.as_compute(memory))
+
+    def project_memory(self, memory) -> ProjectedMemory:
+        """Make keys and values of a memory in the compute dtype; by default both are the memory."""
+        return ProjectedMemory(memory, memory)
+
+    def score(self, query, keys):
+        """Score each key for each query: (B, T, Q) and keys to (B, T, S)."""
+        raise NotImplementedError(f"{type(self).__name__} must define score() or align()")
+
+    def align(self, query, keys, mask, start_index):
+        """Give each query's weights over the memory.
+
+        Args:
+            query: (B, T, Q).
+            keys: as `project_memory` made them.
+            mask: None, or bool, broadcastable to (B, H, T, S).
+            start_index: absolute position of the first query.
+
+        Returns:
+            (B, H, T, S) in float32 or wider.
+        """
+        return masked_softmax(ops.expand_dims(self.score(query, keys), 1), mask)
+
+    def read(self, weights, values):
+        """Sum the values by their weights: (B, 1, T, S) and (B, S, V) to (B, T, V)."""
+        return ops.matmul(ops.squeeze(weights, 1), values)
+
+    def call(
+        self, query, memory, *, mask=None, memory_mask=None, start_index=0, training=None
+    ) -> AttentionOutput:
+        """Attend; see the class for arguments, shapes and errors."""
+        if isinstance(memory, ProjectedMemory):
+            memory_mask = None if isinstance(memory_mask, ProjectedMemory) else memory_mask
+        else:
+            memory = self.project(memory)
+        mask = _per_head(_joined(mask, memory_mask), query, memory.values)
+        weights = self.as_compute(self.align(query, memory.keys, mask, start_index))
+        kept = self._weight_dropout(weights, training=training) if self.dropout else weights
+        return AttentionOutput(self.read(kept, memory.values), weights)
+
+    def compute_mask(self, query, previous_mask=None):
+        """Let a Keras mask of the query go on to the context; the weights carry none."""
+        return getattr(query, "_keras_mask", None)
+
+    def add_kernel(self, name, shape):
+        """Create a weight with Glorot's uniform initial values, Keras's default for kernels."""
+        return self.add_weight(name=name, shape=shape, initializer="glorot_uniform")
+
+    def as_compute(self, tensor):
+        """Cast a tensor or a weight to the layer's compute dtype, inside or outside of `call`."""
+        return ops.cast(tensor, self.compute_dtype)
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}
+
+
+def require_size(name: str, value: int | None) -> int | None:
+    """Pass on a size given as a setting: a whole number from 1, or None where it is optional.
+
+    Args:
+        name: the setting's name, for the message.
+        value: what was given.
+
+    Returns:
+        The value.
+
+    Raises:
+        RequestError: it is not a whole number, or below 1.
+    """
+    if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+        raise RequestError(f"{name} must be a whole number from 1, got {value!r}")
+    return value
+
+
+def require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Pass on a setting that names one of several choices.
+
+    Args:
+        name: the setting's name, for the message.
+        value: what was given.
+        choices: the valid names.
+
+    Returns:
+        The value.
+
+    Raises:
+        RequestError: it is none of the choices.
+    """
+    if value not in choices:
+        raise RequestError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return value
+
+
+def require_equal_widths(kind: str, query_shape, memory_shape) -> None:
+    """Refuse a score that multiplies query and memory directly when their widths differ.
+
+    Args:
+        kind: what needs equal widths, for the message.
+        query_shape: (B, T, Q).
+        memory_shape: (B, S, M).
+
+    Raises:
+        RequestError: Q and M differ.
+    """
+    if query_shape[-1] != memory_shape[-1]:
+        raise RequestError(
+            f"{kind} needs a query and a memory of equal width, got {query_shape[-1]} and "
+            f"{memory_shape[-1]}; choose a mechanism or score with a learned projection"
+        )
+
+
+def _joined(mask, memory_mask):
+    """Combine an attention mask with a (B, S) mask of the memory, either of them optional."""
+    if memory_mask is None:
+        return mask
+    memory_mask = ops.expand_dims(memory_mask, 1)
+    return memory_mask if mask is None else ops.logical_and(mask, memory_mask)
+
+
+def _per_head(mask, query, values):
+    """Check a mask and give it an axis for the heads: (B, T, S) to (B, 1, T, S)."""
+    if mask is None:
+        return None
+    full = (query.shape[0], query.shape[1], values.shape[1])
+    pairs = zip(reversed(mask.shape), reversed(full), strict=False)
+    fits = all(size in (1, None, wanted) or wanted is None for size, wanted in pairs)
+    if dtype_of(mask) != "bool" or len(mask.shape) > 3 or not fits:
+        raise ValueError(
+            f"mask must be bool (True = attend) and broadcastable to (batch, query steps, memory "
+            f"steps) = {full}, got {dtype_of(mask)} of shape {tuple(mask.shape)}; "
+            "functional.padding_mask makes one of a (batch, memory steps) mask"
+        )
+    return ops.expand_dims(mask, 1) if len(mask.shape) == 3 else mask

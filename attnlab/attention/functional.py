@@ -1,0 +1,211 @@
+"""Attention as pure functions of tensors: scores, masks, the masked softmax, Luong's windows.
+
+The layers of this package add weights to these functions and nothing else. Every function works
+on eager, graph and symbolic (functional-model) tensors and inside `jit_compile=True`. Letters of
+shapes are those of `attnlab.attention.base`.
+"""
+
+from __future__ import annotations
+
+from keras import ops
+
+NARROW_DTYPES = ("float16", "bfloat16")
+FLOAT16_MAX = 65504.0
+LOWEST = -1e30  # a masked score: far below any real one, and finite in float32 and float64
+
+
+def widen(x):
+    """Return float16 and bfloat16 tensors as float32, wider ones untouched.
+
+    Args:
+        x: tensor of any shape.
+
+    Returns:
+        The tensor in float32, or in float64 if it came so.
+    """
+    return ops.cast(x, "float32") if dtype_of(x) in NARROW_DTYPES else x
+
+
+def dtype_of(x) -> str:
+    """Return the name of a tensor's dtype, whatever kind of tensor it is."""
+    return getattr(x.dtype, "name", x.dtype)
+
+
+# --- masks -------------------------------------------------------------------------------------
+
+
+def padding_mask(mask):
+    """Turn a padding mask into an attention mask.
+
+    Args:
+        mask: (B, S) bool, True where the memory holds something.
+
+    Returns:
+        (B, 1, S) bool, the same for each query step.
+    """
+    return ops.expand_dims(mask, 1)
+
+
+def causal_mask(query_length, memory_length, start_index=0):
+    """Let a query at position p see the memory at positions up to and including p.
+
+    Args:
+        query_length: T, int or scalar int tensor.
+        memory_length: S, int or scalar int tensor.
+        start_index: absolute position of the first query; > 0 when decoding stepwise.
+
+    Returns:
+        (1, T, S) bool, True at (t, s) where s <= start_index + t.
+    """
+    rows = ops.arange(query_length, dtype="int32") + ops.cast(start_index, "int32")
+    columns = ops.arange(memory_length, dtype="int32")
+    return ops.expand_dims(columns, 0)[None] <= ops.expand_dims(rows, 1)[None]
+
+
+def source_length(mask, memory_length):
+    """Count the memory up to its last attended position: the true source length.
+
+    Args:
+        mask: None or bool, broadcastable to (B, T, S), of two axes at least.
+        memory_length: S, int or scalar int tensor.
+
+    Returns:
+        float32 of shape (1, 1, 1) without a mask, else (..., 1): one length for each mask row.
+    """
+    if mask is None:
+        return ops.reshape(ops.cast(memory_length, "float32"), (1, 1, 1))
+    ends = ops.arange(1, memory_length + 1, dtype="float32")
+    return ops.max(ops.where(mask, ends, 0.0), axis=-1, keepdims=True)
+
+
+# --- scores: query x keys -> (B, T, S) ---------------------------------------------------------
+
+
+def dot_score(query, keys):
+    """Score by the inner product, `s' h` (Luong et al. 2015, Eq. 8, dot).
+
+    Nothing divides the product, so it is taken in float32: in float16 a sum of a few hundred
+    moderate terms passes 65504.
+
+    Args:
+        query: (B, T, K).
+        keys: (B, S, K).
+
+    Returns:
+        (B, T, S) in float32 or wider.
+    """
+    return ops.matmul(widen(query), ops.swapaxes(widen(keys), -1, -2))
+
+
+def scaled_dot_score(query, keys):
+    """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1).
+
+    The query is divided before the product, which keeps float16 in range.
+
+    Args:
+        query: (B, T, K).
+        keys: (B, S, K).
+
+    Returns:
+        (B, T, S) in the dtype of the query.
+    """
+    query = query * ops.cast(query.shape[-1] ** -0.5, dtype_of(query))
+    return ops.matmul(query, ops.swapaxes(keys, -1, -2))
+
+
+def multi_head_score(query, keys, head_size):
+    """Score each head by `q' k / sqrt(head_size)` (Vaswani et al. 2017, Eq. 1 within 3.2.2).
+
+    Args:
+        query: (B, T, H, K).
+        keys: (B, S, H, K).
+        head_size: the number whose root divides; K, but for the book's narrow heads.
+
+    Returns:
+        (B, H, T, S) in the dtype of the query.
+    """
+    query = query * ops.cast(head_size**-0.5, dtype_of(query))
+    return ops.einsum("bthk,bshk->bhts", query, keys)
+
+
+def additive_score(query, keys, vector):
+    """Score by `v' tanh(q + k)` (Bahdanau et al. 2015, A.1.2), query and keys projected before.
+
+    Args:
+        query: (B, T, U).
+        keys: (B, S, U).
+        vector: (U,), the v of the formula.
+
+    Returns:
+        (B, T, S) in float32 or wider.
+    """
+    hidden = ops.tanh(ops.expand_dims(query, 2) + ops.expand_dims(keys, 1))
+    return ops.sum(widen(hidden * vector), axis=-1)
+
+
+# --- weights -----------------------------------------------------------------------------------
+
+
+def masked_softmax(scores, mask=None):
+    """Softmax over the last axis among the positions that the mask admits.
+
+    A row without any such position gives exact zeros, neither NaN nor uniform weights, and a zero
+    gradient. Masked scores reach neither the result nor the gradient, so long as they are finite.
+
+    Args:
+        scores: (..., S).
+        mask: None, or bool, broadcastable to the shape of the scores; True = attend.
+
+    Returns:
+        Weights of the same shape, in float32 or wider.
+    """
+    if dtype_of(scores) == "float16":  # a product that overflowed would give inf - inf
+        scores = ops.clip(widen(scores), -FLOAT16_MAX, FLOAT16_MAX)
+    scores = widen(scores)
+    if mask is None:
+        return ops.softmax(scores, axis=-1)
+    lowest = ops.cast(LOWEST, dtype_of(scores))
+    weights = ops.softmax(ops.where(mask, scores, lowest), axis=-1)
+    return ops.where(mask, weights, ops.zeros_like(weights))
+
+
+# --- Luong's local attention -------------------------------------------------------------------
+
+
+def window_distance(centers, memory_length):
+    """Measure how far each memory position lies from each query's window centre, j - p_t.
+
+    Args:
+        centers: (..., T, 1), the p_t, counted from 0, in float32 or wider.
+        memory_length: S, int or scalar int tensor.
+
+    Returns:
+        (..., T, S), signed, in the dtype of the centres.
+    """
+    return ops.arange(memory_length, dtype=dtype_of(centers)) - centers
+
+
+def window_mask(distance, window):
+    """Admit the positions in [p_t - D, p_t + D] (Luong et al. 2015, section 3.2).
+
+    Args:
+        distance: (..., T, S) from `window_distance`.
+        window: D, in memory steps.
+
+    Returns:
+        bool of the same shape.
+    """
+    return ops.abs(distance) <= window
+
+
+def gaussian_window(distance, sigma):
+    """Favour positions near p_t by `exp(-(j - p_t)^2 / (2 sigma^2))` (Luong et al. 2015, Eq. 10).
+
+    Args:
+        distance: (..., T, S) from `window_distance`.
+        sigma: standard deviation in memory steps; the paper takes D / 2.
+
+    Returns:
+        Factors in (0, 1], of the same shape and dtype.
+    """
+    return ops.exp(ops.square(distance) * (-0.5 / sigma**2))

@@ -1,0 +1,88 @@
+"""What Luong's global and local attention share: the scores of a current state."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from keras import ops
+
+from attnlab.attention.base import (
+    Attention,
+    ProjectedMemory,
+    require_choice,
+    require_equal_widths,
+    require_size,
+)
+from attnlab.attention.functional import additive_score, dot_score
+
+
+class LuongAttention(Attention):
+    """Content-based scores of Luong et al. (2015), Eq. 8; base of global and local attention.
+
+    - dot: `s' h`
+    - general: `s' W h`
+    - concat: `v' tanh(W [s; h])`
+
+    Source: Luong, Pham, Manning 2015 (arXiv 1508.04025), section 3.1. Difference: nothing.
+
+    Args:
+        score: "dot", "general" or "concat".
+        units: width of the hidden layers; None takes the width of the query.
+        dropout: probability of dropping a weight while training, in [0, 1).
+        seed: int or None.
+        **kwargs: as for every Keras layer.
+
+    Call arguments, returns: see `Attention`.
+
+    Raises:
+        RequestError: a setting is out of its range; dot scores of unequal widths.
+    """
+
+    readout: ClassVar[str] = "attentional_state"
+    scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat")
+
+    def __init__(
+        self,
+        *,
+        score: str = "dot",
+        units: int | None = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs,
+    ):
+        super().__init__(dropout=dropout, seed=seed, **kwargs)
+        self.score_name = require_choice("score", score, self.scores)
+        self.units = require_size("units", units)
+
+    def build(self, query_shape, memory_shape):
+        """Create the score's weights: none, W (M, Q), or W (Q + M, U) and v (U,)."""
+        query_width, memory_width = query_shape[-1], memory_shape[-1]
+        if self.score_name == "dot":
+            require_equal_widths("score=dot", query_shape, memory_shape)
+        elif self.score_name == "general":
+            self.kernel = self.add_kernel("kernel", (memory_width, query_width))
+        elif self.score_name == "concat":
+            units = self.units or query_width
+            self.kernel = self.add_kernel("kernel", (query_width + memory_width, units))
+            self.score_vector = self.add_kernel("score_vector", (units,))
+        self._query_width = query_width
+
+    def project_memory(self, memory) -> ProjectedMemory:
+        """Return the memory's share of the score as keys and the memory itself as values."""
+        if self.score_name == "general":
+            return ProjectedMemory(ops.matmul(memory, self.as_compute(self.kernel)), memory)
+        if self.score_name == "concat":
+            kernel = self.as_compute(self.kernel)[self._query_width :]
+            return ProjectedMemory(ops.matmul(memory, kernel), memory)
+        return ProjectedMemory(memory, memory)
+
+    def score(self, query, keys):
+        """Return the scores (B, T, S)."""
+        if self.score_name == "concat":
+            query = ops.matmul(query, self.as_compute(self.kernel)[: self._query_width])
+            return additive_score(query, keys, self.as_compute(self.score_vector))
+        return dot_score(query, keys)
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        return {**super().get_config(), "score": self.score_name, "units": self.units}

@@ -1,0 +1,108 @@
+"""Local attention of Luong et al. (2015)."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import require_choice, require_size
+from attnlab.attention.functional import (
+    gaussian_window,
+    source_length,
+    widen,
+    window_distance,
+    window_mask,
+)
+from attnlab.attention.luong import LuongAttention
+
+
+@keras.saving.register_keras_serializable(package="attnlab")
+class LuongLocalAttention(LuongAttention):
+    """Weigh a window of the memory around a position p_t, `[p_t - D, p_t + D]`.
+
+    - monotonic (local-m): `p_t = t`; `weights = softmax(score(s_t, h))` over the window.
+    - predictive (local-p): `p_t = S sigmoid(v_p' tanh(W_p s_t))`; the same softmax, and then
+      `weights_s * exp(-(s - p_t)^2 / (2 sigma^2))` with `sigma = D / 2`, not normalised again:
+      its rows sum to at most 1.
+
+    S is the true source length: the last attended position + 1. t counts from `start_index`.
+    Positions outside of the memory are ignored; a window that lies outside altogether gives zero
+    weights and a zero context.
+
+    Source: Luong, Pham, Manning 2015 (arXiv 1508.04025), section 3.2, Eq. 9 and 10. Difference:
+    positions count from 0, so that p_t lies in (0, S) and the last position is S - 1.
+
+    Args:
+        alignment: "monotonic" or "predictive".
+        score: "dot", "general" or "concat".
+        window: D, in memory steps (the paper's 10).
+        units: width of the hidden layers of "predictive" and of "concat"; None takes the width of
+            the query.
+        dropout: probability of dropping a weight while training, in [0, 1).
+        seed: int or None.
+        **kwargs: as for every Keras layer.
+
+    Call arguments, returns: see `Attention`.
+
+    Raises:
+        RequestError: a setting is out of its range; dot scores of unequal widths.
+    """
+
+    def __init__(
+        self,
+        *,
+        alignment: str = "predictive",
+        score: str = "general",
+        window: int = 10,
+        units: int | None = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs,
+    ):
+        super().__init__(score=score, units=units, dropout=dropout, seed=seed, **kwargs)
+        self.alignment = require_choice("alignment", alignment, ("monotonic", "predictive"))
+        self.window = require_size("window", window)
+
+    def build(self, query_shape, memory_shape):
+        """Create the score's weights and, for predictive alignment, W_p (Q, U) and v_p (U,)."""
+        super().build(query_shape, memory_shape)
+        if self.alignment == "predictive":
+            units = self.units or query_shape[-1]
+            self.position_kernel = self.add_kernel("position_kernel", (query_shape[-1], units))
+            self.position_vector = self.add_kernel("position_vector", (units,))
+
+    def align(self, query, keys, mask, start_index):
+        """Return the weights within the window, (B, 1, T, S)."""
+        length = ops.shape(keys)[1]
+        centers = self.centers(query, length, mask, start_index)
+        distance = window_distance(centers, length)
+        inside = window_mask(distance, self.window)
+        mask = inside if mask is None else ops.logical_and(mask, inside)
+        weights = super().align(query, keys, mask, start_index)
+        if self.alignment == "monotonic":
+            return weights
+        return weights * gaussian_window(distance, self.window / 2)
+
+    def centers(self, query, length, mask=None, start_index=0):
+        """Return each query's p_t, counted from 0.
+
+        Args:
+            query: (B, T, Q).
+            length: number of memory steps, int or scalar int tensor.
+            mask: None, or bool, broadcastable to (B, 1, T, S).
+            start_index: absolute position of the first query.
+
+        Returns:
+            (1, 1, T, 1) for monotonic alignment, (B, 1, T, 1) for predictive, float32 or wider.
+        """
+        if self.alignment == "monotonic":
+            steps = ops.arange(ops.shape(query)[1], dtype="int32") + ops.cast(start_index, "int32")
+            return ops.cast(steps, "float32")[None, None, :, None]
+        hidden = ops.tanh(ops.matmul(query, self.as_compute(self.position_kernel)))
+        place = ops.sum(widen(hidden * self.as_compute(self.position_vector)), axis=-1)
+        place = ops.sigmoid(place)[:, None, :, None]
+        return place * ops.cast(source_length(mask, length), place.dtype)
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        return {**super().get_config(), "alignment": self.alignment, "window": self.window}

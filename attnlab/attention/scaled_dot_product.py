@@ -1,0 +1,85 @@
+"""Scaled dot-product attention of Vaswani et al. (2017)."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import (
+    Attention,
+    ProjectedMemory,
+    require_equal_widths,
+    require_size,
+)
+from attnlab.attention.functional import scaled_dot_score
+from attnlab.errors import RequestError
+
+
+@keras.saving.register_keras_serializable(package="attnlab")
+class ScaledDotProductAttention(Attention):
+    """Compute `softmax(Q K' / sqrt(d_k)) V`.
+
+    With `project=False` the raw vectors are Q, K and V: the equation alone, without a weight, as a
+    readout of a recurrent encoder or as parameter-free mixing in a Transformer layer; d_k is their
+    width. With `project=True` they are `query W_Q`, `memory W_K` and `memory W_V`, `units` wide:
+    one head of the paper's multi-head attention, without its output projection (multi-head
+    attention with `heads=1` has that).
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.1, Eq. 1. Difference: nothing.
+
+    Args:
+        project: whether to project with W_Q, W_K and W_V, without bias.
+        units: their width d_k = d_v; None takes the width of the query. Only with `project`.
+        dropout: probability of dropping a weight while training, in [0, 1).
+        seed: int or None.
+        **kwargs: as for every Keras layer.
+
+    Call arguments, returns: see `Attention`.
+
+    Raises:
+        RequestError: query and memory differ in width and `project` is off; `units` without
+            `project`.
+    """
+
+    def __init__(
+        self,
+        *,
+        project: bool = False,
+        units: int | None = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs,
+    ):
+        super().__init__(dropout=dropout, seed=seed, **kwargs)
+        if units is not None and not project:
+            raise RequestError(f"units={units} has no effect without project=true")
+        self.projects = bool(project)
+        self.units = require_size("units", units)
+
+    def build(self, query_shape, memory_shape):
+        """Create W_Q (Q, U), W_K (M, U) and W_V (M, U), or nothing."""
+        if not self.projects:
+            return require_equal_widths("project=false", query_shape, memory_shape)
+        units = self.units or query_shape[-1]
+        self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], units))
+        self.key_kernel = self.add_kernel("key_kernel", (memory_shape[-1], units))
+        self.value_kernel = self.add_kernel("value_kernel", (memory_shape[-1], units))
+
+    def project_memory(self, memory) -> ProjectedMemory:
+        """Return keys (B, S, U) and values (B, S, U), or the memory as both."""
+        if not self.projects:
+            return ProjectedMemory(memory, memory)
+        return ProjectedMemory(
+            ops.matmul(memory, self.as_compute(self.key_kernel)),
+            ops.matmul(memory, self.as_compute(self.value_kernel)),
+        )
+
+    def score(self, query, keys):
+        """Return `q' k / sqrt(d_k)`, (B, T, S)."""
+        if self.projects:
+            query = ops.matmul(query, self.as_compute(self.query_kernel))
+        return scaled_dot_score(query, keys)
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        return {**super().get_config(), "project": self.projects, "units": self.units}
