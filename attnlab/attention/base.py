@@ -77,8 +77,7 @@ class Attention(keras.layers.Layer):
 
     Raises:
         RequestError: `dropout` lies outside [0, 1).
-        ValueError: a mask is not boolean or cannot be broadcast to (B, T, S); a `ProjectedMemory`
-            is given to a layer that has no weights yet.
+        ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
     """
 
     readout: ClassVar[str] = "concat"
@@ -97,6 +96,10 @@ class Attention(keras.layers.Layer):
     def fixed_length(self) -> int | None:
         """The memory length that the weights are tied to, or None where any length will do."""
         return None
+
+    def context_width(self, query_width: int, memory_width: int) -> int:
+        """Return V, the width of the context, for a query of width Q and a memory of width M."""
+        return memory_width
 
     def build(self, query_shape, memory_shape):
         """Create all weights.

@@ -53,6 +53,10 @@ class MultiHeadAttention(Attention):
         if units is not None:
             self._sizes(units)
 
+    def context_width(self, query_width: int, memory_width: int) -> int:
+        """Return the units, by default the width of the query."""
+        return self.units or query_width
+
     def build(self, query_shape, memory_shape):
         """Create the four projections with their biases."""
         units = self.units or query_shape[-1]

@@ -56,6 +56,10 @@ class ScaledDotProductAttention(Attention):
         self.projects = bool(project)
         self.units = require_size("units", units)
 
+    def context_width(self, query_width: int, memory_width: int) -> int:
+        """Return the width of the projected values, or of the memory."""
+        return (self.units or query_width) if self.projects else memory_width
+
     def build(self, query_shape, memory_shape):
         """Create W_Q (Q, U), W_K (M, U) and W_V (M, U), or nothing."""
         if not self.projects:
