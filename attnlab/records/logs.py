@@ -1,0 +1,88 @@
+"""The run's own log, run.log in its folder."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@contextmanager
+def logging_to(path: Path) -> Iterator[None]:
+    """Write what the body logs and warns to `path`; logging is as before after it.
+
+    What goes there: records of the logger `attnlab` from INFO on, other loggers' and Python's
+    warnings from WARNING on. Warnings keep appearing on the terminal; where nobody has set up
+    logging, warnings of `attnlab` are shown on standard error.
+
+    Args:
+        path: The file to append to.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    with ExitStack() as stack:
+        file = _FileHandler(path, encoding="utf-8")
+        stack.callback(file.close)
+        file.setFormatter(logging.Formatter(FORMAT))
+        file.addFilter(lambda record: record.levelno >= logging.WARNING or _is_ours(record.name))
+        root, ours = logging.getLogger(), logging.getLogger("attnlab")
+        if not root.handlers:
+            _attach(stack, root, _terminal())
+        _attach(stack, root, file)
+        stack.callback(ours.setLevel, ours.level)
+        ours.setLevel(min(logging.INFO, ours.getEffectiveLevel()))
+        stack.enter_context(_warnings_to(file))
+        yield
+
+
+class _FileHandler(logging.FileHandler):
+    """A log file whose failures, such as a full disk, don't disturb the run."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: D102, N802
+        pass
+
+
+def _attach(stack: ExitStack, logger: logging.Logger, handler: logging.Handler) -> None:
+    logger.addHandler(handler)
+    stack.callback(logger.removeHandler, handler)
+
+
+def _terminal() -> logging.Handler:
+    """What shows our warnings to the user, in the way of the command line's errors."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("attnlab: %(message)s"))
+    handler.addFilter(lambda record: _is_ours(record.name))
+    return handler
+
+
+def _is_ours(name: str) -> bool:
+    return name == "attnlab" or name.startswith("attnlab.")
+
+
+@contextmanager
+def _warnings_to(handler: logging.Handler) -> Iterator[None]:
+    """Let `handler` have each Python warning before it is shown as always."""
+    show = warnings.showwarning
+
+    def show_and_log(
+        message: Any, category: type[Warning], filename: str, lineno: int, *rest: Any
+    ) -> None:
+        text = f"{filename}:{lineno}: {category.__name__}: {message}"
+        handler.handle(
+            logging.LogRecord("py.warnings", logging.WARNING, filename, lineno, text, None, None)
+        )
+        show(message, category, filename, lineno, *rest)
+
+    warnings.showwarning = show_and_log
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
