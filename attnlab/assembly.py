@@ -1,0 +1,78 @@
+"""From a checked configuration to its task and its model."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import RequestError
+from attnlab.schema import Option, RunConfig
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.tasks.forecasting import ForecastingTask
+
+
+def load_class(path: str) -> type:
+    """The class at a dotted path, for example a YAML's `_target_`.
+
+    Raises:
+        RequestError: the module or the class does not exist.
+    """
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RequestError(f"_target_: expected a class that exists, got {path} ({error}).") from error
+
+
+def make_task(option: Option) -> ForecastingTask:
+    """The task of a configuration, without its data. Needs no TensorFlow."""
+    return _construct("task", option)
+
+
+def make_model(config: RunConfig, task: ForecastingTask) -> keras.Model:
+    """The model of a configuration, its weights drawn from the run's seed.
+
+    Keras's global state (names, random generators, precision) is set anew, so that a model does
+    not depend on what the process built before.
+    """
+    import_tensorflow()
+    import keras
+
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(config.seed)
+    keras.mixed_precision.set_dtype_policy(config.trainer.precision)
+    return task.build(lambda: _construct("attention", config.attention), config.model)
+
+
+def import_tensorflow() -> None:
+    """Import TensorFlow and find its devices without its start-up notices on the terminal.
+
+    They come from C++ before any logging can be set up, so the file descriptor is turned away.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()
+        tf.config.experimental.enable_op_determinism()
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
+def _construct(group: str, option: Option) -> Any:
+    if option.target is None:
+        raise RequestError(f"{group}: expected a _target_ (a dotted class path), got none.")
+    try:
+        return load_class(option.target)(**option.settings)
+    except TypeError as error:
+        raise RequestError(f"{group}={option.name}: {error}.") from error

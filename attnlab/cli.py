@@ -1,0 +1,190 @@
+"""The command line: verbs go to their module, everything else is Hydra's.
+
+Imports nothing heavy, so that help and a wrong word answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import RequestError, RunFailed
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
+_DEBUG = "ATTNLAB_DEBUG"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: words after `attnlab`; those of the process by default.
+
+    Returns:
+        Exit code: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _dispatch(arguments)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does: nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except (Exception, KeyboardInterrupt) as error:
+        return _report(error)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from attnlab.commands import VERBS
+
+    if arguments in (["--help"], ["-h"], ["help"]):
+        from attnlab.help import overview
+
+        print(overview())
+        return DONE
+    if arguments == ["--version"]:
+        from attnlab import __version__
+
+        print(f"attnlab {__version__}")
+        return DONE
+    first = arguments[0] if arguments else ""
+    if first == "train":
+        return _train(arguments[1:])
+    if first in VERBS:
+        return _verb(first, arguments[1:])
+    if first and first[0] not in "-+~" and "=" not in first:
+        raise RequestError(_unknown_verb(first, [*VERBS, "train"]))
+    return _train(arguments)
+
+
+def _unknown_verb(word: str, verbs: list[str]) -> str:
+    from attnlab.schema import nearest
+
+    near = nearest(word, verbs)
+    hint = f" Did you mean {near}?" if near else ""
+    return f"{word}: there is no such command.{hint} Valid: {', '.join(sorted(verbs))}."
+
+
+def _verb(verb: str, arguments: list[str]) -> int:
+    import click
+
+    from attnlab.commands import command
+
+    try:
+        result = command(verb).main(
+            arguments, prog_name=f"attnlab {verb}", standalone_mode=False
+        )
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        raise RequestError(error.format_message()) from error
+    return result if isinstance(result, int) else DONE
+
+
+def _train(arguments: list[str]) -> int:
+    """One run, or a sweep with `-m`: Hydra composes, `_job` runs."""
+    import hydra
+
+    from attnlab import config
+
+    config.register_schema()
+    # Hydra would print its own account of an error and exit with 1; here it must raise.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    codes: list[int] = []
+
+    def job(cfg: DictConfig) -> None:
+        codes.append(_job(cfg))
+
+    before = sys.argv
+    sys.argv = [before[0], *_hydra_arguments(arguments)]
+    try:
+        hydra.main(version_base="1.3", config_path=str(config.conf_folder()), config_name="config")(
+            job
+        )()
+    except (RequestError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if _is_hydra(error):
+            raise RequestError(config.explain(error, arguments)) from error
+        raise
+    finally:
+        sys.argv = before
+    return max(codes, default=DONE)
+
+
+def _job(cfg: DictConfig) -> int:
+    """Run one composed configuration; a failing job of a sweep must not stop the others."""
+    from attnlab import config
+
+    try:
+        checked = config.from_hydra(cfg)
+        from attnlab import runner
+
+        runner.run(checked)
+    except Exception as error:
+        return _report(error)
+    return DONE
+
+
+def _hydra_arguments(arguments: list[str]) -> list[str]:
+    """Add this project's Hydra settings, and let `--config-path` take a run folder or its file."""
+    from attnlab.config import HYDRA_SETTINGS
+
+    passed = list(arguments)
+    for number, word in enumerate(passed[:-1]):
+        if word in ("--config-path", "-cp"):
+            passed[number + 1 : number + 2] = _config_location(passed[number + 1])
+    for number, word in enumerate(passed):
+        if word.startswith("--config-path="):
+            location = _config_location(word.partition("=")[2])
+            passed[number : number + 1] = ["--config-path", *location]
+    showing = {"-sc", "--shell-completion", "--cfg", "-c", "--info", "-i", "--hydra-help"}
+    if showing & {word.partition("=")[0] for word in passed}:
+        return passed
+    return [*HYDRA_SETTINGS, *passed]
+
+
+def _config_location(given: str) -> list[str]:
+    path = Path(given).expanduser().absolute()
+    if path.is_dir():
+        return [str(path)]
+    if path.is_file():
+        return [str(path.parent), "--config-name", path.stem]
+    raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
+
+
+def _is_hydra(error: BaseException) -> bool:
+    module = type(error).__module__
+    return module.startswith(("hydra", "omegaconf"))
+
+
+def _report(error: BaseException) -> int:
+    """Say what went wrong in one or two lines; returns the exit code."""
+    if os.environ.get(_DEBUG) == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, KeyboardInterrupt):
+        _complain("interrupted")
+        return INTERRUPTED
+    if isinstance(error, RequestError):
+        _complain(str(error))
+        return WRONG_REQUEST
+    if isinstance(error, RunFailed):
+        _complain(f"the run failed: {error}")
+        return FAILED
+    summary: Any = str(error).strip().splitlines()
+    _complain(f"the run failed: {type(error).__name__}: {summary[0] if summary else ''}")
+    print(f"Set {_DEBUG}=1 for the traceback.", file=sys.stderr)
+    return FAILED
+
+
+def _complain(text: str) -> None:
+    print(f"attnlab: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,21 @@
+"""The verbs: `attnlab VERB ...`, one module each, imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+# Verb -> one line of help. The line stands here so that `attnlab --help` imports no verb.
+VERBS = {
+    "runs": "list runs with their state and result",
+    "evaluate": "test metrics of any epoch's weights",
+    "forecast": "the next values of a series",
+    "plot": "draw a run's figures again",
+    "ui": "open the MLflow UI on this project's store",
+}
+
+
+def command(verb: str) -> click.Command:
+    """The click command of a verb."""
+    return importlib.import_module(f"attnlab.commands.{verb}").command

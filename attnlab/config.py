@@ -1,0 +1,178 @@
+"""From Hydra's configuration to a checked `RunConfig`, and Hydra's errors in plain words.
+
+With `cli` the only module that knows Hydra or OmegaConf.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.core.config_store import ConfigStore
+from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException, ValidationError
+
+from attnlab.errors import RequestError
+from attnlab.schema import (
+    OPTION_GROUPS,
+    SECTIONS,
+    PathsConfig,
+    RunConfig,
+    TrackingConfig,
+    TrainerConfig,
+    nearest,
+    parse,
+)
+
+HYDRA_SETTINGS = (
+    "hydra.run.dir=.",
+    "hydra.output_subdir=null",
+    "hydra.job.chdir=false",
+    "hydra/job_logging=none",
+    "hydra/hydra_logging=none",
+)
+
+
+@dataclass
+class Schema:
+    """The keys of the whole configuration; the groups' own keys come from their YAML files."""
+
+    task: dict[str, Any] = field(default_factory=dict)
+    attention: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    optimizer: dict[str, Any] = field(default_factory=dict)
+    schedule: dict[str, Any] = field(default_factory=dict)
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    tracking: TrackingConfig = field(default_factory=TrackingConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+    seed: int = 0
+
+
+def register_schema() -> None:
+    """Make the typed sections known to Hydra under the name that conf/config.yaml begins with."""
+    ConfigStore.instance().store(name="schema", node=Schema, provider="attnlab")
+
+
+def conf_folder() -> Path:
+    """Where the shipped YAML files lie: inside an installed package, beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "conf", package.parent / "conf"):
+        if (folder / "config.yaml").is_file():
+            return folder
+    raise RequestError(f"The configuration folder is missing beside {package}: install again.")
+
+
+def options(group: str) -> list[str]:
+    """Names of a group's shipped options."""
+    return sorted(path.stem for path in (conf_folder() / group).glob("*.yaml"))
+
+
+def from_hydra(cfg: DictConfig) -> RunConfig:
+    """Resolve and check a composed configuration.
+
+    Raises:
+        RequestError: a value is of the wrong type, out of range or can't be combined.
+    """
+    try:
+        document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise RequestError(explain(error)) from error
+    assert isinstance(document, dict)
+    document.pop("experiment", None)
+    rules = {group: _pop_rules(group, document.get(group)) for group in OPTION_GROUPS}
+    return parse(document, rules)
+
+
+def _pop_rules(group: str, settings: Any) -> Mapping[str, Any]:
+    """The rules of a group's option: composed with it, or from its shipped file by name."""
+    if not isinstance(settings, dict):
+        return {}
+    if "rules" in settings:
+        return settings.pop("rules")
+    file = conf_folder() / group / f"{settings.get('name')}.yaml"
+    if not file.is_file():
+        return {}
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return content.get(group, content).get("rules", {})
+
+
+def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
+    """Hydra's or OmegaConf's complaint as one sentence that names key, expectation and value."""
+    text = str(error)
+    overrides = list(overrides)
+    if isinstance(error, MissingConfigException):
+        return _explain_missing_option(error)
+    if found := re.search(r"Could not override '([^']+)'", text):
+        return _explain_unknown_key(found.group(1), overrides)
+    cause = error if isinstance(error, ValidationError) else error.__cause__
+    if isinstance(cause, ValidationError):
+        return _explain_type(cause, overrides)
+    if isinstance(error, (ConfigCompositionException, HydraException, OmegaConfBaseException)):
+        return " ".join(line.strip() for line in text.splitlines() if line.strip())
+    return text
+
+
+def _explain_missing_option(error: MissingConfigException) -> str:
+    missing = error.missing_cfg_file or ""
+    group, _, name = str(missing).rpartition("/")
+    valid = [option for option in error.options or [] if option]
+    if not group or not valid:
+        return f"There is no configuration file {missing!r}."
+    near = nearest(name, valid)
+    hint = f" Did you mean {near}?" if near else ""
+    return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}."
+
+
+def _explain_unknown_key(key: str, overrides: list[str]) -> str:
+    group = key.split("@")[0]
+    known = known_keys(overrides)
+    top = sorted({path.split(".")[0] for path in known} | {"experiment"})
+    if "." not in key:
+        near = nearest(group, top)
+        hint = f" Did you mean {near}?" if near else ""
+        return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
+    near = nearest(key, known)
+    hint = f" Did you mean {near}?" if near else ""
+    section = key.rpartition(".")[0]
+    siblings = sorted(p.rpartition(".")[2] for p in known if p.rpartition(".")[0] == section)
+    valid = f" {section} has: {', '.join(siblings)}." if siblings else ""
+    return f"{key}: there is no such key.{hint}{valid}"
+
+
+def _explain_type(error: ValidationError, overrides: list[str]) -> str:
+    found = re.search(r"full_key: (\S+)", str(error))
+    key = found.group(1) if found else "the configuration"
+    value = next((o.partition("=")[2] for o in overrides if o.lstrip("+").startswith(key)), None)
+    section, _, name = key.partition(".")
+    fields = getattr(SECTIONS.get(section), "__dataclass_fields__", {})
+    if name in fields:
+        expected = fields[name].metadata["rule"].expected()
+    elif key == "seed":
+        expected = "a whole number at least 0"
+    elif key in OPTION_GROUPS:
+        expected = f"the name of an option ({', '.join(options(key))})"
+    else:
+        return f"{key}: {str(error).splitlines()[0]}"
+    return f"{key}: expected {expected}, got {value}."
+
+
+def known_keys(overrides: Iterable[str]) -> list[str]:
+    """Dotted paths of every setting, with the groups chosen as in `overrides` where valid."""
+    chosen = {"task": "fib", "attention": "bahdanau", "model": "rnn"}
+    chosen |= {"optimizer": "adam", "schedule": "constant"}
+    for override in overrides:
+        group, _, name = override.lstrip("+").partition("=")
+        if group in chosen and name in options(group):
+            chosen[group] = name
+    keys = ["seed"]
+    keys += [f"{name}.{key}" for name, cls in SECTIONS.items() for key in cls.__dataclass_fields__]
+    for group, name in chosen.items():
+        content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text("utf-8"))
+        settings = content.get(group, content)
+        keys += [f"{group}.{key}" for key in settings if key not in ("rules", "defaults")]
+    return keys

@@ -1,0 +1,1 @@
+"""Encoders, forecasters and what they are made of."""

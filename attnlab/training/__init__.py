@@ -1,0 +1,1 @@
+"""Compiled training: epochs as one program, optimizers, schedules, stopping."""

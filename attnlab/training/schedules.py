@@ -1,0 +1,111 @@
+"""Learning-rate schedules as functions of the step alone: `rate = peak * schedule(step)`.
+
+They give shares of the peak, `optimizer.learning_rate`. Steps count from 1, as in Vaswani et al.
+(2017): at step 0 an inverse square root has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.training.stopping import Monitor
+
+
+def learning_rates(
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    peak: float,
+    first_step: int,
+    steps: int,
+    total_steps: int,
+    monitored: Sequence[float] = (),
+    monitor: Monitor,
+) -> np.ndarray:
+    """Learning rates of consecutive steps.
+
+    Args:
+        name: constant, cosine, plateau or noam.
+        settings: of that schedule.
+        peak: the highest rate.
+        first_step: steps taken before these.
+        steps: how many rates are wanted.
+        total_steps: steps of the whole run.
+        monitored: the monitored value of each epoch so far, for `plateau`.
+        monitor: says which of those values are better.
+
+    Returns:
+        (steps,) rates.
+    """
+    step = np.arange(first_step + 1, first_step + steps + 1, dtype=np.float64)
+    if name == "plateau":
+        share = np.full(steps, plateau(monitored, monitor, **settings))
+    else:
+        share = {"constant": constant, "cosine": cosine, "noam": noam}[name](
+            step, total_steps, **settings
+        )
+    return peak * share
+
+
+def constant(step: np.ndarray, total_steps: int) -> np.ndarray:
+    """1 at every step."""
+    return np.ones_like(step)
+
+
+def cosine(step: np.ndarray, total_steps: int, *, warmup: float, final: float) -> np.ndarray:
+    """Linear warm-up, then half a cosine from 1 down to `final`.
+
+    Source: Loshchilov and Hutter (2017), SGDR, equation 5, one period.
+
+    Args:
+        step: (n,) steps from 1.
+        total_steps: steps of the run.
+        warmup: share of the run that the warm-up takes.
+        final: share of the peak at the last step.
+    """
+    rise = max(round(warmup * total_steps), 0)
+    progress = np.clip((step - rise) / max(total_steps - rise, 1), 0.0, 1.0)
+    fall = final + (1.0 - final) * 0.5 * (1.0 + np.cos(np.pi * progress))
+    return np.where(step <= rise, step / max(rise, 1), fall)
+
+
+def noam(step: np.ndarray, total_steps: int, *, warmup: float) -> np.ndarray:
+    """Linear warm-up, then the inverse square root: min(step / w, sqrt(w / step)).
+
+    Source: Vaswani et al. (2017), equation 3. Difference: the paper fixes the peak to
+    (d_model * w) ** -0.5; set `optimizer.learning_rate` to that for the paper's own rates.
+
+    Args:
+        step: (n,) steps from 1.
+        total_steps: steps of the run.
+        warmup: share of the run that the warm-up takes; w = warmup * total_steps, at least 1.
+    """
+    rise = max(round(warmup * total_steps), 1)
+    return np.minimum(step / rise, np.sqrt(rise / step))
+
+
+def plateau(
+    monitored: Sequence[float],
+    monitor: Monitor,
+    *,
+    factor: float,
+    patience: int,
+    minimum: float,
+) -> float:
+    """Share of the peak after the epochs seen: times `factor` at each plateau.
+
+    A plateau is `patience` epochs in a row without a better monitored value; the count starts
+    anew after each cut. A function of the history, so a resumed run needs no extra state.
+    """
+    share, best, waited = 1.0, None, 0
+    for value in monitored:
+        if best is None or monitor.better(value, best):
+            best, waited = value, 0
+        else:
+            waited += 1
+        if waited >= patience:
+            share, waited = max(share * factor, minimum), 0
+    return share
