@@ -65,21 +65,28 @@ def random_sequences(
     Returns:
         (N, S) windows and (N,) targets, float64, unscaled.
     """
-    streams = np.empty((windows, history + 1))
-    for stream in streams:
-        free = history + 1
-        terms = int(random.integers(min_terms, max_terms + 1)) + 1  # and the target
-        while free > 0:
-            sequence = _sequence(random.uniform(-1.0, 1.0, 2), terms)[-free:]
-            stream[free - len(sequence) : free] = sequence
-            free -= len(sequence)
-            terms = int(random.integers(min_terms, max_terms + 1))
-    return streams[:, :-1], streams[:, -1]
+    lead = max_terms + 1  # room for what a window cuts off its first sequence
+    length = lead + history + 1
+    most = length // min_terms + 1
+    terms = random.integers(min_terms, max_terms + 1, size=(windows, most))
+    terms[:, 0] += 1  # the target, one more term of the last sequence
+    age = _ages(length - np.cumsum(terms, axis=1), length)
+    streams = random.uniform(-1.0, 1.0, size=(windows, length))
+    for position in range(2, length):
+        goes_on = streams[:, position - 1] + streams[:, position - 2]
+        starts = age[:, position] < 2
+        streams[:, position] = np.where(starts, streams[:, position], goes_on)
+    return streams[:, lead:-1].copy(), streams[:, -1].copy()
 
 
-def _sequence(starts: np.ndarray, terms: int) -> np.ndarray:
-    numbers = np.empty(terms)
-    numbers[:2] = starts
-    for position in range(2, terms):
-        numbers[position] = numbers[position - 1] + numbers[position - 2]
-    return numbers
+def _ages(starts: np.ndarray, length: int) -> np.ndarray:
+    """How many terms of its sequence come before each position: (N, length).
+
+    Args:
+        starts: (N, sequences) first position of each sequence, below 0 where it is not needed.
+        length: positions.
+    """
+    rows, columns = np.nonzero(starts >= 0)
+    latest = np.zeros((len(starts), length), dtype=np.int64)
+    latest[rows, starts[rows, columns]] = starts[rows, columns]
+    return np.arange(length) - np.maximum.accumulate(latest, axis=1)

@@ -66,7 +66,7 @@ class Fib(ForecastingTask):
 
     def series_for_plot(self) -> SeriesView:
         """The scaled numbers; the parts are shuffled, so there are no borders."""
-        assert self.splits
+        self._check_loaded()
         times = [str(position) for position in range(self.count)]
         return SeriesView(self._scaled, times, {}, self.units)
 
@@ -82,7 +82,8 @@ class Fib(ForecastingTask):
     def _targets(self, part: str) -> np.ndarray:
         return windows.targets(self._scaled, self.splits.part(part).index, 1)
 
-    def _report_units(self, forecast: np.ndarray) -> np.ndarray:
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
+        """Nothing to do: reports are in model units."""
         return forecast
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:

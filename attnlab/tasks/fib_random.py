@@ -54,7 +54,7 @@ class FibRandom(ForecastingTask):
         validation_windows: int = 500,
         test_windows: int = 1000,
         min_terms: int = 2,
-        max_terms: int = 8,
+        max_terms: int = 5,
     ):
         self.history = whole("history", history, 2)
         self.extrapolation = None
@@ -112,7 +112,8 @@ class FibRandom(ForecastingTask):
     def _targets(self, part: str) -> np.ndarray:
         return _scaled(*self._numbers[part])[1]
 
-    def _report_units(self, forecast: np.ndarray) -> np.ndarray:
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
+        """Nothing to do: reports are in model units."""
         return forecast
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
@@ -132,8 +133,9 @@ class FibRandom(ForecastingTask):
 
     def _notes(self, part: str) -> list[str]:
         notes = [
-            "The rule is linear in the last two numbers, so a linear autoregression on enough "
-            "train windows finds it exactly; skills holds the skill against each baseline."
+            "The rule is linear, so a linear autoregression finds it exactly from enough train "
+            "windows; the skill against persistence or the golden ratio says how much of it a "
+            "network found."
         ]
         if part == "extrapolation":
             length = self.splits.extra[part].history.shape[1]

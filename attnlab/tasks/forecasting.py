@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from attnlab.data.scaling import Scaler
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, RunFailed
 from attnlab.tasks.base import Report, SeriesView, Splits, Windows
 from attnlab.tasks.reporting import build_report
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from attnlab.attention.base import Attention
+    from attnlab.schema import Option
 
 _FILE = "scaler.json"
 
@@ -62,6 +69,9 @@ class ForecastingTask:
         Raises:
             RuntimeError: `load` was not called.
         """
+        return self._check_loaded()
+
+    def _check_loaded(self) -> Splits:
         if self._splits is None:
             raise RuntimeError(f"{type(self).__name__}: call load() first")
         return self._splits
@@ -86,6 +96,28 @@ class ForecastingTask:
         """Model units to natural units; the inverse of `scale`."""
         return self.scaler_for(history).invert(values)
 
+    def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
+        """The forecaster, its weights drawn: (B, S, 1) -> (B, horizon) in model units.
+
+        Args:
+            attention: makes one mechanism; called for each place that wants one.
+            model: `rnn` or `transformer`, and its settings.
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+        from attnlab.models.forecaster import build_forecaster
+
+        return build_forecaster(
+            model.name, model.settings, attention, history=self.history, horizon=self.horizon
+        )
+
+    def loss(self, target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:
+        """Squared error, the mean over the horizon: (B, horizon) twice to (B,)."""
+        from keras import ops
+
+        return ops.mean(ops.square(target - ops.cast(forecast, target.dtype)), axis=-1)
+
     def report(self, forecast: np.ndarray, part: str = "test") -> Report:
         """Score a model's forecast of one part beside the baselines.
 
@@ -107,7 +139,7 @@ class ForecastingTask:
         steps = np.arange(self.horizon)
         return build_report(
             target=self._targets(part),
-            forecast=self._report_units(forecast),
+            forecast=self.report_units(forecast),
             baselines=baselines,
             oracles=self.oracles,
             index=windows.index[:, None] + steps,
@@ -138,6 +170,7 @@ class ForecastingTask:
 
         Raises:
             RequestError: too few history values, one that is not finite, or steps below 1.
+            RunFailed: a forecast that is not finite.
         """
         values = np.asarray(history_values, dtype=np.float64).reshape(-1)
         if len(values) < self.history:
@@ -151,15 +184,23 @@ class ForecastingTask:
         known = len(values)
         while len(values) < known + steps:
             window = values[-self.history :]
-            scaled = self.scale(window, window).astype(np.float32).reshape(1, -1, 1)
+            with np.errstate(over="ignore"):
+                scaled = self.scale(window, window).astype(np.float32).reshape(1, -1, 1)
             forecast = np.asarray(predict(scaled), dtype=np.float64).reshape(self.horizon)
-            values = np.concatenate([values, self.unscale(forecast, window)])
+            with np.errstate(over="ignore"):
+                forecast = self.unscale(forecast, window)
+            if not np.all(np.isfinite(forecast)):
+                raise RunFailed(
+                    f"the forecast is not finite from step {len(values) - known + 1} on"
+                )
+            values = np.concatenate([values, forecast])
         return values[known : known + steps]
 
     def forecast_times(self, steps: int) -> list[str]:
         """Labels of the values after the last: months go on as months, all else as +1, +2."""
         year, _, month = self._last_time.partition("-")
-        if not (len(year) == 4 and len(month) == 2 and (year + month).isdecimal()):
+        digits = len(year) == 4 and len(month) == 2 and (year + month).isdecimal()
+        if not digits or not 1 <= int(month) <= 12:
             return [f"+{step}" for step in range(1, steps + 1)]
         months = [int(year) * 12 + int(month) - 1 + step for step in range(1, steps + 1)]
         return [f"{month // 12:04d}-{month % 12 + 1:02d}" for month in months]
@@ -210,7 +251,7 @@ class ForecastingTask:
         """Exact targets of a part, (N, horizon), in `units`."""
         raise NotImplementedError
 
-    def _report_units(self, forecast: np.ndarray) -> np.ndarray:
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to `units`."""
         raise NotImplementedError
 

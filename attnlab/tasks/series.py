@@ -9,6 +9,7 @@ import numpy as np
 from attnlab.data import baselines, windows
 from attnlab.data.scaling import KINDS, Scaler
 from attnlab.data.series import TimeSeries, read_series
+from attnlab.errors import RequestError
 from attnlab.tasks.base import SeriesView, Splits, Windows
 from attnlab.tasks.forecasting import ForecastingTask
 from attnlab.tasks.settings import choice, fraction, refuse, whole
@@ -98,7 +99,7 @@ class Series(ForecastingTask):
 
     def series_for_plot(self) -> SeriesView:
         """The series in natural units, with the positions where the parts begin."""
-        assert self.splits
+        self._check_loaded()
         return SeriesView(self._series.values, self._series.times, self._borders, self.units)
 
     def _read(self) -> TimeSeries:
@@ -126,16 +127,10 @@ class Series(ForecastingTask):
     def _check_counts(self, firsts: dict[str, np.ndarray]) -> None:
         count = len(self._series.values)
         if not len(firsts["train"]):
-            train = next(start for part, start in self._borders.items() if part != "train")
-            most = train - self.horizon
-            if most < 1:
-                refuse("horizon", f"less than the train part's {train} of {count} values",
-                       self.horizon)  # fmt: skip
-            refuse(
-                "history",
-                f"at most {most}, since the train part has {train} of the {count} values "
-                f"and task.horizon is {self.horizon}",
-                self.history,
+            raise RequestError(
+                f"task.history: expected at most {self._train_end} with task.horizon, since the "
+                f"train part has {self._train_end} of the {count} values; got {self.history} "
+                f"and a horizon of {self.horizon}"
             )
         for part, index in firsts.items():
             if not len(index):
@@ -145,6 +140,10 @@ class Series(ForecastingTask):
                     f"(task.history {self.history}, task.horizon {self.horizon})",
                     getattr(self, part),
                 )
+
+    def _fit_targets(self, order: int) -> np.ndarray:
+        """Positions of the first train targets that a linear baseline is fitted on."""
+        return windows.sliding(order, self._train_end, self.horizon)
 
     def _fit_scaler(self, values: np.ndarray) -> Scaler:
         return Scaler.fit(values[: self._train_end], self.scaler)
@@ -165,7 +164,8 @@ class Series(ForecastingTask):
     def _targets(self, part: str) -> np.ndarray:
         return windows.targets(self._series.values, self.splits.part(part).index, self.horizon)
 
-    def _report_units(self, forecast: np.ndarray) -> np.ndarray:
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
+        """Model units to natural units."""
         return self.unscale(forecast)
 
     def _times(self, part: Windows) -> np.ndarray:
@@ -191,7 +191,7 @@ class Series(ForecastingTask):
             notes.append(_left_out("seasonal_naive", self.period, part))
         found["train_mean"] = baselines.constant(values[:train_end].mean(), len(index), horizon)
         for order in ORDERS:
-            fitted = windows.sliding(order, train_end, horizon)
+            fitted = self._fit_targets(order)
             if order > index.min() or len(fitted) <= order + 1:
                 notes.append(_left_out(f"linear_ar{order}", order, part))
                 continue

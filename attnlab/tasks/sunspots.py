@@ -73,6 +73,12 @@ class Sunspots(Series):
             "test": windows.blocks(border, count, self.history),
         }
 
+    def _fit_targets(self, order: int) -> np.ndarray:
+        if self.protocol != "book":
+            return super()._fit_targets(order)
+        index = self.splits.train.index
+        return index[index >= order]
+
     def _fit_scaler(self, values: np.ndarray) -> Scaler:
         return (
             Scaler.fit(values, "minmax") if self.protocol == "book" else super()._fit_scaler(values)

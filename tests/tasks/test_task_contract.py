@@ -1,0 +1,252 @@
+"""What every forecasting task keeps, over every file of conf/task."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from attnlab.data.series import TimeSeries
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting import ForecastingTask
+from attnlab.tasks.series import Series
+
+FILES = sorted((Path(__file__).parents[2] / "conf" / "task").glob("*.yaml"))
+RULE_FIELDS = {"type", "min", "max", "above", "below", "choices", "optional", "divides", "why"}
+
+
+def read(file: Path) -> dict:
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def task_class(file: Path) -> type:
+    module, _, name = read(file)["task"]["_target_"].rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def settings_of(file: Path) -> dict:
+    task = read(file)["task"]
+    return {key: task[key] for key in task.keys() - {"name", "_target_", "rules"}}
+
+
+FORECASTING = [file for file in FILES if issubclass(task_class(file), ForecastingTask)]
+by_file = pytest.mark.parametrize("file", FORECASTING, ids=lambda file: file.stem)
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Make a file's task with its defaults; a task that wants a CSV file gets one."""
+
+    def make(file: Path, **changes) -> ForecastingTask:
+        settings = settings_of(file)
+        if "path" in settings and settings["path"] is None:
+            csv = tmp_path / "rain.csv"
+            rain = np.random.default_rng(19).normal(50, 7, size=211).round(2)
+            csv.write_text("\n".join(["rain", *map(str, rain)]))
+            settings["path"] = str(csv)
+        return task_class(file)(**(settings | changes))
+
+    return make
+
+
+def test_there_are_the_tasks_of_the_contract():
+    assert {"fib", "fib_random", "series", "sunspots"} <= {file.stem for file in FORECASTING}
+
+
+@by_file
+def test_the_file_gives_exactly_the_settings_of_the_constructor_each_with_a_rule(file):
+    content = read(file)
+    assert file.read_text(encoding="utf-8").startswith("# @package _global_\n# ")
+    assert set(content) == {"task", "trainer"}
+    assert set(content["trainer"]) == {"epochs", "batch_size"}
+    parameters = inspect.signature(task_class(file)).parameters
+    assert set(settings_of(file)) == set(parameters)
+    assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
+    rules = content["task"]["rules"]
+    assert set(rules) == set(parameters)
+    assert set().union(*rules.values()) <= RULE_FIELDS
+
+
+@by_file
+def test_the_file_and_the_constructor_have_the_same_name_and_defaults(file):
+    assert read(file)["task"]["name"] == file.stem == task_class(file).name
+    for key, parameter in inspect.signature(task_class(file)).parameters.items():
+        if parameter.default is not parameter.empty:
+            assert settings_of(file)[key] == parameter.default, key
+
+
+@by_file
+def test_every_part_has_windows_ready_for_a_model(file, make):
+    task = make(file)
+    splits = task.load(3)
+    parts = [splits.train, splits.validation, splits.test]
+    for windows in parts:
+        rows = len(windows)
+        assert rows > 0
+        assert windows.history.shape == (rows, task.history, 1)
+        assert windows.target.shape == (rows, task.horizon)
+        assert windows.history.dtype == windows.target.dtype == np.float32
+        assert windows.index.dtype == np.int64 and windows.index.shape == (rows,)
+        assert len(windows.times) == rows
+        assert np.isfinite(windows.history).all() and np.isfinite(windows.target).all()
+        assert windows.history.flags.c_contiguous and windows.target.flags.writeable
+    for name, windows in splits.extra.items():
+        assert windows.history.shape[2] == 1 and len(windows.target) == len(windows), name
+    assert len(splits.digest) == 64 and splits.name == file.stem
+    json.dumps(splits.describe())
+
+
+@by_file
+def test_loading_twice_gives_the_same_bits(file, make):
+    one, other = make(file).load(5), make(file).load(5)
+    for part in ("train", "validation", "test"):
+        np.testing.assert_array_equal(one.part(part).history, other.part(part).history)
+        np.testing.assert_array_equal(one.part(part).target, other.part(part).target)
+    assert one.digest == other.digest
+
+
+@by_file
+def test_test_windows_do_not_depend_on_the_seed(file, make):
+    one, other = make(file).load(1).test, make(file).load(2).test
+    np.testing.assert_array_equal(one.history, other.history)
+    np.testing.assert_array_equal(one.target, other.target)
+
+
+@by_file
+def test_a_perfect_forecast_scores_no_error_and_a_report_is_complete(file, make):
+    task = make(file)
+    splits = task.load(0)
+    for part in ("train", "validation", "test", *splits.extra):
+        windows = splits.part(part)
+        report = task.report(windows.target, part)
+        size = np.abs(report.predictions["target"]).max()
+        assert report.metrics["rmse"] < 1e-6 * size
+        assert {"persistence", "train_mean"} <= set(report.baselines)
+        for scores in report.baselines.values():
+            assert set(scores) == set(report.metrics)
+        counted = set(report.baselines) - set(report.oracles)
+        assert report.best_baseline == min(counted, key=lambda n: report.baselines[n]["rmse"])
+        assert set(report.predictions) == {
+            "index", "time", "step", "target", "prediction", *report.baselines
+        }  # fmt: skip
+        assert {len(column) for column in report.predictions.values()} == {windows.target.size}
+        json.dumps([report.metrics, report.baselines, report.skill, report.skills], allow_nan=False)
+
+
+@by_file
+def test_a_forecast_of_another_shape_or_part_is_refused(file, make):
+    task = make(file)
+    target = task.load(0).test.target
+    with pytest.raises(ValueError, match="expected a forecast of shape"):
+        task.report(target[1:])
+    with pytest.raises(ValueError, match="a part among train"):
+        task.report(target, "tset")
+
+
+@by_file
+def test_what_a_run_saves_is_enough_to_forecast(file, make, tmp_path):
+    task = make(file)
+    task.load(0)
+    task.save(tmp_path)
+    loaded = make(file)
+    loaded.load_from(tmp_path)
+
+    def predict(history):
+        return np.repeat(history[:, -1] * np.float32(0.5), task.horizon, axis=1)
+
+    np.testing.assert_array_equal(loaded.last_history(), task.last_history())
+    expected = task.forecast_values(predict, task.last_history(), 5)
+    np.testing.assert_array_equal(
+        loaded.forecast_values(predict, loaded.last_history(), 5), expected
+    )
+    assert loaded.forecast_times(2) == task.forecast_times(2)
+    assert loaded.units == task.units
+
+
+@by_file
+def test_a_saved_scaler_that_is_missing_damaged_or_of_other_settings_is_refused(
+    file, make, tmp_path
+):
+    task = make(file)
+    with pytest.raises(RequestError, match=r"scaler\.json: expected what a run saves"):
+        task.load_from(tmp_path)
+    task.load(0)
+    task.save(tmp_path)
+    with pytest.raises(RequestError, match="expected task, history and horizon"):
+        make(file, history=task.history + 1).load_from(tmp_path)
+    text = (tmp_path / "scaler.json").read_text()
+    for damaged in (text[:-9], "[]", "{}", text.replace('"last_history"', '"last"')):
+        (tmp_path / "scaler.json").write_text(damaged)
+        with pytest.raises(RequestError, match=r"scaler\.json"):
+            make(file).load_from(tmp_path)
+
+
+@by_file
+def test_nothing_works_before_load_and_says_so(file, make):
+    task = make(file)
+    for call in (task.last_history, lambda: task.report(np.zeros((1, 1))), lambda: task.splits):
+        with pytest.raises(RuntimeError, match=r"call load\(\)"):
+            call()
+
+
+SERIES = [file for file in FORECASTING if issubclass(task_class(file), Series)]
+by_series = pytest.mark.parametrize("file", SERIES, ids=lambda file: file.stem)
+
+
+@by_series
+@pytest.mark.parametrize("horizon", [1, 5])
+def test_no_target_before_the_test_part_stands_in_or_after_it(file, make, horizon):
+    splits = make(file, horizon=horizon).load(0)
+    first_validation, first_test = splits.validation.index.min(), splits.test.index.min()
+    assert splits.train.index.max() + horizon <= first_validation
+    assert splits.validation.index.max() + horizon <= first_test
+
+
+@by_series
+def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch):
+    plain = make(file)
+    before = plain.load(0)
+    border = before.test.index.min()
+
+    def changed(self):
+        series = plain._series
+        values = series.values.copy()
+        values[border:] = 7 * values[border:] - 1000
+        return replace(series, values=values)
+
+    task = make(file)
+    monkeypatch.setattr(type(task), "_read", changed)
+    after = task.load(0)
+    for part in ("train", "validation"):
+        np.testing.assert_array_equal(before.part(part).history, after.part(part).history)
+        np.testing.assert_array_equal(before.part(part).target, after.part(part).target)
+    assert not np.array_equal(before.test.target, after.test.target)
+    assert before.digest != after.digest
+
+
+@by_series
+def test_validation_values_don_t_reach_the_scaler(file, make, monkeypatch):
+    plain = make(file)
+    before = plain.load(0)
+    series = plain._series
+    values = series.values.copy()
+    values[before.validation.index.min() :] += 1000.0
+    moved = TimeSeries(values, series.times, series.name, series.source)
+    monkeypatch.setattr(type(plain), "_read", lambda self: moved)
+    after = make(file).load(0)
+    np.testing.assert_array_equal(before.train.history, after.train.history)
+    assert before.scaler == after.scaler
+
+
+@by_series
+def test_histories_reach_back_over_the_border(file, make):
+    task = make(file)
+    splits = task.load(0)
+    expected = np.concatenate([splits.train.target[:, 0], splits.validation.target[:, 0]])
+    np.testing.assert_array_equal(splits.test.history[0, :, 0], expected[-task.history :])
