@@ -10,8 +10,9 @@ from keras import ops
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.attention.functional import causal_mask
 from attnlab.errors import RequestError
+from attnlab.models.sublayers import FeedForward, ResidualLayer
 
-NORMS = ("pre", "post")
+__all__ = ["FeedForward", "TransformerDecoderLayer", "TransformerEncoderLayer"]
 
 
 class EncoderLayerOutput(NamedTuple):
@@ -44,135 +45,7 @@ class DecoderLayerOutput(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
-class FeedForward(keras.layers.Layer):
-    """Transform each position alone: `max(0, x W_1 + b_1) W_2 + b_2`.
-
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.3, Eq. 2. Difference: nothing.
-
-    Args:
-        units: width of input and output (the paper's 512).
-        inner: width between (the paper's 2048).
-        activation: name of a Keras activation (the paper's is "relu").
-        **kwargs: as for every Keras layer.
-
-    Call arguments:
-        vectors: (B, T, units).
-
-    Returns:
-        (B, T, units).
-    """
-
-    def __init__(self, *, units: int, inner: int, activation: str = "relu", **kwargs):
-        super().__init__(**kwargs)
-        self.units, self.inner, self.activation = units, inner, activation
-        self.supports_masking = True
-        self.expand = keras.layers.Dense(
-            inner, activation=activation, dtype=self.dtype_policy, name="expand"
-        )
-        self.contract = keras.layers.Dense(units, dtype=self.dtype_policy, name="contract")
-
-    def build(self, vectors_shape):
-        """Create W_1, b_1, W_2, b_2."""
-        self.expand.build(vectors_shape)
-        self.contract.build((*vectors_shape[:-1], self.inner))
-
-    def call(self, vectors):
-        """Transform (B, T, units) position by position."""
-        return self.contract(self.expand(vectors))
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "inner": self.inner,
-            "activation": self.activation,
-        }
-
-
-class _TransformerLayer(keras.layers.Layer):
-    """What encoder and decoder layers share: residuals, norms, dropout, feed-forward, config."""
-
-    sublayers: int
-
-    def __init__(
-        self,
-        *,
-        units: int,
-        feed_forward: int,
-        dropout: float = 0.0,
-        norm: str = "post",
-        activation: str = "relu",
-        epsilon: float = 1e-6,
-        seed: int | None = None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        if norm not in NORMS:
-            raise RequestError(f"norm must be one of {', '.join(NORMS)}, got {norm!r}")
-        self.units, self.dropout, self.norm = units, dropout, norm
-        self.epsilon, self.seed = epsilon, seed
-        self.supports_masking = True
-        self.feed_forward = FeedForward(
-            units=units,
-            inner=feed_forward,
-            activation=activation,
-            dtype=self.dtype_policy,
-            name="feed_forward",
-        )
-        self.norms = [
-            keras.layers.LayerNormalization(
-                epsilon=epsilon, dtype=self.dtype_policy, name=f"norm_{number}"
-            )
-            for number in range(self.sublayers)
-        ]
-        self.dropouts = [
-            keras.layers.Dropout(
-                dropout, seed=None if seed is None else seed + number, dtype=self.dtype_policy
-            )
-            for number in range(self.sublayers)
-        ]
-
-    def before(self, number, vectors):
-        """Prepare the input of a sub-layer: normalise it in a pre-norm layer."""
-        return self.norms[number](vectors) if self.norm == "pre" else vectors
-
-    def after(self, number, vectors, result, training):
-        """Close a sub-layer: dropout, residual, and the norm of a post-norm layer."""
-        summed = vectors + self.dropouts[number](result, training=training)
-        return self.norms[number](summed) if self.norm == "post" else summed
-
-    def build_common(self, vectors_shape):
-        """Create the weights of the feed-forward network and the norms."""
-        if vectors_shape[-1] != self.units:
-            raise RequestError(
-                f"{type(self).__name__} with units={self.units} got vectors of width "
-                f"{vectors_shape[-1]}"
-            )
-        self.feed_forward.build(vectors_shape)
-        for norm in self.norms:
-            norm.build(vectors_shape)
-
-    def compute_mask(self, vectors, previous_mask=None):
-        """Let a Keras mask of the vectors go on to the output vectors."""
-        return getattr(vectors, "_keras_mask", None)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments, but for the attention layers."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "feed_forward": self.feed_forward.inner,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "activation": self.feed_forward.activation,
-            "epsilon": self.epsilon,
-            "seed": self.seed,
-        }
-
-
-@keras.saving.register_keras_serializable(package="attnlab")
-class TransformerEncoderLayer(_TransformerLayer):
+class TransformerEncoderLayer(ResidualLayer):
     """Self-attention, then a feed-forward network, each with residual, dropout and norm.
 
     Post-norm: `x = norm(x + dropout(sublayer(x)))`; pre-norm: `x = x + dropout(sublayer(norm(x)))`,
@@ -205,8 +78,6 @@ class TransformerEncoderLayer(_TransformerLayer):
         RequestError: an unknown norm; vectors or a context of another width than `units`.
     """
 
-    sublayers = 2
-
     def __init__(self, *, attention: Attention, units: int, feed_forward: int, **kwargs):
         super().__init__(units=units, feed_forward=feed_forward, **kwargs)
         self.attention = attention
@@ -237,7 +108,7 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
-class TransformerDecoderLayer(_TransformerLayer):
+class TransformerDecoderLayer(ResidualLayer):
     """Causal self-attention, attention to the encoder's memory, a feed-forward network.
 
     Each sub-layer has residual, dropout and norm as in `TransformerEncoderLayer`.
@@ -276,8 +147,6 @@ class TransformerDecoderLayer(_TransformerLayer):
         RequestError: as for `TransformerEncoderLayer`; `book` with a pre-norm.
     """
 
-    sublayers = 3
-
     def __init__(
         self,
         *,
@@ -288,13 +157,12 @@ class TransformerDecoderLayer(_TransformerLayer):
         book: bool = False,
         **kwargs,
     ):
-        super().__init__(units=units, feed_forward=feed_forward, **kwargs)
+        norm_of = (0, 0, 1) if book else (0, 1, 2)
+        super().__init__(units=units, feed_forward=feed_forward, norm_of=norm_of, **kwargs)
         if book and self.norm != "post":
             raise RequestError(f"book=true is a post-norm layer, got norm={self.norm}")
         self.self_attention, self.cross_attention = self_attention, cross_attention
         self.book = bool(book)
-        if book:
-            self.norms = [self.norms[0], self.norms[0], self.norms[2]]
 
     def build(self, vectors_shape, memory_shape):
         """Create all weights."""

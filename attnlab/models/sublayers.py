@@ -1,0 +1,151 @@
+"""What Transformer layers are made of besides attention."""
+
+from __future__ import annotations
+
+import keras
+
+from attnlab.errors import RequestError
+
+NORMS = ("pre", "post")
+
+
+@keras.saving.register_keras_serializable(package="attnlab")
+class FeedForward(keras.layers.Layer):
+    """Transform each position alone: `max(0, x W_1 + b_1) W_2 + b_2`.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.3, Eq. 2. Difference: nothing.
+
+    Args:
+        units: width of input and output (the paper's 512).
+        inner: width between (the paper's 2048).
+        activation: name of a Keras activation (the paper's is "relu").
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        vectors: (B, T, units).
+
+    Returns:
+        (B, T, units).
+    """
+
+    def __init__(self, *, units: int, inner: int, activation: str = "relu", **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.inner, self.activation = units, inner, activation
+        self.supports_masking = True
+        self.expand = keras.layers.Dense(
+            inner, activation=activation, dtype=self.dtype_policy, name="expand"
+        )
+        self.contract = keras.layers.Dense(units, dtype=self.dtype_policy, name="contract")
+
+    def build(self, vectors_shape):
+        """Create W_1, b_1, W_2, b_2."""
+        self.expand.build(vectors_shape)
+        self.contract.build((*vectors_shape[:-1], self.inner))
+
+    def call(self, vectors):
+        """Transform (B, T, units) position by position."""
+        return self.contract(self.expand(vectors))
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "inner": self.inner,
+            "activation": self.activation,
+        }
+
+
+class ResidualLayer(keras.layers.Layer):
+    """What encoder and decoder layers share: residuals, norms, dropout, feed-forward, config.
+
+    Args:
+        units: width of the vectors.
+        feed_forward: inner width of the feed-forward network.
+        dropout: probability of dropping an output of a sub-layer while training.
+        norm: "post" or "pre".
+        activation: of the feed-forward network.
+        epsilon: of the norms.
+        seed: int or None.
+        norm_of: for each sub-layer the number of its norm.
+        **kwargs: as for every Keras layer.
+
+    Raises:
+        RequestError: an unknown norm.
+    """
+
+    def __init__(
+        self,
+        *,
+        units: int,
+        feed_forward: int,
+        dropout: float = 0.0,
+        norm: str = "post",
+        activation: str = "relu",
+        epsilon: float = 1e-6,
+        seed: int | None = None,
+        norm_of: tuple[int, ...] = (0, 1),
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if norm not in NORMS:
+            raise RequestError(f"norm must be one of {', '.join(NORMS)}, got {norm!r}")
+        self.units, self.dropout, self.norm = units, dropout, norm
+        self.epsilon, self.seed, self.norm_of = epsilon, seed, norm_of
+        self.supports_masking = True
+        self.feed_forward = FeedForward(
+            units=units,
+            inner=feed_forward,
+            activation=activation,
+            dtype=self.dtype_policy,
+            name="feed_forward",
+        )
+        self.norms = [
+            keras.layers.LayerNormalization(
+                epsilon=epsilon, dtype=self.dtype_policy, name=f"norm_{number}"
+            )
+            for number in sorted(set(norm_of))
+        ]
+        self.dropouts = [
+            keras.layers.Dropout(
+                dropout, seed=None if seed is None else seed + number, dtype=self.dtype_policy
+            )
+            for number in range(len(norm_of))
+        ]
+
+    def before(self, number, vectors):
+        """Prepare the input of a sub-layer: normalise it in a pre-norm layer."""
+        return self.norms[self.norm_of[number]](vectors) if self.norm == "pre" else vectors
+
+    def after(self, number, vectors, result, training):
+        """Close a sub-layer: dropout, residual, and the norm of a post-norm layer."""
+        summed = vectors + self.dropouts[number](result, training=training)
+        return self.norms[self.norm_of[number]](summed) if self.norm == "post" else summed
+
+    def build_common(self, vectors_shape):
+        """Create the weights of the feed-forward network and the norms."""
+        if vectors_shape[-1] != self.units:
+            raise RequestError(
+                f"{type(self).__name__} with units={self.units} got vectors of width "
+                f"{vectors_shape[-1]}"
+            )
+        self.feed_forward.build(vectors_shape)
+        for norm in self.norms:
+            norm.build(vectors_shape)
+
+    def compute_mask(self, vectors, previous_mask=None):
+        """Let a Keras mask of the vectors go on to the output vectors."""
+        return getattr(vectors, "_keras_mask", None)
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments, but for the attention layers."""
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "feed_forward": self.feed_forward.inner,
+            "dropout": self.dropout,
+            "norm": self.norm,
+            "activation": self.feed_forward.activation,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+        }
