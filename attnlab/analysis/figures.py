@@ -1,0 +1,81 @@
+"""How every figure looks: size, colours, title, and how it is saved. No pyplot, no global state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlab.records.files import replacing
+
+# Okabe and Ito (2008): told apart by readers of every colour vision, and in grey by lightness.
+BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#9A9A9A", "#222222"
+COLOUR_MAP = "cividis"
+DOTS_PER_INCH = 100
+
+
+def new_figure(width: float, height: float, title: str, subtitle: str = "") -> Figure:
+    """An empty figure with a bold title and a line below it.
+
+    Args:
+        width: In inches.
+        height: In inches.
+        title: What is shown.
+        subtitle: What came out.
+    """
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
+    inch = 1 / height
+    lines = 0.56 if subtitle else 0.34
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - lines * inch))  # type: ignore[union-attr]
+    style = {"x": 0.012, "ha": "left", "va": "top"}
+    figure.text(y=1 - 0.09 * inch, s=title, fontsize=11, fontweight="bold", **style)
+    figure.text(y=1 - 0.32 * inch, s=subtitle, fontsize=9, color="#444444", **style)
+    return figure
+
+
+def run_title(metrics: Mapping[str, Any]) -> str:
+    """Which run it is."""
+    return f"{metrics['task']} · {metrics['attention']} · seed {metrics['seed']}"
+
+
+def run_result(metrics: Mapping[str, Any]) -> str:
+    """The test result in a line, beside the best baseline's."""
+    rmse = metrics.get("test", {}).get("rmse")
+    if rmse is None:
+        return ""
+    text = f"test RMSE {rmse:.4g}"
+    baseline = metrics.get("best_baseline")
+    other = metrics.get("baselines", {}).get(baseline, {}).get("rmse")
+    if other is not None:
+        text += f"   best baseline: {words(baseline)} {other:.4g}"
+    if metrics.get("skill") is not None:
+        text += f"   skill {metrics['skill']:.3g}"
+    return text
+
+
+def tidy(axes: Axes, grid: str = "y") -> None:
+    """Take away the frame's upper and right side, and draw faint grid lines."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, color="#E4E4E4", linewidth=0.8)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=9)
+
+
+def words(name: str) -> str:
+    """A name from a table as a reader writes it."""
+    return name.replace("_", " ")
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a figure, whole or not at all, in the format that the name ends with.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
+    return path
