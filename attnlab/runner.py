@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from attnlab import console
+from attnlab import __version__, console
 from attnlab.assembly import make_model, make_task
 from attnlab.data.batches import shuffled_plan
 from attnlab.errors import RunFailed
 from attnlab.records import files
 from attnlab.records.environment import environment
-from attnlab.records.logs import run_log
+from attnlab.records.logs import logging_to
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.tracking import Tracker, start_tracker
+from attnlab.records.tracker import NullTracker, Tracker, default_uri
 from attnlab.schema import RunConfig
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(config: RunConfig) -> Path:
     folder = RunDirectory.create(
         Path(config.paths.runs).expanduser(), config.task.name, config.attention.name, config.seed
     )
-    with run_log(folder), tempfile.TemporaryDirectory() as scratch:
+    with logging_to(folder.path / "run.log"), tempfile.TemporaryDirectory() as scratch:
         tracker = start_tracker(config, folder)
         session = Session(config, task, splits, folder, tracker, started)
         try:
@@ -76,6 +76,23 @@ def run(config: RunConfig) -> Path:
     return folder.path
 
 
+def start_tracker(config: RunConfig, folder: RunDirectory) -> NullTracker:
+    """The run's copy in MLflow, begun; it never stops the run."""
+    if not config.tracking.enabled:
+        return NullTracker()
+    runs = Path(config.paths.runs).expanduser()
+    return Tracker.start(
+        config.tracking.uri or default_uri(runs),
+        config.task.name,
+        f"{config.task.name}-{config.attention.name}-s{config.seed}",
+        config.document,
+        {"attnlab.folder": str(folder.path), "attnlab.config_hash": config.digest},
+        runs / "artifacts",
+        timeout=config.tracking.timeout,
+        on_run_id=lambda run_id: folder.write_status(mlflow_run_id=run_id),
+    )
+
+
 class Session:
     """A run under way: the parts that its steps share.
 
@@ -89,7 +106,7 @@ class Session:
         task: ForecastingTask,
         splits: Splits,
         folder: RunDirectory,
-        tracker: Tracker,
+        tracker: NullTracker,
         started: float,
     ) -> None:
         self.config, self.task, self.splits = config, task, splits
@@ -126,9 +143,9 @@ class Session:
             self.folder.write_json("environment.json", environment())
             self.folder.write_status(config_hash=self.config.digest, data_digest=self.splits.digest)
             self.task.save(self.folder.assets)
-        self.tracker.log_dataset(
-            self.splits.name, self.splits.source, self.splits.digest, self.splits.describe()
-        )
+        splits = self.splits
+        counts = {part: len(windows) for part, windows in splits.parts().items()}
+        self.tracker.log_dataset(splits.name, splits.source, splits.digest, counts)
 
     def _compile(self, model: keras.Model) -> Program:
         from attnlab.training.optimizers import make_optimizer
@@ -211,9 +228,9 @@ class Session:
             with files.replacing(path) as temporary:
                 model.save_weights(temporary)
             self.folder.append_history(row)
-            self.folder.write_status(epoch=epoch, mlflow_run_id=self.tracker.run_id)
+            self.folder.write_status(epoch=epoch)
         if self.config.tracking.weights == "all":
-            self.tracker.log_artifacts([self.folder.weights_path(epoch)], "weights")
+            self.tracker.log_artifacts(self.folder.weights_path(epoch), folder="weights")
         measured = {key: value for key, value in row.items() if key != "epoch"}
         self.tracker.log_metrics(epoch, measured)
 
@@ -278,16 +295,27 @@ class Session:
             numbers[f"baseline_{name}_rmse"] = values["rmse"]
         self.tracker.log_metrics(best, numbers)
         names = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
-        self.tracker.log_artifacts([folder.path / name for name in names])
-        self.tracker.log_artifacts(sorted(folder.plots.glob("*.png")), "plots")
+        self.tracker.log_artifacts(*(folder.path / name for name in names))
+        self.tracker.log_artifacts(*sorted(folder.plots.glob("*.png")), folder="plots")
         if self.config.tracking.weights == "best":
-            self.tracker.log_artifacts([folder.weights_path(best)], "weights")
+            self.tracker.log_artifacts(folder.weights_path(best), folder="weights")
         if self.config.tracking.weights != "none":
             with self._writing("the MLflow model"):
-                shutil.copy(folder.path / "config.yaml", scratch)
-                shutil.copytree(folder.assets, scratch / "assets")
-                model.save_weights(scratch / "best.weights.h5")
-                self.tracker.log_model(scratch, "attnlab.trained")
+                self._track_model(model, best, scratch)
+
+    def _track_model(self, model: keras.Model, epoch: int, scratch: Path) -> None:
+        """The best weights with all that `attnlab.trained` needs to load them."""
+        shutil.copy(self.folder.path / "config.yaml", scratch)
+        shutil.copytree(self.folder.assets, scratch / "assets")
+        model.save_weights(scratch / "best.weights.h5")
+        example = self.task.last_history()[None].astype(np.float64)
+        self.tracker.log_model(
+            scratch,
+            requirements=[f"attnlab=={__version__}"],
+            input_example=example,
+            output_example=np.zeros((1, self.task.horizon)),
+            step=epoch,
+        )
 
     @contextmanager
     def _writing(self, what: str) -> Iterator[None]:
@@ -321,15 +349,13 @@ def extra_reports(model: keras.Model, task: ForecastingTask) -> dict[str, Any]:
 
 def _resident(splits: Splits) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """All parts in one array, so that one compiled program serves them; and each part's rows."""
-    parts = {"train": splits.train, "validation": splits.validation, "test": splits.test}
-    rows, first = {}, 0
+    parts = splits.parts()
+    rows, first = {"validation": np.arange(0)}, 0
     for name, windows in parts.items():
-        count = 0 if windows is None else len(windows)
-        rows[name] = np.arange(first, first + count)
-        first += count
-    present = [windows for windows in parts.values() if windows is not None]
-    inputs = np.concatenate([windows.history for windows in present])
-    targets = np.concatenate([windows.target for windows in present])
+        rows[name] = np.arange(first, first + len(windows))
+        first += len(windows)
+    inputs = np.concatenate([windows.history for windows in parts.values()])
+    targets = np.concatenate([windows.target for windows in parts.values()])
     return rows, inputs, targets
 
 

@@ -288,6 +288,7 @@ def parse(
     for group in OPTION_GROUPS:
         _check_group(group, document, rules.get(group, {}))
     sections = {name: _section(name, cls, document) for name, cls in SECTIONS.items()}
+    _refuse_credentials(sections["tracking"].uri)
     options = {group: Option.from_mapping(document[group]) for group in OPTION_GROUPS}
     return RunConfig(**options, **sections, seed=document["seed"], document=document)
 
@@ -323,6 +324,14 @@ def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule)
     raise RequestError(
         f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."
     )
+
+
+def _refuse_credentials(uri: str | None) -> None:
+    if uri and "@" in uri.partition("://")[2].partition("/")[0]:
+        raise RequestError(
+            "tracking.uri: expected no user name or password in it, since it is saved with the "
+            "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+        )
 
 
 def _section(name: str, cls: type, document: Mapping[str, Any]) -> Any:

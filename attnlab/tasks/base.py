@@ -52,18 +52,21 @@ class Splits:
     extra: dict[str, Windows] = field(default_factory=dict)
     scaler: str = ""
 
+    def parts(self) -> dict[str, Windows]:
+        """The parts that there are, by name, extra ones left out."""
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {name: windows for name, windows in parts.items() if windows is not None}
+
     def part(self, name: str) -> Windows:
         """The windows of "train", "validation", "test" or an extra part.
 
         Raises:
             ValueError: there is no such part.
         """
-        parts = {"train": self.train, "validation": self.validation, "test": self.test}
-        windows = (parts | self.extra).get(name)
-        if windows is None:
-            have = [key for key, value in (parts | self.extra).items() if value is not None]
-            raise ValueError(f"expected a part among {', '.join(have)}, got {name!r}")
-        return windows
+        parts = self.parts() | self.extra
+        if name not in parts:
+            raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
+        return parts[name]
 
     def describe(self) -> dict[str, Any]:
         """Counts and sizes for a log: JSON-ready."""

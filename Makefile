@@ -1,0 +1,50 @@
+# Two commands on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export ATTNLAB_RUNS ?= $(CURDIR)/runs
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow lint format bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps make a second call cost nothing.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+install: $(VENV)/.installed  ## Create .venv and install attnlab into it
+
+demo: install  ## Train attention on the book's Fibonacci task
+	$(BIN)/attnlab task=fib attention=bahdanau
+
+test: $(VENV)/.installed-test  ## Run the tests
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.installed-test  ## Run the slow tests
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.installed-dev  ## Check format, style and types
+	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
+
+format: $(VENV)/.installed-dev  ## Format the code
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+bench: $(VENV)/.installed-test  ## Measure training against keras.Model.fit
+	$(BIN)/python scripts/bench_training.py
+
+clean:  ## Remove .venv and caches
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache
