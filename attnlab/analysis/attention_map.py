@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from attnlab.analysis.figures import (
     BLACK,
@@ -17,12 +17,20 @@ from attnlab.analysis.figures import (
     COLOUR_MAP,
     GREY,
     new_figure,
+    run_result,
     run_title,
     tidy,
 )
 
 _MOST_WINDOWS = 8
 _MOST_HEADS = 8
+_HEAT: dict[str, Any] = {
+    "aspect": "auto",
+    "cmap": COLOUR_MAP,
+    "interpolation": "nearest",
+    "vmin": 0,
+}
+_LAG_STEPS = (1, 2, 3, 4, 6, 12, 24, 48, 60, 120, 240, 480, 1200)
 
 
 def attention_figure(
@@ -54,16 +62,15 @@ def _one_query(
     weights: np.ndarray, history: np.ndarray, labels: Sequence[str], metrics: Mapping[str, Any]
 ) -> Figure:
     windows, heads, steps = weights.shape
-    subtitle = f"{windows} test windows"
-    if heads > 1:
-        subtitle += f", {heads} heads (a row each)"
+    shown = f"{windows} test windows" + (f", a row for each of {heads} heads" if heads > 1 else "")
+    subtitle = f"{shown}   {run_result(metrics)}"
     height = 1.5 + min(max(0.16 * windows * heads, 1.6), 4.2) + 1.3 + 0.6
     figure = new_figure(9, height, f"{run_title(metrics)}: attention", subtitle)
     middle = height - 3.4
     grid = figure.add_gridspec(3, 2, height_ratios=(1.5, middle, 1.3), width_ratios=(60, 1))
     heat = figure.add_subplot(grid[1, 0])
     rows = weights.reshape(windows * heads, steps)
-    picture = heat.imshow(rows, aspect="auto", cmap=COLOUR_MAP, interpolation="nearest", vmin=0)
+    picture = heat.imshow(rows, **_HEAT)
     figure.colorbar(picture, cax=figure.add_subplot(grid[1, 1])).set_label("weight", fontsize=9)
     heat.set_yticks(np.arange(windows) * heads + (heads - 1) / 2, labels)
     heat.set_ylabel("forecast for")
@@ -95,18 +102,11 @@ def _draw_lags(axes: Axes, mean: np.ndarray) -> None:
     steps = len(mean)
     axes.bar(np.arange(steps), mean, color=BLUE, width=0.8)
     axes.axhline(1 / steps, color=BLACK, linewidth=1, linestyle="--")
-    axes.annotate(
-        f"uniform: 1/{steps}",
-        (0, 1 / steps),
-        xytext=(0, 3),
-        textcoords="offset points",
-        fontsize=8,
-        bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1},
-    )
+    axes.set_title(f"dashed: equal weights, 1/{steps}", fontsize=8, loc="right", pad=3)
     axes.set_ylabel("mean weight")
     axes.set_xlabel("steps before the target")
     axes.set_xlim(-0.5, steps - 0.5)
-    _label_lags(axes, steps)
+    _label_lags(axes.xaxis, steps, most=12)
     tidy(axes)
 
 
@@ -116,9 +116,10 @@ def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
     heads = len(mean)
     columns = min(heads, 4)
     lines = math.ceil(heads / columns)
-    subtitle = f"mean over {windows} test windows" + (
-        f", {heads} of {all_heads} heads" if all_heads > heads else ""
-    )
+    shown = f"mean of {windows} test windows"
+    if all_heads > heads:
+        shown += f", {heads} of {all_heads} heads"
+    subtitle = f"{shown}   {run_result(metrics)}"
     height = 2.5 * lines + 2.3
     figure = new_figure(9, height, f"{run_title(metrics)}: attention", subtitle)
     upper, lower = figure.subfigures(2, height_ratios=(2.5 * lines, 1.7))
@@ -127,11 +128,11 @@ def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
         if number >= heads:
             axes.set_visible(False)
             continue
-        picture = axes.imshow(mean[number], cmap=COLOUR_MAP, vmin=0, vmax=float(mean.max()))
+        picture = axes.imshow(mean[number], vmax=float(mean.max()), **_HEAT)
         axes.set_title(f"head {number + 1}" if heads > 1 else "", fontsize=9)
         axes.tick_params(labelsize=8)
-        _label_lags(axes, steps)
-        _label_lags(axes, steps, vertical=True)
+        _label_lags(axes.xaxis, steps, most=5)
+        _label_lags(axes.yaxis, steps, most=5)
     panels[0, 0].set_ylabel("query, steps before the target", fontsize=9)
     upper.supxlabel("memory, steps before the target", fontsize=9)
     upper.colorbar(picture, ax=panels).set_label("weight", fontsize=9)
@@ -139,8 +140,8 @@ def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _label_lags(axes: Axes, steps: int, vertical: bool = False) -> None:
-    """Label positions 0 .. S-1 as lags S .. 1."""
-    axis = axes.yaxis if vertical else axes.xaxis
-    axis.set_major_locator(MaxNLocator(integer=True, nbins=12 if not vertical else 6))
-    axis.set_major_formatter(FuncFormatter(lambda position, _: f"{steps - round(position)}"))
+def _label_lags(axis: Axis, steps: int, most: int) -> None:
+    """Label positions 0 .. S-1 by their lags S .. 1, at multiples of a number that reads well."""
+    every = next((step for step in _LAG_STEPS if steps / step <= most), steps)
+    lags = range(every, steps + 1, every)
+    axis.set_ticks([steps - lag for lag in lags], [str(lag) for lag in lags])

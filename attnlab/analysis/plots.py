@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from attnlab.analysis.attention_map import attention_figure
 from attnlab.analysis.figures import (
@@ -83,7 +83,10 @@ def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) 
     losses = losses[np.isfinite(losses)]
     if len(losses) and losses.min() > 0 and losses.max() > 10 * losses.min():
         axes.set_yscale("log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(_PlainLog())
+        axes.yaxis.set_minor_formatter(_PlainLog(minor_thresholds=(2, 0.5)))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+    axes.set_xlim(min(history["epoch"]) - 0.5, max(history["epoch"]) + 0.5)
     axes.set_xlabel("epoch")
     axes.set_ylabel("loss (scaled units)")
     axes.legend(frameon=False, fontsize=9)
@@ -116,14 +119,14 @@ def _forecast_along_time(
     upper, lower = figure.subplots(2, sharex=True, height_ratios=(2, 1))
     where = rows["index"]
     upper.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
-    upper.plot(where, rows["prediction"], color=BLUE, linewidth=1, label="forecast")
+    upper.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
     upper.set_ylabel(metrics.get("units", ""))
     baseline = metrics.get("best_baseline")
     if baseline in rows:
         miss = rows[baseline] - rows["target"]
         lower.plot(where, miss, color=GREY, linewidth=0.8, label=words(baseline))
     miss = rows["prediction"] - rows["target"]
-    lower.plot(where, miss, color=BLUE, linewidth=0.8, label=words(metrics["attention"]))
+    lower.plot(where, miss, color=ORANGE, linewidth=0.8, label=words(metrics["attention"]))
     lower.axhline(0, color=BLACK, linewidth=0.8)
     lower.set_ylabel("error")
     for axes in (upper, lower):
@@ -142,11 +145,11 @@ def _forecast_against_target(
     left, right = figure.subplots(1, 2)
     ends = [float(rows["target"].min()), float(rows["target"].max())]
     left.plot(ends, ends, color=GREY, linewidth=1, label="exact", zorder=1)
-    left.scatter(rows["target"], rows["prediction"], s=9, color=BLUE, alpha=0.5, linewidths=0)
+    left.scatter(rows["target"], rows["prediction"], s=9, color=ORANGE, alpha=0.5, linewidths=0)
     left.set_xlabel(f"target\n({metrics.get('units', '')})")
     left.set_ylabel("forecast")
     _legend_above(left)
-    curves = {metrics["attention"]: (rows["prediction"], BLUE)}
+    curves = {metrics["attention"]: (rows["prediction"], ORANGE)}
     baseline = metrics.get("best_baseline")
     if baseline in rows:
         curves[baseline] = (rows[baseline], GREY)
@@ -162,6 +165,13 @@ def _forecast_against_target(
     for axes in (left, right):
         tidy(axes, grid="both")
     return figure
+
+
+class _PlainLog(LogFormatter):
+    """Numbers on a logarithmic axis as people write them: 0.02, not 2e-02."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 def _mark_best(axes: Axes, history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> None:
@@ -209,10 +219,14 @@ def _along_time(index: np.ndarray, times: np.ndarray) -> bool:
 
 
 def _labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[str]:
-    """The time labels of the windows whose first targets are at `index`."""
+    """A label for each window whose first target is at `index`: its time, where it has one."""
     first = predictions["step"] == 1
     known = dict(zip(predictions["index"][first], predictions["time"][first], strict=True))
-    return [str(known.get(number, number)) for number in index]
+    times = [str(known.get(number, number)) for number in index]
+    return [
+        f"index {number}" if time == str(number) else time
+        for number, time in zip(index, times, strict=True)
+    ]
 
 
 def _read_attention(path: Path) -> dict[str, np.ndarray] | None:
