@@ -30,12 +30,12 @@ class AttentionOutput(NamedTuple):
 class ProjectedMemory(NamedTuple):
     """A memory made ready for scoring, once per sequence.
 
-    Axis 0 of both is the batch and axis 1 the memory steps whatever the mechanism, so that a
+    Axis 0 of both is the batch and axis -2 the memory steps whatever the mechanism, so that a
     decoder can reorder beams and append steps without knowing which one it holds.
 
     Attributes:
-        keys: (B, S, ...), what queries are scored against.
-        values: (B, S, ...), what the context is a sum of.
+        keys: (B, S, K), what queries are scored against; (B, H, S, K) with several heads.
+        values: (B, S, V), what the context is a sum of; (B, H, S, V) with several heads.
     """
 
     keys: Any
@@ -251,7 +251,7 @@ def _per_head(mask, query, values):
     """Check a mask and give it an axis for the heads: (B, T, S) to (B, 1, T, S)."""
     if mask is None:
         return None
-    full = (query.shape[0], query.shape[1], values.shape[1])
+    full = (query.shape[0], query.shape[1], values.shape[-2])
     pairs = zip(reversed(mask.shape), reversed(full), strict=False)
     fits = all(size in (1, None, wanted) or wanted is None for size, wanted in pairs)
     if dtype_of(mask) != "bool" or len(mask.shape) > 3 or not fits:

@@ -97,35 +97,22 @@ def dot_score(query, keys):
     return ops.matmul(widen(query), ops.swapaxes(widen(keys), -1, -2))
 
 
-def scaled_dot_score(query, keys):
+def scaled_dot_score(query, keys, head_size=None):
     """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1).
 
     The query is divided before the product, which keeps float16 in range.
 
     Args:
-        query: (B, T, K).
-        keys: (B, S, K).
+        query: (B, T, K), or (B, H, T, K).
+        keys: (B, S, K), or (B, H, S, K).
+        head_size: d_k, where it is to differ from K as in the seed book's narrow heads.
 
     Returns:
-        (B, T, S) in the dtype of the query.
+        (B, T, S), or (B, H, T, S), in the dtype of the query.
     """
-    query = query * ops.cast(query.shape[-1] ** -0.5, dtype_of(query))
+    scale = (head_size or query.shape[-1]) ** -0.5
+    query = query * ops.cast(scale, dtype_of(query))
     return ops.matmul(query, ops.swapaxes(keys, -1, -2))
-
-
-def multi_head_score(query, keys, head_size):
-    """Score each head by `q' k / sqrt(head_size)` (Vaswani et al. 2017, Eq. 1 within 3.2.2).
-
-    Args:
-        query: (B, T, H, K).
-        keys: (B, S, H, K).
-        head_size: the number whose root divides; K, but for the book's narrow heads.
-
-    Returns:
-        (B, H, T, S) in the dtype of the query.
-    """
-    query = query * ops.cast(head_size**-0.5, dtype_of(query))
-    return ops.einsum("bthk,bshk->bhts", query, keys)
 
 
 def additive_score(query, keys, vector):

@@ -84,8 +84,9 @@ class LuongGlobalAttention(LuongAttention):
         if self.score_name != "location":
             return super().score(query, keys)
         scores = ops.matmul(query, self.as_compute(self.kernel))
-        length = ops.shape(keys)[1]
-        return scores if length == self._positions else scores[..., :length]
+        if keys.shape[1] == self._positions:
+            return scores
+        return scores[..., : ops.shape(keys)[1]]
 
     def get_config(self) -> dict:
         """Return the constructor's arguments."""

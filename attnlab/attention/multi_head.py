@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory, require_size
-from attnlab.attention.functional import masked_softmax, multi_head_score
+from attnlab.attention.functional import masked_softmax, scaled_dot_score
 from attnlab.errors import RequestError
 
 
@@ -72,7 +72,7 @@ class MultiHeadAttention(Attention):
         self.output_bias = self.add_bias("output_bias", units)
 
     def project_memory(self, memory) -> ProjectedMemory:
-        """Return keys and values, each (B, S, H, K)."""
+        """Return keys and values, each (B, H, S, K)."""
         return ProjectedMemory(
             self.split(memory, self.key_kernel, self.key_bias),
             self.split(memory, self.value_kernel, self.value_bias),
@@ -81,20 +81,21 @@ class MultiHeadAttention(Attention):
     def align(self, query, keys, mask, start_index):
         """Return each head's weights, (B, H, T, S)."""
         query = self.split(query, self.query_kernel, self.query_bias)
-        return masked_softmax(multi_head_score(query, keys, self.head_size), mask)
+        return masked_softmax(scaled_dot_score(query, keys, self.head_size), mask)
 
     def read(self, weights, values):
         """Join the heads' contexts and project them: (B, T, units)."""
-        context = ops.einsum("bhts,bshv->bthv", weights, values)
+        context = ops.transpose(ops.matmul(weights, values), (0, 2, 1, 3))
         batch, steps, heads, width = ops.shape(context)
         context = ops.reshape(context, (batch, steps, heads * width))
         return self.affine(context, self.output_kernel, self.output_bias)
 
     def split(self, tensor, kernel, bias):
-        """Project a sequence and split it over the heads: (B, N, M) to (B, N, H, K)."""
+        """Project a sequence and split it over the heads: (B, N, M) to (B, H, N, K)."""
         projected = self.affine(tensor, kernel, bias)
         batch, steps, width = ops.shape(projected)
-        return ops.reshape(projected, (batch, steps, self.heads, width // self.heads))
+        heads = ops.reshape(projected, (batch, steps, self.heads, width // self.heads))
+        return ops.transpose(heads, (0, 2, 1, 3))
 
     def affine(self, tensor, kernel, bias):
         """Compute `tensor @ kernel + bias` in the compute dtype."""

@@ -59,18 +59,18 @@ class PoolingAttention(Attention):
         self.bias = self.add_weight(name="bias", shape=(length,), initializer="zeros")
 
     def project_memory(self, memory) -> ProjectedMemory:
-        """Score the memory: keys (B, S) of scores, values (B, S, M)."""
+        """Score the memory: keys (B, S, 1) of scores, values (B, S, M)."""
         if memory.shape[1] not in (None, self._length):
             raise ValueError(
                 f"attention pooling was built for a memory of {self._length} steps, "
                 f"got {memory.shape[1]}"
             )
         scores = ops.matmul(memory, self.as_compute(self.kernel)) + self.as_compute(self.bias)
-        return ProjectedMemory(ops.tanh(scores), memory)
+        return ProjectedMemory(ops.expand_dims(ops.tanh(scores), -1), memory)
 
     def align(self, query, keys, mask, start_index):
         """Return the memory's own weights for each query step, (B, 1, T, S)."""
-        weights = masked_softmax(keys[:, None, None, :], mask)
+        weights = masked_softmax(ops.expand_dims(ops.swapaxes(keys, 1, 2), 1), mask)
         batch, steps = ops.shape(query)[:2]
         if weights.shape[2] == query.shape[1] is not None:
             return weights

@@ -136,7 +136,7 @@ class TransformerDecoderLayer(ResidualLayer):
         memory: (B, S, M), or what `project` made of it.
         memory_mask: None, or bool (B, S); True = attend. Keras fills it in when the memory comes
             out of a layer that masks.
-        cache: None, or the target's keys and values so far, (B, L, ...), L >= start_index + T.
+        cache: None, or the target's keys and values so far, (B, ..., L, K), L >= start_index + T.
         start_index: absolute position of the first vector, int or scalar int tensor.
         training: whether to drop.
 
@@ -186,7 +186,7 @@ class TransformerDecoderLayer(ResidualLayer):
             memory_mask = None
         sequence = self.before(0, vectors)
         cache = _extended(cache, self.self_attention.project(sequence), start_index)
-        causal = causal_mask(ops.shape(vectors)[1], ops.shape(cache.values)[1], start_index)
+        causal = causal_mask(ops.shape(vectors)[1], ops.shape(cache.values)[-2], start_index)
         attended = self.self_attention(
             sequence, cache, mask=causal, start_index=start_index, training=training
         )
@@ -243,7 +243,7 @@ def _extended(cache, new: ProjectedMemory, start_index) -> ProjectedMemory:
 
 
 def _written(old, new, start_index):
-    """Write `new` (B, T, ...) over axis 1 of `old` (B, L, ...) from start_index on."""
+    """Write `new` (B, ..., T, K) over axis -2 of `old` (B, ..., L, K) from start_index on."""
     start = [0] * len(old.shape)
-    start[1] = start_index
+    start[-2] = start_index
     return ops.slice_update(old, start, new)
