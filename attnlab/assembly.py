@@ -26,7 +26,9 @@ def load_class(path: str) -> type:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError(f"_target_: expected a class that exists, got {path} ({error}).") from error
+        raise RequestError(
+            f"_target_: expected a class that exists, got {path} ({error})."
+        ) from error
 
 
 def make_task(option: Option) -> ForecastingTask:

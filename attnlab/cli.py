@@ -78,9 +78,7 @@ def _verb(verb: str, arguments: list[str]) -> int:
     from attnlab.commands import command
 
     try:
-        result = command(verb).main(
-            arguments, prog_name=f"attnlab {verb}", standalone_mode=False
-        )
+        result = command(verb).main(arguments, prog_name=f"attnlab {verb}", standalone_mode=False)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:

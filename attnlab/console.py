@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -38,8 +39,11 @@ def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Advance]:
         entry = bar.add_task(title, total=epochs, completed=done, losses="compiling")
 
         def advance(row: Mapping[str, float]) -> None:
-            losses = [f"{part} {row[f'{part}_loss']:.3g}" for part in ("train", "val")
-                      if f"{part}_loss" in row]
+            losses = [
+                f"{part} {row[f'{part}_loss']:.3g}"
+                for part in ("train", "val")
+                if f"{part}_loss" in row
+            ]
             bar.update(entry, advance=1, losses=" ".join(losses))
 
         yield advance
@@ -48,37 +52,52 @@ def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Advance]:
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
     """The test result beside its baselines, the caveats, and where everything lies."""
     console = _plain(file)
-    console.print(result_table(metrics, "test"))
+    print_table(metrics, "test", file)
+    for name, extra in metrics.get("extra", {}).items():
+        console.print(f"{name}: {_extra(extra)}", soft_wrap=True)
     for note in metrics.get("notes", []):
         console.print(f"note: {note}", soft_wrap=True)
     console.print(
-        f"best epoch {metrics['best_epoch']}, {metrics['parameters']:,} parameters, "
-        f"{metrics['seconds']:.1f} s"
+        f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
+        f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
     console.print(f"run folder: {folder}", soft_wrap=True)
 
 
-def print_table(metrics: Mapping[str, Any], part: str) -> None:
+def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
     """The result of one part beside its baselines."""
-    _plain(None).print(result_table(metrics, part))
-
-
-def result_table(metrics: Mapping[str, Any], part: str) -> Table:
-    """A row for the run and one for each baseline, best first, with the skill against the best."""
+    console = _plain(file)
     name = f"{metrics['task']} / {metrics['attention']} / seed {metrics['seed']}"
-    table = Table(title=f"{name}, {part}, in {metrics['units']}", title_justify="left")
+    console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
+    console.print(result_table(metrics))
+
+
+def _extra(extra: Mapping[str, Any] | None) -> str:
+    if extra is None:
+        return "not possible, the weights are tied to the length of the training windows"
+    return f"rmse {_number(extra['test']['rmse'])}"
+
+
+def result_table(metrics: Mapping[str, Any]) -> Table:
+    """A row for the run and one for each baseline, best first.
+
+    The column `skill` is 1 - rmse / rmse of that row: what the run gains on it.
+    """
+    table = Table(box=box.SIMPLE_HEAD)
     table.add_column("forecast")
     columns = list(metrics["test"])
-    for column in columns:
+    for column in [*columns, "skill"]:
         table.add_column(column, justify="right")
-    rows = [(metrics["attention"], metrics["test"], "bold"), *(
-        (baseline, values, "") for baseline, values in metrics["baselines"].items()
-    )]
-    for label, values, style in sorted(rows, key=lambda row: _sortable(row[1].get("rmse"))):
+    rows = [(metrics["attention"], metrics["test"], None)]
+    rows += [
+        (name, values, metrics["skills"].get(name)) for name, values in metrics["baselines"].items()
+    ]
+    for number, (label, values, skill) in sorted(
+        enumerate(rows), key=lambda row: _sortable(row[1][1].get("rmse"))
+    ):
         cells = [_number(values.get(column)) for column in columns]
-        table.add_row(label, *cells, style=style)
-    table.caption = f"skill against {metrics['best_baseline']}: {_number(metrics['skill'])}"
-    table.caption_justify = "left"
+        style = "bold" if number == 0 else ""
+        table.add_row(label, *cells, "" if number == 0 else _number(skill), style=style)
     return table
 
 

@@ -46,8 +46,10 @@ Everywhere: seed, trainer.epochs, trainer.batch_size, trainer.patience,
 
 def overview() -> str:
     """The text of `attnlab --help`."""
-    verbs = "\n".join(f"  {verb:<10} {line}" for verb, line in {
-        "train": "train a model (the default)", **VERBS}.items())
+    verbs = "\n".join(
+        f"  {verb:<10} {line}"
+        for verb, line in {"train": "train a model (the default)", **VERBS}.items()
+    )
     groups = "\n".join(_group(group, line) for group, line in _GROUPS.items())
     return _TEXT.format(verbs=verbs, groups=groups).rstrip()
 

@@ -150,10 +150,15 @@ def masked_softmax(scores, mask=None):
         scores = ops.clip(widen(scores), -FLOAT16_MAX, FLOAT16_MAX)
     scores = widen(scores)
     if mask is None:
-        return ops.softmax(scores, axis=-1)
+        return _softmax(scores)
     lowest = ops.cast(LOWEST, dtype_of(scores))
-    weights = ops.softmax(ops.where(mask, scores, lowest), axis=-1)
+    weights = _softmax(ops.where(mask, scores, lowest))
     return ops.where(mask, weights, ops.zeros_like(weights))
+
+
+def _softmax(scores):
+    """Softmax over the last axis; over a single step, where Keras would warn, it is 1."""
+    return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
 # --- Luong's local attention -------------------------------------------------------------------

@@ -46,6 +46,7 @@ def command(run: str, epoch: str, part: str, as_json: bool, runs: str | None) ->
         "baselines": report.baselines,
         "best_baseline": report.best_baseline,
         "skill": report.skill,
+        "skills": report.skills,
     }
     if as_json:
         result["metrics"] = result.pop("test")

@@ -17,13 +17,27 @@ if TYPE_CHECKING:
 
 @click.command("forecast")
 @run_argument
-@click.option("--steps", default=12, show_default=True, type=click.IntRange(1, 100_000),
-              help="How many values to forecast.")
+@click.option(
+    "--steps",
+    default=12,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="How many values to forecast.",
+)
 @click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
-@click.option("--values", default=None, metavar="X,Y,...",
-              help="Go on from these values instead of the end of the run's series.")
-@click.option("--history", "history_file", default=None, metavar="FILE.csv",
-              help="Go on from the last values of this CSV.")
+@click.option(
+    "--values",
+    default=None,
+    metavar="X,Y,...",
+    help="Go on from these values instead of the end of the run's series.",
+)
+@click.option(
+    "--history",
+    "history_file",
+    default=None,
+    metavar="FILE.csv",
+    help="Go on from the last values of this CSV.",
+)
 @click.option("--column", default=None, help="Column of --history, by name or number.")
 @click.option("--csv", "csv_file", default=None, metavar="FILE", help="Write the values as CSV.")
 @click.option("--plot", "figure", default=None, metavar="FILE.png", help="Draw them.")
@@ -86,7 +100,9 @@ def _given_history(
     try:
         return np.array([float(word) for word in values.replace(",", " ").split()])
     except ValueError as error:
-        raise RequestError(f"--values: expected numbers with commas between, got {values}.") from error
+        raise RequestError(
+            f"--values: expected numbers with commas between, got {values}."
+        ) from error
 
 
 def _write_csv(path: Path, times: list[str], forecast: np.ndarray) -> None:
@@ -105,7 +121,9 @@ def _draw(
     from attnlab.analysis.plots import draw_forecast
     from attnlab.errors import RequestError
 
-    title = f"{trained.config.task.name} / {trained.config.attention.name}: next {len(times)} values"
+    title = (
+        f"{trained.config.task.name} / {trained.config.attention.name}: next {len(times)} values"
+    )
     try:
         draw_forecast(path, history, times, forecast, title=title, units=trained.task.units)
     except (OSError, ValueError) as error:

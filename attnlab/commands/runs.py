@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,14 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import (
-    ListedRun,
-    RunDirectory,
-    actual_state,
-    default_runs_folder,
-    list_runs,
-)
+from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
+from attnlab.records.status import actual_state
 
 _STYLES = {"completed": "green", "running": "cyan", "damaged": "magenta"}
 _ENOUGH_COLUMNS = 98  # for every column of the table
@@ -29,21 +24,16 @@ _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
 
 
 @click.command("runs")
-@click.option(
-    "--runs",
-    "folder",
-    type=click.Path(path_type=Path),
-    help="Folder of all runs; default $ATTNLAB_RUNS or ./runs.",
-)
+@runs_option
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Newest runs shown."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def command(folder: Path | None, limit: int, as_json: bool) -> None:
+def command(runs: str | None, limit: int, as_json: bool) -> None:
     """List runs, the newest last: state, task, attention, seed, epoch, result, age."""
-    if folder is not None and not folder.is_dir():
-        raise RequestError(f"--runs: an existing folder expected, got {str(folder)!r}")
-    folder = folder or default_runs_folder()
+    folder = runs_folder(runs)
+    if runs and not folder.is_dir():
+        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
     found = list_runs(folder)
     rows = [_row(entry) for entry in found[-limit:]]
     if as_json:

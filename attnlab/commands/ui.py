@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -10,9 +12,18 @@ from pathlib import Path
 
 import click
 
+from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import default_runs_folder
-from attnlab.records.tracker import QUIET_ENVIRONMENT, default_uri
+from attnlab.records.tracker import default_uri
+from attnlab.records.worker import QUIET_ENVIRONMENT
+
+# Jobs are seven more processes, which outlive the server; nobody submits any here.
+_ENVIRONMENT = {
+    **QUIET_ENVIRONMENT,
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "PYTHONWARNINGS": "ignore",
+}
+_SECONDS_TO_END = 5
 
 
 @click.command("ui")
@@ -20,21 +31,15 @@ from attnlab.records.tracker import QUIET_ENVIRONMENT, default_uri
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=5000, show_default=True, help="Port."
 )
-@click.option(
-    "--runs",
-    "folder",
-    type=click.Path(path_type=Path),
-    help="Folder of all runs; default $ATTNLAB_RUNS or ./runs.",
-)
-def command(host: str, port: int, folder: Path | None) -> None:
+@runs_option
+def command(host: str, port: int, runs: str | None) -> None:
     """Open the MLflow UI on this project's store, until Ctrl-C."""
-    runs = (folder or default_runs_folder()).absolute()
-    uri = default_uri(runs)
+    folder = runs_folder(runs).absolute()
+    uri = default_uri(folder)
     check_store(uri)
     check_port(host, port)
     click.echo(f"MLflow UI at http://{host}:{port} (Ctrl-C ends it)")
-    click.get_text_stream("stdout").flush()
-    _become(server_command(uri, runs, host, port))
+    sys.exit(_serve(server_command(uri, folder, host, port)))
 
 
 def check_store(uri: str) -> None:
@@ -44,12 +49,12 @@ def check_store(uri: str) -> None:
         RequestError: It is a server, which has a UI of its own, or an SQLite file that is missing.
     """
     if uri.startswith(("http://", "https://")):
-        raise RequestError(f"MLFLOW_TRACKING_URI: {uri} is a server: open it in a browser")
+        raise RequestError(f"MLFLOW_TRACKING_URI: {uri} is a server: open it in a browser.")
     store = Path(uri.removeprefix("sqlite:///"))
     if uri.startswith("sqlite:///") and not store.exists():
         raise RequestError(
-            f"--runs: a folder with an MLflow store expected, but {str(store)!r} does not exist: "
-            "train a run first, or name the folder of your runs"
+            f"--runs: expected a folder with an MLflow store, but {str(store)!r} does not exist: "
+            "train a run first, or name the folder of your runs."
         )
 
 
@@ -63,8 +68,9 @@ def check_port(host: str, port: int) -> None:
         with socket.create_server((host, port)):
             pass
     except OSError as error:
+        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror
         raise RequestError(
-            f"--port: a free port of {host} expected, got {port} ({error.strerror or error})"
+            f"--port: expected a free port of {host}, got {port} ({reason})."
         ) from error
 
 
@@ -76,14 +82,34 @@ def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
         "--host": host,
         "--port": str(port),
         "--workers": "1",
+        "--uvicorn-opts": "--log-level warning",
     }
     words = [word for option in options.items() for word in option]
     return [sys.executable, "-m", "mlflow", "ui", *words]
 
 
-def _become(words: list[str]) -> None:
-    """Let another program take the place of this one, so that signals go to it."""
-    environment = {**QUIET_ENVIRONMENT, **os.environ}
-    if os.name != "nt":
-        os.execve(words[0], words, environment)
-    sys.exit(subprocess.call(words, env=environment))
+def _serve(words: list[str]) -> int:
+    """Run the server until it ends, or until this process is asked to end."""
+    # In a session of its own, or a Ctrl-C would reach it too and be answered with a traceback.
+    server = subprocess.Popen(words, env={**_ENVIRONMENT, **os.environ}, start_new_session=True)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
+    try:
+        return server.wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        _end(server)
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """End the server and what it has started."""
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(server.pid, number)
+        else:
+            server.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(_SECONDS_TO_END)

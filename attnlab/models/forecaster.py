@@ -14,6 +14,9 @@ from attnlab.models.positional_encoding import PositionalEncoding
 from attnlab.models.recurrent import RecurrentEncoder
 from attnlab.models.transformer import TransformerEncoderLayer
 
+# Keeps a window of zeros finite; a twentieth of the range where data are scaled by min-max.
+_LEAST_SCALE = 0.05
+
 
 def build_forecaster(
     name: str,
@@ -41,9 +44,7 @@ def build_forecaster(
             f"model.highway: expected at most task.history={history}, got {arguments['highway']}."
         )
     if name == "rnn":
-        model: Forecaster = RecurrentForecaster(
-            attention=attention(), horizon=horizon, **arguments
-        )
+        model: Forecaster = RecurrentForecaster(attention=attention(), horizon=horizon, **arguments)
     elif name == "transformer":
         layers = [attention() for _ in range(arguments.pop("layers"))]
         model = TransformerForecaster(attention=layers, horizon=horizon, **arguments)
@@ -56,16 +57,21 @@ def build_forecaster(
 class Forecaster(keras.Model):
     """What the forecasters share: (B, S, 1) history -> (B, horizon) forecast.
 
-    The forecast is `head(features(history)) + highway(last values) + anchor`:
+    With z the history in the window's own scale, `z = history / s`, the forecast is
+    `s * (head(features(z)) + highway(newest of z) + newest value of z)`, where
 
-    - highway: a linear autoregression on the newest values beside the network, as in LSTNet
+    - s is 1, or with `normalization="mean"` the window's mean absolute value plus a constant,
+      as in DeepAR (Salinas et al. 2020, section 3.3), so that what was learned at one level holds
+      at another; difference: the constant is 0.05 model units and the loss stays unscaled;
+    - highway is a linear autoregression on the newest values beside the network, as in LSTNet
       (Lai et al. 2018, section 3.5), so that the network learns what a linear model can't;
-    - anchor: the newest value, so that zero weights mean persistence.
+    - the newest value (`anchor`) makes zero weights mean persistence.
 
     Args:
         horizon: steps forecast at once.
         highway: how many of the newest values the linear part sees; 0 leaves it out.
         anchor: add the newest value to the forecast.
+        normalization: `mean` or `none`, see above.
         output_activation: `linear`, or `tanh` as in the book, which can't pass its extremes.
         **kwargs: of every Keras model.
     """
@@ -76,11 +82,13 @@ class Forecaster(keras.Model):
         horizon: int = 1,
         highway: int = 0,
         anchor: bool = False,
+        normalization: str = "none",
         output_activation: str = "linear",
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
         self.horizon, self.highway, self.anchor = horizon, highway, anchor
+        self.normalization = normalization
         self.output_activation = output_activation
         self.head = keras.layers.Dense(horizon, activation=output_activation, name="head")
         if highway:
@@ -97,22 +105,30 @@ class Forecaster(keras.Model):
 
     def call(self, history, training=None):
         """Forecast (B, horizon) from (B, S, 1)."""
-        forecast = self.head(self._features(history, training)[0])
+        window, scale = self._normalized(history)
+        forecast = self.head(self._features(window, training)[0])
         if self.highway:
-            forecast = forecast + self.linear(history[:, -self.highway :, 0])
+            forecast = forecast + self.linear(window[:, -self.highway :, 0])
         if self.anchor:
-            forecast = forecast + ops.cast(history[:, -1], forecast.dtype)
-        return forecast
+            forecast = forecast + ops.cast(window[:, -1], forecast.dtype)
+        return forecast if scale is None else forecast * ops.cast(scale, forecast.dtype)
 
     def attend(self, history):
         """Attention weights (B, H, T, S) on each history; None where nothing attends."""
-        output = self._features(history, training=False)[1]
+        output = self._features(self._normalized(history)[0], training=False)[1]
         return None if output is None else output.weights
 
     @property
     def fixed_length(self) -> int | None:
         """The only history length that the weights fit, or None where any fits."""
         return None
+
+    def _normalized(self, history):
+        """The history in its window's scale, (B, S, 1), and that scale, (B, 1) or None."""
+        if self.normalization == "none":
+            return history, None
+        scale = ops.mean(ops.abs(history), axis=1, keepdims=True) + _LEAST_SCALE
+        return history / scale, scale[:, 0]
 
     def _build_features(self, history_shape: tuple) -> int:
         """Build what makes the features; returns their width."""
@@ -129,6 +145,7 @@ class Forecaster(keras.Model):
             "horizon": self.horizon,
             "highway": self.highway,
             "anchor": self.anchor,
+            "normalization": self.normalization,
             "output_activation": self.output_activation,
         }
 

@@ -8,10 +8,15 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _numbers = itertools.count()
 
@@ -78,7 +83,7 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"{path.name}: columns of one length expected, got {lengths}")
+        raise ValueError(f"{path.name}: expected columns of one length, got {lengths}")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -86,11 +91,59 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     write_text(path, text.getvalue())
 
 
+def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """The columns of a CSV: int64 or float64 where all cells are such numbers, else text.
+
+    Args:
+        path: The file to read.
+        text: Columns that are text even where they look like numbers.
+
+    Raises:
+        RequestError: The file is missing or damaged.
+    """
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            header, *rows = csv.reader(stream)
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        cells = dict(zip(header, columns, strict=True))
+    except (OSError, ValueError, csv.Error) as error:
+        raise RequestError(f"{path}: damaged or missing: {error}.") from error
+    return {name: _array(column, name in text) for name, column in cells.items()}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        RequestError: The file is missing or damaged.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise RequestError(f"{path}: missing, so the run folder is damaged.") from error
+    except (OSError, ValueError) as error:
+        raise RequestError(f"{path}: damaged: {error}.") from error
+    if not isinstance(data, dict):
+        raise RequestError(f"{path}: damaged: expected an object.")
+    return data
+
+
 def table_row(cells: Iterable[Any]) -> str:
     """One line of CSV, with its line end."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(list(cells))
     return text.getvalue()
+
+
+def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:
+    import numpy as np
+
+    for dtype in () if as_text else (np.int64, np.float64):
+        try:
+            return np.array(cells, dtype=dtype)
+        except ValueError:
+            continue
+    return np.array(cells, dtype=str)
 
 
 def _cells(column: Sequence[Any]) -> list[Any]:

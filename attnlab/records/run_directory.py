@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,18 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records import files
-from attnlab.records.processes import is_running, this_process
+from attnlab.records.history import History
+from attnlab.records.status import Status, actual_state
 
 if TYPE_CHECKING:
     import numpy as np
 
-STATES = ("running", "completed", "failed", "killed")
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
-_ADVICE = {
-    "running": "wait until it is done",
-    "failed": "see its run.log, and train it again",
-    "killed": "train it again",
-}
 
 
 class RunDirectory:
@@ -39,8 +31,8 @@ class RunDirectory:
 
     def __init__(self, path: Path):
         self.path = Path(path)
-        self._lock = threading.RLock()  # the tracker's thread adds its run id to the status
-        self._history_columns: list[str] | None = None
+        self._status = Status(self.path / "status.json")
+        self._history = History(self.path / "history.csv")
 
     def __repr__(self) -> str:
         return f"RunDirectory({str(self.path)!r})"
@@ -63,7 +55,7 @@ class RunDirectory:
         """
         for key, name in (("task.name", task), ("attention.name", attention)):
             if not name or name in (".", "..") or Path(name).name != name:
-                raise RequestError(f"{key}: a name that can name a folder expected, got {name!r}")
+                raise RequestError(f"{key}: expected a name that a folder can have, got {name!r}.")
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
         stem = f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"
@@ -81,8 +73,8 @@ class RunDirectory:
             )
         except OSError as error:
             raise RequestError(
-                f"paths.runs: a folder that can be written expected, got {str(runs)!r} "
-                f"({error.strerror or error})"
+                f"paths.runs: expected a folder that can be written, got {str(runs)!r} "
+                f"({error.strerror or error})."
             ) from error
         return run
 
@@ -95,9 +87,9 @@ class RunDirectory:
         """
         path = Path(path)
         if not path.exists():
-            raise RequestError(f"RUN: a run folder expected, but {str(path)!r} does not exist")
+            raise RequestError(f"RUN: expected a run folder, but {str(path)!r} does not exist.")
         if not (path / "status.json").is_file():
-            raise RequestError(f"RUN: {str(path)!r} is not a run folder: it has no status.json")
+            raise RequestError(f"RUN: expected a run folder, but {str(path)!r} has no status.json.")
         run = cls(path.absolute())
         run.read_status()
         return run
@@ -135,135 +127,43 @@ class RunDirectory:
     # Status
 
     def write_status(self, state: str | None = None, **changes: Any) -> None:
-        """Change the given entries of status.json; the others stay.
+        """Change entries of status.json; the others stay.
 
         Args:
-            state: One of `STATES`, or None for no change. "running" makes this process the owner.
+            state: One of `status.STATES`, or None for no change.
             **changes: epoch, mlflow_run_id, config_hash, error, ...
 
         Raises:
-            ValueError: `state` is none of `STATES`.
+            ValueError: There is no such state.
             OSError: The file can't be written.
         """
-        if state is not None:
-            if state not in STATES:
-                raise ValueError(f"state: one of {', '.join(STATES)} expected, got {state!r}")
-            changes["state"] = state
-        if state == "running":
-            changes.update(this_process())
-        with self._lock:
-            status = self._status_or_new()
-            status.update(changes, updated=datetime.now(timezone.utc).isoformat())
-            files.write_json(self.path / "status.json", status)
+        self._status.write(state, changes)
 
     def read_status(self) -> dict[str, Any]:
-        """What status.json says.
-
-        Raises:
-            RequestError: It is missing or damaged.
-        """
-        status = self._read_json("status.json")
-        if status.get("state") not in STATES:
-            raise RequestError(
-                f"{self.path / 'status.json'}: damaged: state: one of {', '.join(STATES)} "
-                f"expected, got {status.get('state')!r}"
-            )
-        return status
+        """What status.json says; see `Status.read`."""
+        return self._status.read()
 
     def state(self) -> str:
-        """The run's state; "killed" also for one whose process has gone without a word.
-
-        Raises:
-            RequestError: The status is missing or damaged.
-        """
-        return actual_state(self.read_status())
+        """The run's state; "killed" also for one whose process has gone without a word."""
+        return actual_state(self._status.read())
 
     def require_completed(self) -> None:
-        """Check that the run came to its end.
-
-        Raises:
-            RequestError: It didn't; the text says its state and what to do.
-        """
-        status = self.read_status()
-        state = actual_state(status)
-        if state != "completed":
-            raise RequestError(
-                f"RUN: a completed run expected, but {str(self.path)!r} is {state} "
-                f"(epoch {status.get('epoch', 0)}): {_ADVICE[state]}"
-            )
-
-    def _status_or_new(self) -> dict[str, Any]:
-        """The status to change: empty for a new run, and also in place of a damaged one."""
-        try:
-            return self._read_json("status.json")
-        except RequestError:
-            return {}
+        """Check that the run came to its end; see `Status.require_completed`."""
+        self._status.require_completed()
 
     # History
 
     def append_history(self, row: Mapping[str, Any]) -> None:
-        """Add an epoch's row to history.csv, in one write, so that a kill leaves whole rows.
-
-        Args:
-            row: Column to value; the first row decides the columns.
-
-        Raises:
-            ValueError: The row has other columns than the first one.
-            OSError: The file can't be written.
-        """
-        path = self.path / "history.csv"
-        if self._history_columns is None:
-            self._history_columns = _mend_table(path)
-        text = ""
-        if not self._history_columns:
-            self._history_columns = list(row)
-            text = files.table_row(row)
-        if set(row) != set(self._history_columns):
-            raise ValueError(
-                f"history.csv: columns {self._history_columns} expected, got {list(row)}"
-            )
-        text += files.table_row(row[column] for column in self._history_columns)
-        with open(path, "ab", buffering=0) as stream:
-            stream.write(text.encode("utf-8"))
+        """Add an epoch's row to history.csv; see `History.append`."""
+        self._history.append(row)
 
     def write_history(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Replace history.csv, as a resumed run does with the rows up to its checkpoint.
-
-        Raises:
-            OSError: The file can't be written.
-        """
-        self._history_columns = list(rows[0]) if rows else []
-        lines = [self._history_columns, *(list(row.values()) for row in rows)] if rows else []
-        files.write_text(self.path / "history.csv", "".join(map(files.table_row, lines)))
+        """Replace history.csv, as a resumed run does with the rows up to its checkpoint."""
+        self._history.replace(rows)
 
     def read_history(self) -> dict[str, list[float]]:
-        """The columns of history.csv; a row that was cut off at the end is left out.
-
-        Returns:
-            Column to one value a row, `epoch` as int; empty when no epoch has ended.
-
-        Raises:
-            RequestError: The file is damaged.
-        """
-        path = self.path / "history.csv"
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        except FileNotFoundError:
-            return {}
-        except (OSError, UnicodeDecodeError) as error:
-            raise RequestError(f"{path}: damaged: {error}") from error
-        if lines and not lines[-1].endswith("\n"):
-            lines.pop()
-        header, *rows = csv.reader(lines) if lines else [[]]
-        try:
-            columns = {
-                name: [float(row[number]) for row in rows] for number, name in enumerate(header)
-            }
-            if "epoch" in columns:
-                columns["epoch"] = [int(epoch) for epoch in columns["epoch"]]
-        except (ValueError, IndexError) as error:
-            raise RequestError(f"{path}: damaged: {error}") from error
-        return columns
+        """The columns of history.csv; empty when no epoch has ended; see `History.read`."""
+        return self._history.read()
 
     # Other files
 
@@ -304,14 +204,7 @@ class RunDirectory:
         Raises:
             RequestError: The file is missing or damaged.
         """
-        path = self.path / "predictions.csv"
-        try:
-            with open(path, encoding="utf-8", newline="") as stream:
-                header, *rows = csv.reader(stream)
-            columns = dict(zip(header, zip(*rows, strict=True), strict=True))
-        except (OSError, ValueError, csv.Error) as error:
-            raise RequestError(f"{path}: damaged or missing: {error}") from error
-        return {name: _array(cells, name == "time") for name, cells in columns.items()}
+        return files.read_table(self.path / "predictions.csv", text=("time",))
 
     def read_metrics(self) -> dict[str, Any]:
         """What metrics.json says.
@@ -319,7 +212,7 @@ class RunDirectory:
         Raises:
             RequestError: It is missing or damaged.
         """
-        return self._read_json("metrics.json")
+        return files.read_json(self.path / "metrics.json")
 
     def read_config(self) -> dict[str, Any]:
         """The resolved config of the run.
@@ -334,22 +227,10 @@ class RunDirectory:
             config = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
-            raise RequestError(f"{path}: damaged or missing: {reason}") from error
+            raise RequestError(f"{path}: damaged or missing: {reason}.") from error
         if not isinstance(config, dict):
-            raise RequestError(f"{path}: damaged: a mapping expected")
+            raise RequestError(f"{path}: damaged: expected a mapping.")
         return config
-
-    def _read_json(self, name: str) -> dict[str, Any]:
-        path = self.path / name
-        try:
-            data = json.loads(path.read_bytes())
-        except FileNotFoundError as error:
-            raise RequestError(f"{path}: missing, so the run folder is damaged") from error
-        except (OSError, ValueError) as error:
-            raise RequestError(f"{path}: damaged: {error}") from error
-        if not isinstance(data, dict):
-            raise RequestError(f"{path}: damaged: an object expected")
-        return data
 
 
 class ListedRun(NamedTuple):
@@ -362,12 +243,6 @@ class ListedRun(NamedTuple):
 def default_runs_folder() -> Path:
     """The folder of all runs: `$ATTNLAB_RUNS`, else `runs` here."""
     return Path(os.environ.get("ATTNLAB_RUNS") or "runs").absolute()
-
-
-def actual_state(status: Mapping[str, Any]) -> str:
-    """The state in a status, "killed" where it says "running" but its process has gone."""
-    state = status.get("state", "damaged")
-    return "killed" if state == "running" and not is_running(status) else state
 
 
 def list_runs(runs: Path) -> list[ListedRun]:
@@ -403,10 +278,10 @@ def find_run(text: str, runs: Path) -> RunDirectory:
         return RunDirectory.open(found[0].path)
     if found:
         names = ", ".join(run.name for run in found[:5]) + (", ..." if len(found) > 5 else "")
-        raise RequestError(f"RUN: {text!r} fits {len(found)} runs in {str(runs)!r}: {names}")
+        raise RequestError(f"RUN: {text!r} fits {len(found)} runs in {str(runs)!r}: {names}.")
     raise RequestError(
-        f"RUN: a run folder, an MLflow run id or its first characters, or 'latest' expected, "
-        f"got {text!r}; {str(runs)!r} has {len(listed)} runs and none fits"
+        "RUN: expected a run folder, an MLflow run id or its first characters, or latest, "
+        f"got {text!r}: none of the {len(listed)} runs in {str(runs)!r} fits."
     )
 
 
@@ -460,27 +335,3 @@ def _new_folder(parent: Path, stem: str) -> Path:
             return path
         except FileExistsError:
             number += 1
-
-
-def _mend_table(path: Path) -> list[str]:
-    """Cut off what is no whole row at the end of a CSV; its columns, or [] when it has none."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    whole = data[: data.rfind(b"\n") + 1]
-    if whole != data:
-        os.truncate(path, len(whole))
-    return next(csv.reader(whole.decode("utf-8").splitlines()), [])
-
-
-def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:
-    """The cells as int64 or float64 if they all are such numbers, else as text."""
-    import numpy as np
-
-    for dtype in () if as_text else (np.int64, np.float64):
-        try:
-            return np.array(cells, dtype=dtype)
-        except ValueError:
-            continue
-    return np.array(cells, dtype=str)

@@ -7,7 +7,6 @@ training waits for MLflow nowhere but at its end, and there for a limited time.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import threading
@@ -17,23 +16,14 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.records.background import BackgroundProcess, Message
+from attnlab.records.background import Message
 from attnlab.records.parameters import flatten
+from attnlab.records.worker import Worker
 
 if TYPE_CHECKING:
     import numpy as np
 
 STATUSES = ("FINISHED", "FAILED", "KILLED")
-# What MLflow does unless the user's environment says otherwise: give up soon on a server that does
-# not answer (its own default is four minutes), print nothing, report nothing to anyone.
-QUIET_ENVIRONMENT = {
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_UV_AUTO_DETECT": "false",
-}
 _log = logging.getLogger(__name__)
 _numbers = count()
 
@@ -126,7 +116,7 @@ class Tracker(NullTracker):
 
     def __init__(self, timeout: float, on_run_id: Callable[[str], None] | None):
         self.run_id = None
-        self.number = next(_numbers)
+        self._number = next(_numbers)
         self._timeout = timeout
         self._on_run_id = on_run_id
         self._started = threading.Event()
@@ -134,7 +124,7 @@ class Tracker(NullTracker):
         self._lock = threading.Lock()
         self._finished = False
         self._failed = False
-        self._worker: _Worker | None = None
+        self._worker: Worker | None = None
 
     @classmethod
     def start(
@@ -165,11 +155,11 @@ class Tracker(NullTracker):
         """
         tracker = cls(timeout, on_run_id)
         try:
-            tracker._worker = _Worker.current()
+            tracker._worker = Worker.current()
         except OSError as error:
             tracker._problem(f"no process could be started for it: {error}")
             return tracker
-        tracker._worker.add(tracker)
+        tracker._worker.add(tracker._number, tracker._receive)
         tracker._send(
             "start",
             uri=uri,
@@ -226,7 +216,7 @@ class Tracker(NullTracker):
 
     def finish(self, status: str) -> bool:  # noqa: D102
         if status not in STATUSES:
-            raise ValueError(f"status: one of {', '.join(STATUSES)} expected, got {status!r}")
+            raise ValueError(f"status: expected one of {', '.join(STATUSES)}, got {status!r}")
         if not self._finished:
             self._finished = True
             self._send("finish", status=status)
@@ -237,8 +227,13 @@ class Tracker(NullTracker):
 
     def _send(self, do: str, **details: Any) -> None:
         if self._worker and not self._done.is_set():
-            self._worker.process.send(
-                {"run": self.number, "do": do, "time": time.time_ns() // 1_000_000, "with": details}
+            self._worker.send(
+                {
+                    "run": self._number,
+                    "do": do,
+                    "time": time.time_ns() // 1_000_000,
+                    "with": details,
+                }
             )
 
     def _receive(self, message: Message) -> None:
@@ -271,67 +266,3 @@ class Tracker(NullTracker):
 
 def _sendable(array: np.ndarray | None) -> dict[str, Any] | None:
     return None if array is None else {"values": array.tolist(), "dtype": str(array.dtype)}
-
-
-class _Worker:
-    """The helper process of this process, shared by its runs."""
-
-    _current: _Worker | None = None
-    _lock = threading.Lock()
-
-    def __init__(self) -> None:
-        self._trackers: dict[int, Tracker] = {}
-        self._over = False
-        self.process = BackgroundProcess(
-            "attnlab.records.tracking",
-            {**QUIET_ENVIRONMENT, **os.environ},
-            self._message,
-            self._ended,
-        )
-
-    @classmethod
-    def current(cls) -> _Worker:
-        """The one that runs, or a new one."""
-        with cls._lock:
-            if cls._current is None or not cls._current.process.alive:
-                cls._current = cls()
-            return cls._current
-
-    @classmethod
-    def close_current(cls) -> None:
-        """Let the process go, at the end of this one; it may go on for what it has to do."""
-        with cls._lock:
-            worker, cls._current = cls._current, None
-        if worker:
-            worker.process.close(timeout=2, kill=False)
-
-    def add(self, tracker: Tracker) -> None:
-        with self._lock:
-            self._trackers[tracker.number] = tracker
-        if self._over:
-            self._ended()
-
-    def abandon(self) -> None:
-        """Stop using a process that hangs."""
-        with self._lock:
-            if _Worker._current is self:
-                _Worker._current = None
-        self.process.close(timeout=0, kill=True)
-
-    def _message(self, message: Message) -> None:
-        tracker = self._trackers.get(message["run"])
-        if tracker:
-            tracker._receive(message)
-        if "done" in message:
-            with self._lock:
-                self._trackers.pop(message["run"], None)
-
-    def _ended(self) -> None:
-        self._over = True
-        with self._lock:
-            orphans, self._trackers = list(self._trackers.values()), {}
-        for tracker in orphans:
-            tracker._receive({"problem": "its process ended", "done": True})
-
-
-atexit.register(_Worker.close_current)

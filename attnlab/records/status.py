@@ -1,0 +1,91 @@
+"""status.json: how far a run is, and which process owns it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.records import files
+from attnlab.records.processes import is_running, this_process
+
+STATES = ("running", "completed", "failed", "killed")
+_ADVICE = {
+    "running": "wait until it is done",
+    "failed": "see its run.log, and train it again",
+    "killed": "train it again",
+}
+
+
+class Status:
+    """The entries of a status.json, always replaced as a whole.
+
+    Args:
+        path: The file; it need not exist.
+    """
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._lock = threading.RLock()  # the tracker's thread adds its run id
+
+    def write(self, state: str | None, changes: Mapping[str, Any]) -> None:
+        """Change the given entries; the others stay, unless the file is damaged.
+
+        Args:
+            state: One of `STATES`, or None for no change. "running" makes this process the owner.
+            changes: The other entries to change.
+
+        Raises:
+            ValueError: `state` is none of `STATES`.
+            OSError: The file can't be written.
+        """
+        if state not in (None, *STATES):
+            raise ValueError(f"state: expected one of {', '.join(STATES)}, got {state!r}")
+        with self._lock:
+            try:
+                status = files.read_json(self._path)
+            except RequestError:
+                status = {}
+            if state is not None:
+                status["state"] = state
+            if state == "running":
+                status.update(this_process())
+            status.update(changes, updated=datetime.now(timezone.utc).isoformat())
+            files.write_json(self._path, status)
+
+    def read(self) -> dict[str, Any]:
+        """All entries.
+
+        Raises:
+            RequestError: The file is missing or damaged.
+        """
+        status = files.read_json(self._path)
+        if status.get("state") not in STATES:
+            raise RequestError(
+                f"{self._path}: damaged: state: expected one of {', '.join(STATES)}, "
+                f"got {status.get('state')!r}."
+            )
+        return status
+
+    def require_completed(self) -> None:
+        """Check that the run came to its end.
+
+        Raises:
+            RequestError: It didn't; the text says its state and what to do.
+        """
+        status = self.read()
+        state = actual_state(status)
+        if state != "completed":
+            raise RequestError(
+                f"RUN: expected a completed run, but {str(self._path.parent)!r} is {state} "
+                f"(epoch {status.get('epoch', 0)}): {_ADVICE[state]}."
+            )
+
+
+def actual_state(status: Mapping[str, Any]) -> str:
+    """The state in a status, "killed" where it says "running" but its process has gone."""
+    state = status.get("state", "damaged")
+    return "killed" if state == "running" and not is_running(status) else state
