@@ -122,7 +122,7 @@ def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
     subtitle = f"{shown}   {run_result(metrics)}"
     height = 2.5 * lines + 2.3
     figure = new_figure(9, height, f"{run_title(metrics)}: attention", subtitle)
-    upper, lower = figure.subfigures(2, height_ratios=(2.5 * lines, 1.7))
+    upper, lower = figure.subfigures(2, squeeze=False, height_ratios=(2.5 * lines, 1.7))[:, 0]
     panels = upper.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
     for number, axes in enumerate(panels.flat):
         if number >= heads:

@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlab.records.files import replacing
 
@@ -26,13 +27,13 @@ def new_figure(width: float, height: float, title: str, subtitle: str = "") -> F
         title: What is shown.
         subtitle: What came out.
     """
-    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
     inch = 1 / height
     lines = 0.56 if subtitle else 0.34
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - lines * inch))  # type: ignore[union-attr]
-    style = {"x": 0.012, "ha": "left", "va": "top"}
-    figure.text(y=1 - 0.09 * inch, s=title, fontsize=11, fontweight="bold", **style)
-    figure.text(y=1 - 0.32 * inch, s=subtitle, fontsize=9, color="#444444", **style)
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - lines * inch))
+    figure.set_layout_engine(layout)
+    figure.text(0.012, 1 - 0.09 * inch, title, va="top", fontsize=11, fontweight="bold")
+    figure.text(0.012, 1 - 0.32 * inch, subtitle, va="top", fontsize=9, color="#444444")
     return figure
 
 
@@ -47,7 +48,7 @@ def run_result(metrics: Mapping[str, Any]) -> str:
     if rmse is None:
         return ""
     text = f"test RMSE {rmse:.4g}"
-    baseline = metrics.get("best_baseline")
+    baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get("rmse")
     if other is not None:
         text += f"   best baseline: {words(baseline)} {other:.4g}"

@@ -121,7 +121,7 @@ def _forecast_along_time(
     upper.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
     upper.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
     upper.set_ylabel(metrics.get("units", ""))
-    baseline = metrics.get("best_baseline")
+    baseline = str(metrics.get("best_baseline"))
     if baseline in rows:
         miss = rows[baseline] - rows["target"]
         lower.plot(where, miss, color=GREY, linewidth=0.8, label=words(baseline))
@@ -150,7 +150,7 @@ def _forecast_against_target(
     left.set_ylabel("forecast")
     _legend_above(left)
     curves = {metrics["attention"]: (rows["prediction"], ORANGE)}
-    baseline = metrics.get("best_baseline")
+    baseline = str(metrics.get("best_baseline"))
     if baseline in rows:
         curves[baseline] = (rows[baseline], GREY)
     for name, (values, colour) in curves.items():

@@ -81,7 +81,7 @@ def _warnings_to(handler: logging.Handler) -> Iterator[None]:
         )
         show(message, category, filename, lineno, *rest)
 
-    warnings.showwarning = show_and_log
+    warnings.showwarning = show_and_log  # type: ignore[assignment]
     try:
         yield
     finally:

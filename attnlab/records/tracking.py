@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ class Recorder:
     def orphaned(self) -> None:
         """Mark what was not finished as killed, for the process that ran it is gone."""
         for number, run in self._runs.items():
-            self._attempt(number, lambda run=run: run.finish("KILLED"))
+            self._attempt(number, partial(run.finish, "KILLED"))
 
     def _start(self, number: int, time: int, **details: Any) -> None:
         self._runs[number] = run = MlflowRun(time, **details)
