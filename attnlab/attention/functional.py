@@ -157,8 +157,8 @@ def masked_softmax(scores, mask=None):
 
 
 def _softmax(scores):
-    """Softmax over the last axis; over a single step, where Keras would warn, it is 1."""
-    return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
+    """Softmax over the last axis; over a single step, where Keras would warn, 1 of gradient 0."""
+    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
 # --- Luong's local attention -------------------------------------------------------------------

@@ -1,0 +1,85 @@
+"""What cannot be: each is refused with a sentence that names the setting and the values."""
+
+import numpy as np
+import pytest
+
+from attnlab.attention import (
+    BahdanauAttention,
+    LuongGlobalAttention,
+    LuongLocalAttention,
+    MultiHeadAttention,
+    NoAttention,
+    PoolingAttention,
+    ScaledDotProductAttention,
+)
+from attnlab.errors import RequestError
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: NoAttention(dropout=1.0), r"dropout must be in \[0, 1\), got 1.0"),
+        (lambda: NoAttention(dropout=-0.1), r"dropout must be in \[0, 1\), got -0.1"),
+        (lambda: BahdanauAttention(units=0), "units must be a whole number from 1, got 0"),
+        (lambda: BahdanauAttention(units=2.5), "units must be a whole number from 1, got 2.5"),
+        (
+            lambda: LuongGlobalAttention(score="dto"),
+            "score must be one of dot, general, concat, location, got 'dto'",
+        ),
+        (lambda: LuongGlobalAttention(max_length=-3), "max_length must be a whole number"),
+        (
+            lambda: LuongLocalAttention(score="location"),
+            "score must be one of dot, general, concat, got 'location'",
+        ),
+        (
+            lambda: LuongLocalAttention(alignment="diagonal"),
+            "alignment must be one of monotonic, predictive, got 'diagonal'",
+        ),
+        (lambda: LuongLocalAttention(window=0), "window must be a whole number from 1, got 0"),
+        (lambda: ScaledDotProductAttention(units=3), "units=3 has no effect without project=true"),
+        (lambda: MultiHeadAttention(heads=True), "heads must be a whole number from 1, got True"),
+        (lambda: MultiHeadAttention(heads=3, units=7), "heads = 3 must divide units = 7"),
+        (
+            lambda: MultiHeadAttention(heads=4, units=8, book=True),
+            "heads = 4 must divide units / heads = 8 / 4",
+        ),
+    ],
+)
+def test_settings_out_of_range(make, message):
+    with pytest.raises(RequestError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "layer, message",
+    [
+        (LuongGlobalAttention(score="dot"), "score=dot needs .* equal width, got 7 and 11"),
+        (LuongLocalAttention(score="dot"), "score=dot needs .* equal width, got 7 and 11"),
+        (ScaledDotProductAttention(), "project=false needs .* equal width, got 7 and 11"),
+        (MultiHeadAttention(heads=3), "heads = 3 must divide units = 7"),
+        (LuongGlobalAttention(score="location", max_length=3), "reaches 3 .* got a memory of 5"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_shapes_that_do_not_fit_the_settings(layer, message):
+    with pytest.raises(ValueError, match=message):
+        layer.build((2, 3, 7), (2, 5, 11))
+
+
+@pytest.mark.parametrize(
+    "layer", [PoolingAttention(), LuongGlobalAttention(score="location")], ids=["pooling", "loc"]
+)
+def test_weights_per_position_need_a_known_length(layer):
+    with pytest.raises(RequestError, match="known length"):
+        layer.build((2, 3, 7), (2, None, 7))
+
+
+def test_memories_of_another_length_than_the_weights_have():
+    query, memory = np.zeros((2, 3, 7), "float32"), np.zeros((2, 5, 7), "float32")
+    pooling, location = PoolingAttention(), LuongGlobalAttention(score="location")
+    for layer in (pooling, location):
+        layer(query, memory)
+    with pytest.raises(ValueError, match="built for a memory of 5 steps, got 4"):
+        pooling(query, memory[:, :4])
+    with pytest.raises(ValueError, match="reaches 5 memory steps .* got a memory of 10"):
+        location.project(np.concatenate([memory, memory], 1))

@@ -1,0 +1,194 @@
+"""Mechanisms against implementations that are not ours (reference/equations.md)."""
+
+import keras
+import numpy as np
+import pytest
+
+from attnlab.attention import (
+    BahdanauAttention,
+    LuongGlobalAttention,
+    MultiHeadAttention,
+    PoolingAttention,
+    ScaledDotProductAttention,
+    padding_mask,
+)
+
+B, T, S, Q, M, U = 2, 3, 5, 7, 11, 13
+MASK = np.array([[True] * 5, [True, True, True, False, False]])
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def assert_same(output, expected, weights=None):
+    np.testing.assert_allclose(output.context, expected, atol=1e-5)
+    if weights is not None:
+        ours = np.array(output.weights)
+        np.testing.assert_allclose(ours if weights.ndim == 4 else ours[:, 0], weights, atol=1e-6)
+
+
+def keras_attention(layer, query, values, keys, masked):
+    mask = [None, MASK] if masked else None
+    context, weights = layer([query, values, keys], mask=mask, return_attention_scores=True)
+    return context, np.array(weights)
+
+
+def attend(layer, query, memory, masked):
+    return layer(query, memory, mask=padding_mask(MASK) if masked else None)
+
+
+@pytest.fixture(params=[False, True], ids=["unmasked", "masked"])
+def masked(request):
+    return request.param
+
+
+@pytest.mark.parametrize("project", [False, True])
+def test_scaled_dot_product_is_keras_attention_with_a_scale(masked, project):
+    query, memory = normal(B, T, Q), normal(B, S, M if project else Q, seed=1)
+    layer = ScaledDotProductAttention(project=project, units=U if project else None)
+    output = attend(layer, query, memory, masked)
+    keys = values = memory
+    if project:
+        w_q, w_k, w_v = layer.get_weights()
+        query, keys, values = query @ w_q, memory @ w_k, memory @ w_v
+    reference = keras.layers.Attention(use_scale=True)
+    reference.build([query.shape, values.shape, keys.shape])
+    reference.scale.assign(keys.shape[-1] ** -0.5)
+    assert_same(output, *keras_attention(reference, query, values, keys, masked))
+
+
+def test_scaled_dot_product_is_torchs(masked):
+    torch = pytest.importorskip("torch")
+    query, memory = normal(B, T, Q), normal(B, S, Q, seed=1)
+    output = attend(ScaledDotProductAttention(), query, memory, masked)
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        *(torch.from_numpy(x) for x in (query, memory, memory)),
+        attn_mask=torch.from_numpy(MASK[:, None]) if masked else None,
+    )
+    assert_same(output, expected.numpy())
+
+
+@pytest.mark.parametrize("heads, units", [(1, 7), (3, 21), (5, 10)])
+def test_multi_head_is_keras_multi_head_attention(masked, heads, units):
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    layer = MultiHeadAttention(heads=heads, units=units)
+    layer.build(query.shape, memory.shape)
+    layer.set_weights([normal(*w.shape, seed=9 + i) for i, w in enumerate(layer.weights)])
+    reference = keras.layers.MultiHeadAttention(heads, units // heads, output_shape=units)
+    reference.build(query.shape, memory.shape)
+    by_head = [
+        w.reshape(s.shape) for w, s in zip(layer.get_weights(), keras_order(reference), strict=True)
+    ]
+    for variable, value in zip(keras_order(reference), by_head, strict=True):
+        variable.assign(value)
+    expected, weights = reference(
+        query,
+        memory,
+        attention_mask=padding_mask(MASK) if masked else None,
+        return_attention_scores=True,
+    )
+    assert_same(attend(layer, query, memory, masked), expected, np.array(weights))
+
+
+def keras_order(reference):
+    """Keras's weights in the order of ours: query, key, value, output, kernel before bias."""
+    kinds = {"query": 0, "key": 1, "value": 2, "attention_output": 3}
+    return sorted(reference.weights, key=lambda w: (kinds[w.path.split("/")[-2]], "bias" in w.path))
+
+
+def test_bahdanau_is_keras_additive_attention_on_projected_vectors(masked):
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    layer = BahdanauAttention(units=U)
+    output = attend(layer, query, memory, masked)
+    w, u, v = layer.get_weights()
+    reference = keras.layers.AdditiveAttention()
+    reference.build([(B, T, U), (B, S, M), (B, S, U)])
+    reference.scale.assign(v)
+    assert_same(output, *keras_attention(reference, query @ w, memory, memory @ u, masked))
+
+
+def test_luong_dot_is_keras_attention(masked):
+    query, memory = normal(B, T, Q), normal(B, S, Q, seed=1)
+    output = attend(LuongGlobalAttention(score="dot"), query, memory, masked)
+    reference = keras.layers.Attention()
+    assert_same(output, *keras_attention(reference, query, memory, memory, masked))
+
+
+def test_luong_general_is_keras_attention_on_projected_keys(masked):
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    layer = LuongGlobalAttention(score="general")
+    output = attend(layer, query, memory, masked)
+    keys = memory @ layer.get_weights()[0]
+    assert_same(output, *keras_attention(keras.layers.Attention(), query, memory, keys, masked))
+
+
+def test_one_matrix_on_both_vectors_is_two_matrices(masked):
+    """Luong's concat, v' tanh(W [s; h]), is Bahdanau's v' tanh(W_1 s + W_2 h)."""
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    concat, additive = LuongGlobalAttention(score="concat", units=U), BahdanauAttention(units=U)
+    output = attend(concat, query, memory, masked)
+    w, v = concat.get_weights()
+    additive.build(query.shape, memory.shape)
+    additive.set_weights([w[:Q], w[Q:], v])
+    expected = attend(additive, query, memory, masked)
+    assert_same(output, expected.context, np.array(expected.weights))
+
+
+def test_luong_concat_is_the_formula():
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    layer = LuongGlobalAttention(score="concat", units=U)
+    weights = np.array(layer(query, memory).weights)
+    w, v = layer.get_weights()
+    for b, t in np.ndindex(B, T):
+        pairs = [np.concatenate([query[b, t], memory[b, s]]) for s in range(S)]
+        scores = np.array([v @ np.tanh(pair @ w) for pair in pairs])
+        np.testing.assert_allclose(
+            weights[b, 0, t], np.exp(scores) / np.exp(scores).sum(), rtol=1e-5
+        )
+
+
+@pytest.mark.parametrize("length", [2, S])
+def test_location_scores_come_from_the_state_alone(length):
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    layer = LuongGlobalAttention(score="location", max_length=S)
+    layer.build(query.shape, memory.shape)
+    weights = np.array(layer(query, memory[:, :length]).weights)[:, 0]
+    scores = np.exp(query @ layer.get_weights()[0])[..., :length]
+    np.testing.assert_allclose(weights, scores / scores.sum(-1, keepdims=True), rtol=1e-5)
+    other = layer(query, 3 * memory[:, :length]).weights
+    np.testing.assert_array_equal(weights, np.array(other)[:, 0])
+
+
+def test_location_takes_the_length_of_the_memory_by_default():
+    layer = LuongGlobalAttention(score="location")
+    assert layer.fixed_length is None
+    layer.build((B, T, Q), (B, S, M))
+    assert layer.fixed_length == S and layer.count_params() == Q * S
+    assert LuongGlobalAttention(score="location", max_length=17).fixed_length == 17
+    assert LuongGlobalAttention(score="dot", max_length=17).fixed_length is None
+
+
+def test_pooling_is_the_formula_of_chapter_9():
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    layer = PoolingAttention()
+    layer.build(query.shape, memory.shape)
+    w, b = normal(M, seed=3), normal(S, seed=4)
+    layer.set_weights([w, b])
+    context, weights = layer(query, memory)
+    scores = np.exp(np.tanh(memory @ w + b))
+    expected = scores / scores.sum(-1, keepdims=True)
+    np.testing.assert_allclose(weights[:, 0], np.stack([expected] * T, 1), rtol=1e-5)
+    pooled = np.einsum("bs,bsm->bm", expected, memory)
+    np.testing.assert_allclose(context, np.stack([pooled] * T, 1), rtol=1e-4, atol=1e-6)
+
+
+def test_pooling_over_twenty_steps_gives_no_weight_above_028():
+    memory = np.zeros((1, 20, 1), "float32")
+    layer = PoolingAttention()
+    layer.build((1, 1, 1), memory.shape)
+    layer.set_weights([np.zeros(1), np.array([99.0] + [-99.0] * 19)])
+    largest = float(layer(memory[:, :1], memory).weights[0, 0, 0, 0])
+    assert (
+        largest == pytest.approx(np.e / (np.e + 19 / np.e), rel=1e-5) and round(largest, 2) == 0.28
+    )

@@ -1,0 +1,118 @@
+"""Luong's local attention against plain loops over its formula, and its properties."""
+
+import numpy as np
+import pytest
+
+from attnlab.attention import LuongGlobalAttention, LuongLocalAttention
+
+B, T, S, W, U = 2, 3, 11, 5, 7
+SCORES = ("dot", "general", "concat")
+START = 2
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+@pytest.fixture
+def query():
+    return normal(B, T, W, seed=1)
+
+
+@pytest.fixture
+def memory():
+    return normal(B, S, W, seed=2)
+
+
+MASK = np.ones((B, 1, S), bool)
+MASK[0, 0, 1] = False  # a hole: what counts is the last attended position
+MASK[1, 0, 7:] = False
+
+
+def score(layer, s, h):
+    """Eq. 8, one pair of vectors at a time."""
+    if layer.score_name == "dot":
+        return s @ h
+    kernel = layer.kernel.numpy()
+    if layer.score_name == "general":
+        return h @ kernel @ s
+    return layer.score_vector.numpy() @ np.tanh(np.concatenate([s, h]) @ kernel)
+
+
+def center(layer, s, t, length):
+    """p_t of the two alignments."""
+    if layer.alignment == "monotonic":
+        return t
+    hidden = np.tanh(s @ layer.position_kernel.numpy())
+    return length / (1 + np.exp(-layer.position_vector.numpy() @ hidden))
+
+
+def loop(layer, query, memory, mask):
+    """Eq. 7, 9 and 10 as they are printed, positions counted from 0."""
+    weights = np.zeros((B, T, S))
+    for b, t in np.ndindex(B, T):
+        allowed = [j for j in range(S) if mask[b, 0, j]]
+        p = center(layer, query[b, t], START + t, max(allowed) + 1)
+        window = [j for j in allowed if p - layer.window <= j <= p + layer.window]
+        exps = {j: np.exp(score(layer, query[b, t], memory[b, j])) for j in window}
+        for j in window:
+            weights[b, t, j] = exps[j] / sum(exps.values())
+            if layer.alignment == "predictive":
+                weights[b, t, j] *= np.exp(-((j - p) ** 2) / (2 * (layer.window / 2) ** 2))
+    return weights
+
+
+@pytest.mark.parametrize("masked", [False, True], ids=["unmasked", "masked"])
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("alignment", ["monotonic", "predictive"])
+def test_weights_and_context_equal_the_loop(alignment, score, window, masked, query, memory):
+    layer = LuongLocalAttention(alignment=alignment, score=score, window=window, units=U)
+    mask = MASK if masked else np.ones_like(MASK)
+    context, weights = layer(query, memory, mask=mask if masked else None, start_index=START)
+    expected = loop(layer, query, memory, mask)
+    np.testing.assert_allclose(weights[:, 0], expected, atol=1e-6)
+    np.testing.assert_allclose(context, expected @ memory, atol=1e-5)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_monotonic_equals_global_when_the_window_spans_the_source(score, query, memory):
+    local = LuongLocalAttention(alignment="monotonic", score=score, window=S, units=U)
+    wide = LuongGlobalAttention(score=score, units=U)
+    for layer in (local, wide):
+        layer.build(query.shape, memory.shape)
+    wide.set_weights(local.get_weights())
+    for one, other in zip(
+        local(query, memory, mask=MASK), wide(query, memory, mask=MASK), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_predictive_weights_are_the_softmax_times_the_gaussian_not_normalised(query, memory):
+    layer = LuongLocalAttention(alignment="predictive", score="dot", window=2, units=U)
+    sums = np.array(layer(query, memory).weights).sum(-1)
+    assert np.all(sums > 0.1) and np.all(sums < 0.99)
+
+
+def test_position_follows_the_true_source_length(query, memory):
+    layer = LuongLocalAttention(alignment="predictive", score="dot", units=U)
+    layer.build(query.shape, memory.shape)
+    layer.position_vector.assign(np.zeros(U))  # sigmoid(0): the middle of the source
+    np.testing.assert_array_equal(layer.centers(query, S)[:, 0, :, 0], np.full((B, T), 5.5))
+    centers = layer.centers(query, S, mask=MASK[:, None])
+    np.testing.assert_array_equal(centers[:, 0, :, 0], [[5.5] * T, [3.5] * T])
+
+
+def test_window_beyond_the_source_gives_zeros(query, memory):
+    layer = LuongLocalAttention(alignment="monotonic", score="dot", window=2)
+    context, weights = layer(query, memory, start_index=S + 1)
+    inside = np.array(weights)[:, 0].sum(-1)
+    np.testing.assert_allclose(inside, [[1, 0, 0]] * B, atol=1e-6)
+    assert np.all(np.array(context)[:, 1:] == 0)
+
+
+def test_monotonic_has_no_gaussian_and_no_position_weights(query, memory):
+    layer = LuongLocalAttention(alignment="monotonic", score="dot", window=2)
+    weights = layer(0 * query, memory, start_index=5).weights
+    np.testing.assert_allclose(weights[0, 0, 0], [0, 0, 0, 0.2, 0.2, 0.2, 0.2, 0.2, 0, 0, 0])
+    assert layer.weights == []
