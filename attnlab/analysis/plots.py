@@ -232,7 +232,7 @@ def _labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[st
 def _read_attention(path: Path) -> dict[str, np.ndarray] | None:
     """The arrays of attention.npz; None where the run has no attention to show."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return dict(arrays)
     except FileNotFoundError:
         return None

@@ -19,7 +19,8 @@ from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
 from attnlab.records.status import actual_state
 
 _STYLES = {"completed": "green", "running": "cyan", "damaged": "magenta"}
-_ENOUGH_COLUMNS = 98  # for every column of the table
+_UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
+_ENOUGH_COLUMNS = 100  # for every column of the table
 _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
 
 
@@ -122,7 +123,7 @@ def _cell(column: str, value: Any) -> Text:
 def _ago(seconds: float | None) -> str:
     if seconds is None:
         return "-"
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= size:
+    for unit, size in _UNITS:
+        if seconds >= 2 * size:
             return f"{seconds / size:.0f}{unit}"
     return f"{max(seconds, 0):.0f}s"

@@ -6,7 +6,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,12 @@ def logging_to(path: Path) -> Iterator[None]:
 class _FileHandler(logging.FileHandler):
     """A log file whose failures, such as a full disk, don't disturb the run."""
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: D102, N802
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: D102
         pass
+
+    def close(self) -> None:  # noqa: D102
+        with suppress(OSError):
+            super().close()
 
 
 def _attach(stack: ExitStack, logger: logging.Logger, handler: logging.Handler) -> None:

@@ -248,7 +248,7 @@ def default_runs_folder() -> Path:
 def list_runs(runs: Path) -> list[ListedRun]:
     """All runs in a runs folder, in the order in which they began; damaged ones too."""
     listed = [_listed(RunDirectory(path.parent)) for path in _status_files(Path(runs).absolute())]
-    return sorted(listed, key=lambda entry: (entry.status["started"], entry.run.name))
+    return sorted(listed, key=lambda entry: (str(entry.status["started"]), entry.run.name))
 
 
 def find_run(text: str, runs: Path) -> RunDirectory:

@@ -46,9 +46,13 @@ class Worker:
     def current(cls) -> Worker:
         """The one that runs, or a new one."""
         with cls._lock:
-            if cls._current is None or not cls._current._process.alive:
+            if cls._current is None or not cls._current._usable:
                 cls._current = cls()
             return cls._current
+
+    @property
+    def _usable(self) -> bool:
+        return self._process.alive and not self._over
 
     def add(self, number: int, receive: Callable[[Message], None]) -> None:
         """Have answers about a run given to `receive`, in another thread, up to one with `done`."""

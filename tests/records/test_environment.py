@@ -1,0 +1,48 @@
+"""environment.json says what ran, and nothing secret."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from attnlab.records.environment import code_version, environment
+
+
+def test_versions_without_importing_anything_heavy():
+    code = (
+        "import json, sys; from attnlab.records.environment import environment;"
+        "found = environment();"
+        "print(json.dumps([found, [m for m in ('tensorflow', 'mlflow') if m in sys.modules]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found, imported = json.loads(done.stdout)
+    assert imported == []
+    assert found["packages"]["numpy"][0].isdigit()
+    assert found["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_no_environment_variable_is_kept(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hunter-2")
+    assert "hunter-2" not in json.dumps(environment())
+
+
+def test_command_is_one_that_a_shell_takes(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/bin/attnlab", "task=fib", "a b"])
+    assert environment()["command"] == "attnlab task=fib 'a b'"
+
+
+def test_commit_and_changes_of_a_checkout(tmp_path):
+    def git(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        command = ["git", "-C", str(tmp_path), *identity, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert code_version(tmp_path) is None
+    git("init", "-q")
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "-qm", "one")
+    assert code_version(tmp_path) == {"commit": git("rev-parse", "HEAD"), "dirty": False}
+    (tmp_path / "file").write_text("2")
+    assert code_version(tmp_path)["dirty"] is True

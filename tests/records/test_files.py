@@ -1,0 +1,124 @@
+"""A file is the old version or the new one, and values come back as they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.records import files
+
+KILLED_WHILE_WRITING = """
+import os, sys
+from pathlib import Path
+from attnlab.records import files
+os.replace = lambda *paths: os._exit(9)
+files.write_text(Path(sys.argv[1]), "new")
+"""
+
+
+def test_kill_between_write_and_rename_leaves_the_old_file(tmp_path):
+    path = tmp_path / "status.json"
+    path.write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)])
+    assert done.returncode == 9
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_failure_while_writing_leaves_the_old_file_alone(tmp_path, error):
+    path = tmp_path / "metrics.json"
+    path.write_text("old")
+    with pytest.raises(type(error)), files.replacing(path) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert os.listdir(tmp_path) == ["metrics.json"]
+    assert path.read_text() == "old"
+
+
+def test_temporary_file_has_the_suffix_of_the_real_one(tmp_path):
+    with files.replacing(tmp_path / "epoch_001.weights.h5") as temporary:
+        assert temporary.name.endswith("epoch_001.weights.h5")
+        assert temporary.parent == tmp_path
+        temporary.write_bytes(b"x")
+
+
+def test_new_file_has_ordinary_rights(tmp_path):
+    files.write_text(tmp_path / "a", "x")
+    (tmp_path / "b").write_text("x")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_json_has_null_for_nan_and_plain_numbers_for_numpy(tmp_path):
+    data = {
+        "nan": float("nan"),
+        "infinities": (np.inf, -np.inf),
+        "scalar": np.float32(0.5),
+        "array": np.array([1.0, np.nan]),
+        "path": tmp_path,
+        3: {"deep": [np.int64(7)]},
+    }
+    files.write_json(tmp_path / "a.json", data)
+    assert json.loads((tmp_path / "a.json").read_text()) == {
+        "nan": None,
+        "infinities": [None, None],
+        "scalar": 0.5,
+        "array": [1.0, None],
+        "path": str(tmp_path),
+        "3": {"deep": [7]},
+    }
+
+
+def test_table_reads_back_to_the_same_values(tmp_path):
+    columns = {
+        "index": np.array([3, 1, 2]),
+        "time": ["1749", "a, b", 'quo"te'],
+        "double": np.array([0.1, 1 / 3, np.nan]),
+        "single": np.array([0.1, 1e-30, 16777217], dtype=np.float32),
+    }
+    files.write_table(tmp_path / "p.csv", columns)
+    read = files.read_table(tmp_path / "p.csv", text=("time",))
+    assert read["index"].dtype == np.int64
+    assert read["time"].tolist() == columns["time"]
+    for name in ("index", "double"):
+        np.testing.assert_array_equal(read[name], columns[name])
+    np.testing.assert_array_equal(read["single"].astype(np.float32), columns["single"])
+
+
+def test_short_numbers_stay_short(tmp_path):
+    files.write_table(tmp_path / "p.csv", {"x": np.array([0.1], dtype=np.float32)})
+    assert (tmp_path / "p.csv").read_text() == "x\n0.1\n"
+
+
+def test_columns_of_two_lengths_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"one length, got \{'a': 2, 'b': 3\}"):
+        files.write_table(tmp_path / "p.csv", {"a": [1, 2], "b": [1, 2, 3]})
+
+
+def test_table_without_rows_keeps_its_columns(tmp_path):
+    files.write_table(tmp_path / "p.csv", {"a": [], "b": []})
+    read = files.read_table(tmp_path / "p.csv")
+    assert list(read) == ["a", "b"]
+    assert len(read["a"]) == 0
+
+
+@pytest.mark.parametrize("content", ["a,b\n1\n", "", "a,b\n1,2,3\n"])
+def test_damaged_table_is_a_request_error(tmp_path, content):
+    (tmp_path / "p.csv").write_text(content)
+    with pytest.raises(RequestError, match=r"p\.csv: damaged"):
+        files.read_table(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [("{", "damaged"), ("[1]", "expected an object"), (None, "missing")]
+)
+def test_damaged_json_is_a_request_error(tmp_path, content, reason):
+    if content is not None:
+        (tmp_path / "m.json").write_text(content)
+    with pytest.raises(RequestError, match=rf"m\.json: .*{reason}"):
+        files.read_json(tmp_path / "m.json")

@@ -1,0 +1,63 @@
+"""run.log has the run's records and warnings, and leaves logging as it was."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import pytest
+
+from attnlab.records.logs import logging_to
+
+
+def test_records_and_warnings_of_the_body_alone(tmp_path):
+    path = tmp_path / "run.log"
+    ours, other = logging.getLogger("attnlab.x"), logging.getLogger("attnlabelled")
+    ours.warning("before")
+    with pytest.warns(UserWarning, match="shown"), logging_to(path):
+        ours.info("epoch 1")
+        ours.debug("too much")
+        other.info("not ours")
+        other.warning("a library's warning")
+        warnings.warn("shown and logged", stacklevel=1)
+    ours.warning("after")
+    lines = path.read_text().splitlines()
+    assert [line.split(" ", 2)[2].split(": ")[0] for line in lines] == [
+        "INFO attnlab.x",
+        "WARNING attnlabelled",
+        "WARNING py.warnings",
+    ]
+    assert lines[2].endswith("UserWarning: shown and logged")
+
+
+def test_everything_is_as_before_after_an_error(tmp_path):
+    root, ours = logging.getLogger(), logging.getLogger("attnlab")
+    before = (list(root.handlers), ours.level, warnings.showwarning)
+    with pytest.raises(KeyError), logging_to(tmp_path / "run.log"):
+        raise KeyError
+    assert (list(root.handlers), ours.level, warnings.showwarning) == before
+
+
+def test_second_run_in_the_process_has_its_own_log(tmp_path):
+    for number in (1, 2):
+        with logging_to(tmp_path / f"{number}.log"):
+            logging.getLogger("attnlab").info("run %d", number)
+    assert "run 1" in (tmp_path / "1.log").read_text()
+    assert "run 2" not in (tmp_path / "1.log").read_text()
+
+
+def test_our_warnings_reach_the_terminal_where_nobody_set_up_logging(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with logging_to(tmp_path / "run.log"):
+        logging.getLogger("attnlab.records").warning("MLflow lacks this run")
+        logging.getLogger("other").warning("noise")
+        logging.getLogger("attnlab").info("detail")
+    assert capsys.readouterr().err == "attnlab: MLflow lacks this run\n"
+
+
+def test_full_disk_does_not_disturb(tmp_path, capsys):
+    path = tmp_path / "run.log"
+    path.symlink_to("/dev/full")
+    with logging_to(path):
+        logging.getLogger("attnlab").info("lost")
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,36 @@
+"""A config becomes flat text."""
+
+from __future__ import annotations
+
+from attnlab.records.parameters import flatten
+
+
+def test_leaves_under_dotted_keys_in_yaml_spelling():
+    config = {
+        "seed": 0,
+        "task": {"name": "fib", "period": None, "split": {"test": 0.3}},
+        "trainer": {"jit": True, "patience": []},
+    }
+    assert flatten(config) == {
+        "seed": "0",
+        "task.name": "fib",
+        "task.period": "null",
+        "task.split.test": "0.3",
+        "trainer.jit": "true",
+        "trainer.patience": "[]",
+    }
+
+
+def test_what_is_no_setting_is_left_out():
+    config = {
+        "task": {"_target_": "a.b", "rules": {"test": {"min": 0}}, "paths": "kept"},
+        "paths": {"runs": "x"},
+        "hydra": {"a": 1},
+        "tracking": {"uri": "http://user:secret@host"},
+    }
+    assert flatten(config) == {"task.paths": "kept"}
+
+
+def test_long_values_and_keys_are_cut():
+    ((key, value),) = flatten({"k" * 300: "v" * 7000}).items()
+    assert (len(key), len(value)) == (250, 6000)

@@ -1,0 +1,250 @@
+"""Run folders: unique, readable at any moment, found by what a user types."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import (
+    RunDirectory,
+    default_runs_folder,
+    find_run,
+    list_runs,
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunDirectory.create(tmp_path, "fib", "bahdanau", 3)
+
+
+def test_folder_is_named_by_task_attention_time_and_seed(tmp_path, run):
+    place = run.path.relative_to(tmp_path)
+    assert place.parts[:2] == ("fib", "bahdanau")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d{6}_s3", place.name)
+    assert run.name == place.as_posix()
+
+
+def test_twenty_threads_get_twenty_folders(tmp_path):
+    with ThreadPoolExecutor(20) as pool:
+        runs = list(pool.map(lambda _: RunDirectory.create(tmp_path, "a", "b", 0), range(20)))
+    assert len({run.path for run in runs}) == 20
+    assert len(list_runs(tmp_path)) == 20
+
+
+def test_new_run_is_running_and_owned_by_this_process(run):
+    status = run.read_status()
+    assert (status["state"], status["epoch"], status["pid"]) == ("running", 0, os.getpid())
+    assert run.state() == "running"
+
+
+def test_status_keeps_what_is_not_changed(run):
+    run.write_status(epoch=5, config_hash="abc")
+    run.write_status("failed", error="why")
+    status = run.read_status()
+    assert (status["state"], status["epoch"]) == ("failed", 5)
+    assert (status["config_hash"], status["error"]) == ("abc", "why")
+    assert status["updated"] >= status["started"]
+
+
+def test_unknown_state_is_refused(run):
+    with pytest.raises(ValueError, match="expected one of running"):
+        run.write_status("done")
+
+
+def test_status_from_many_threads_loses_nothing(run):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: run.write_status(**{f"key{number}": number}), range(40)))
+    status = run.read_status()
+    assert all(status[f"key{number}"] == number for number in range(40))
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b"])
+def test_name_that_is_no_folder_name_is_refused(tmp_path, name):
+    with pytest.raises(RequestError, match=r"attention\.name: expected a name"):
+        RunDirectory.create(tmp_path / "runs", "fib", name, 0)
+
+
+def test_runs_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RequestError, match=r"paths\.runs: expected a folder .*file"):
+        RunDirectory.create(tmp_path / "file", "fib", "none", 0)
+
+
+def test_weights_are_numbered(run):
+    assert run.weights_path(7).name == "epoch_007.weights.h5"
+    for epoch in (10, 2, 1000):
+        run.weights_path(epoch).write_bytes(b"")
+    (run.path / "weights" / ".tmp-1-2-epoch_003.weights.h5").write_bytes(b"")
+    assert run.weights_epochs() == [2, 10, 1000]
+
+
+def test_predictions_keep_labels_as_text(run):
+    run.write_predictions({"index": np.arange(3), "time": ["1", "2", "3"], "target": [0.5, 1, 2]})
+    read = run.read_predictions()
+    assert read["time"].tolist() == ["1", "2", "3"]
+    assert read["target"].tolist() == [0.5, 1, 2]
+
+
+def test_config_is_read(run):
+    run.write_text("config.yaml", "task: {name: fib}\nseed: 3\n")
+    assert run.read_config() == {"task": {"name": "fib"}, "seed": 3}
+
+
+@pytest.mark.parametrize("text", [None, "a: [", "- 1", "\x00"])
+def test_damaged_config_is_a_request_error(run, text):
+    if text is not None:
+        run.write_text("config.yaml", text)
+    with pytest.raises(RequestError, match=r"config\.yaml: damaged"):
+        run.read_config()
+
+
+# Opening
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(RequestError, match="does not exist"):
+        RunDirectory.open(tmp_path / "nothing")
+
+
+def test_folder_that_is_no_run(tmp_path):
+    with pytest.raises(RequestError, match=r"has no status\.json"):
+        RunDirectory.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"state": "dancing"}', '{"epoch": 3}'])
+def test_damaged_status(run, content):
+    (run.path / "status.json").write_text(content)
+    with pytest.raises(RequestError, match=r"status\.json: damaged"):
+        RunDirectory.open(run.path)
+
+
+@pytest.mark.parametrize("state", ["running", "failed", "killed"])
+def test_unfinished_run_is_refused_with_its_state(run, state):
+    run.write_status(state, epoch=4)
+    with pytest.raises(RequestError, match=rf"is {state} \(epoch 4\): "):
+        run.require_completed()
+
+
+def test_completed_run_is_accepted(run):
+    run.write_status("completed")
+    run.require_completed()
+
+
+def test_run_whose_process_died_is_killed(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from attnlab.records.run_directory import *;"
+        "print(RunDirectory.create(Path(sys.argv[1]), 'fib', 'none', 0).path)"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    run = RunDirectory.open(made.stdout.strip())
+    assert run.read_status()["state"] == "running"
+    assert run.state() == "killed"
+
+
+def test_run_of_another_host_counts_as_running(run):
+    run.write_status(host="elsewhere", pid=2**22 + 1)
+    assert run.state() == "running"
+
+
+def test_later_process_with_the_same_number_is_not_the_owner(run):
+    if run.read_status()["pid_started"] is None:
+        pytest.skip("the start of a process is known on Linux alone")
+    run.write_status(pid_started="1")
+    assert run.state() == "killed"
+
+
+# Finding
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Three runs with known ids and starts, and what MLflow leaves beside them."""
+    made = [RunDirectory.create(tmp_path, "fib", name, 0) for name in ("none", "pooling", "luong")]
+    for number, (run, run_id) in enumerate(zip(made, ("abc123", "abd456", "ffe789"), strict=True)):
+        run.write_status(mlflow_run_id=run_id, started=f"2024-05-0{number + 1}T00:00:00+00:00")
+    (tmp_path / "artifacts" / "fib" / "abc123").mkdir(parents=True)
+    (tmp_path / "mlflow.db").write_text("")
+    return made
+
+
+def test_runs_are_listed_in_order_of_start(tmp_path, runs):
+    runs[0].write_status(started="2025-01-01T00:00:00+00:00")
+    assert [entry.run.path for entry in list_runs(tmp_path)] == [
+        run.path for run in (runs[1], runs[2], runs[0])
+    ]
+
+
+def test_no_runs_folder_is_no_runs(tmp_path):
+    assert list_runs(tmp_path / "nothing") == []
+
+
+def test_found_by_path_and_as_listed(tmp_path, runs, monkeypatch):
+    wanted = runs[1].path
+    assert find_run(str(wanted), tmp_path / "elsewhere").path == wanted
+    assert find_run(runs[1].name, tmp_path).path == wanted
+    monkeypatch.chdir(wanted.parent)
+    assert find_run(wanted.name, tmp_path / "elsewhere").path == wanted
+
+
+def test_found_by_the_folder_name_alone(tmp_path, runs):
+    path = runs[2].path.rename(runs[2].path.with_name("2024-05-03_120000_s0"))
+    assert find_run("2024-05-03_120000_s0", tmp_path).path == path
+
+
+@pytest.mark.parametrize(("text", "number"), [("abc123", 0), ("abd", 1), ("f", 2), ("latest", 2)])
+def test_found_by_id_prefix_or_latest(tmp_path, runs, text, number):
+    assert find_run(text, tmp_path).path == runs[number].path
+
+
+def test_ambiguous_prefix_lists_the_runs(tmp_path, runs):
+    with pytest.raises(RequestError, match="'ab' fits 2 runs") as caught:
+        find_run("ab", tmp_path)
+    assert runs[0].name in str(caught.value)
+    assert runs[1].name in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["xyz", "", "latest/x"])
+def test_nothing_found_says_where(tmp_path, runs, text):
+    with pytest.raises(RequestError, match="none of the 3 runs in") as caught:
+        find_run(text, tmp_path)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_latest_of_no_runs(tmp_path):
+    with pytest.raises(RequestError, match="none of the 0 runs"):
+        find_run("latest", tmp_path)
+
+
+def test_damaged_run_is_listed_and_hides_no_other(tmp_path, runs):
+    (runs[0].path / "status.json").write_text("{")
+    listed = {entry.run.path: entry.status for entry in list_runs(tmp_path)}
+    status = listed[runs[0].path]
+    assert (status["state"], status["task"], status["seed"]) == ("damaged", "fib", 0)
+    assert "status.json" in status["error"]
+    assert find_run("abd", tmp_path).path == runs[1].path
+
+
+def test_missing_start_does_not_stop_the_list(tmp_path, runs):
+    path = runs[0].path / "status.json"
+    status = json.loads(path.read_text())
+    path.write_text(json.dumps({**status, "started": None}))
+    assert len(list_runs(tmp_path)) == 3
+
+
+def test_default_folder_is_the_environments_or_runs_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ATTNLAB_RUNS", raising=False)
+    assert default_runs_folder() == tmp_path / "runs"
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "other"))
+    assert default_runs_folder() == tmp_path / "other"
