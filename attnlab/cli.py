@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
+# Hydra's flags, and whether a value follows.
+_FLAGS = {
+    **dict.fromkeys(["--hydra-help", "--resolve", "--run", "-r", "--multirun", "-m"], False),
+    **dict.fromkeys(["--shell-completion", "-sc", "--version", "--help", "-h"], False),
+    **dict.fromkeys(["--cfg", "-c", "--package", "-p", "--config-path", "-cp"], True),
+    **dict.fromkeys(["--config-name", "-cn", "--config-dir", "-cd"], True),
+    **{"--experimental-rerun": True, "--info": False, "-i": False},
+}
+_CONFIG_PATH = {"--config-path", "-cp"}
+# Flags that only show something; the configuration is shown without this project's settings.
+_SHOWING = {"-sc", "--shell-completion", "--cfg", "-c", "--info", "-i", "--hydra-help"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import VERBS
 
-    if arguments in (["--help"], ["-h"], ["help"]):
+    first = arguments[0] if arguments else ""
+    if arguments == ["help"] or ({"--help", "-h"} & set(arguments) and first not in VERBS):
         from attnlab.help import overview
 
         print(overview())
@@ -54,7 +66,6 @@ def _dispatch(arguments: list[str]) -> int:
 
         print(f"attnlab {__version__}")
         return DONE
-    first = arguments[0] if arguments else ""
     if first == "train":
         return _train(arguments[1:])
     if first in VERBS:
@@ -109,7 +120,8 @@ def _train(arguments: list[str]) -> int:
     except (RequestError, KeyboardInterrupt):
         raise
     except Exception as error:
-        if _is_hydra(error):
+        # `_job` keeps its own errors, so this one is about the words of the command line.
+        if _is_hydra(error) or isinstance(error, ValueError):
             raise RequestError(config.explain(error, arguments)) from error
         raise
     finally:
@@ -132,21 +144,40 @@ def _job(cfg: DictConfig) -> int:
 
 
 def _hydra_arguments(arguments: list[str]) -> list[str]:
-    """Add this project's Hydra settings, and let `--config-path` take a run folder or its file."""
+    """Add this project's Hydra settings, and let `--config-path` take a run folder or its file.
+
+    Flags go first and overrides last, because Hydra takes overrides from one place only.
+    """
     from attnlab.config import HYDRA_SETTINGS
 
-    passed = list(arguments)
-    for number, word in enumerate(passed[:-1]):
-        if word in ("--config-path", "-cp"):
-            passed[number + 1 : number + 2] = _config_location(passed[number + 1])
-    for number, word in enumerate(passed):
-        if word.startswith("--config-path="):
-            location = _config_location(word.partition("=")[2])
-            passed[number : number + 1] = ["--config-path", *location]
-    showing = {"-sc", "--shell-completion", "--cfg", "-c", "--info", "-i", "--hydra-help"}
-    if showing & {word.partition("=")[0] for word in passed}:
-        return passed
-    return [*HYDRA_SETTINGS, *passed]
+    flags: list[str] = []
+    overrides: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        flag, joined, value = word.partition("=")
+        if not word.startswith("-"):
+            overrides.append(word)
+            continue
+        if flag not in _FLAGS:
+            raise RequestError(_unknown_flag(flag))
+        if _FLAGS[flag] and not joined:
+            value = next(words, "")
+        if _FLAGS[flag] and not value:
+            raise RequestError(f"{flag}: expected a value after it, got none.")
+        if flag in _CONFIG_PATH:
+            flags += ["--config-path", *_config_location(value)]
+        else:
+            flags += [flag, value] if value else [flag]
+    showing = _SHOWING & set(flags)
+    return [*flags, *overrides] if showing else [*flags, *HYDRA_SETTINGS, *overrides]
+
+
+def _unknown_flag(flag: str) -> str:
+    from attnlab.schema import nearest
+
+    near = nearest(flag, [known for known in _FLAGS if known.startswith("--")])
+    hint = f" Did you mean {near}?" if near else " attnlab --hydra-help lists them all."
+    return f"{flag}: there is no such option.{hint}"
 
 
 def _config_location(given: str) -> list[str]:

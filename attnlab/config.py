@@ -13,7 +13,12 @@ from typing import Any
 
 import yaml
 from hydra.core.config_store import ConfigStore
-from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
+from hydra.errors import (
+    ConfigCompositionException,
+    HydraException,
+    MissingConfigException,
+    OverrideParseException,
+)
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
@@ -89,15 +94,30 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
 
 
 def _pop_rules(group: str, settings: Any) -> Mapping[str, Any]:
-    """The rules of a group's option: composed with it, or from its shipped file by name."""
+    """The rules of a group's option: composed with it, or from its shipped file by name.
+
+    Raises:
+        RequestError: the name was changed without the settings that go with it.
+    """
     if not isinstance(settings, dict):
         return {}
-    if "rules" in settings:
-        return settings.pop("rules")
-    file = conf_folder() / group / f"{settings.get('name')}.yaml"
-    if not file.is_file():
-        return {}
-    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    name, composed = settings.get("name"), settings.pop("rules", None)
+    shipped = _shipped_rules(group, name)
+    known = shipped is not None or "_target_" in settings
+    if not known or (composed is not None and shipped is not None and composed != shipped):
+        valid = ", ".join(options(group))
+        raise RequestError(
+            f"{group}.name: expected no change of the name alone, got {name}; "
+            f"{group}=NAME chooses an option with its settings. Valid: {valid}."
+        )
+    return (composed if composed is not None else shipped) or {}
+
+
+def _shipped_rules(group: str, name: Any) -> Mapping[str, Any] | None:
+    """The rules in a shipped option's file; None where there is no such file."""
+    if name not in options(group):
+        return None
+    content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
     return content.get(group, content).get("rules", {})
 
 
@@ -109,6 +129,11 @@ def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
         return _explain_missing_option(error)
     if found := re.search(r"Could not override '([^']+)'", text):
         return _explain_unknown_key(found.group(1), overrides)
+    if isinstance(error, OverrideParseException):
+        reason = text.splitlines()[0]
+        return f"{error.override}: expected KEY=VALUE as Hydra reads it, but: {reason}."
+    if "Config group override must be" in text:
+        return _explain_group_value(overrides)
     cause = error if isinstance(error, ValidationError) else error.__cause__
     if isinstance(cause, ValidationError):
         return _explain_type(cause, overrides)
@@ -144,6 +169,15 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     return f"{key}: there is no such key.{hint}{valid}"
 
 
+def _explain_group_value(overrides: list[str]) -> str:
+    for override in overrides:
+        group, _, name = override.lstrip("+").partition("=")
+        if group in (*OPTION_GROUPS, "experiment") and name not in options(group):
+            return f"{group}: expected one of {', '.join(options(group))}, got {name}."
+    wrong = next((word for word in overrides if word.startswith("=")), "an override")
+    return f"{wrong}: expected KEY=VALUE."
+
+
 def _explain_type(error: ValidationError, overrides: list[str]) -> str:
     found = re.search(r"full_key: (\S+)", str(error))
     key = found.group(1) if found else "the configuration"
@@ -154,6 +188,8 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
         expected = fields[name].metadata["rule"].expected()
     elif key == "seed":
         expected = "a whole number at least 0"
+    elif key in SECTIONS:
+        expected = f"one of its keys ({', '.join(f'{key}.{k}' for k in fields)})"
     elif key in OPTION_GROUPS:
         expected = f"the name of an option ({', '.join(options(key))})"
     else:

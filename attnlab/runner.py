@@ -274,7 +274,9 @@ class Session:
 
     def _write_attention(self, model: keras.Model) -> None:
         test = self.splits.test
-        chosen = np.linspace(0, len(test) - 1, min(_ATTENTION_EXAMPLES, len(test))).astype(int)
+        # From the smallest to the largest target, so that calm and extreme windows are among them.
+        ranks = np.linspace(0, len(test) - 1, min(_ATTENTION_EXAMPLES, len(test))).astype(int)
+        chosen = np.argsort(test.target[:, 0], kind="stable")[ranks]
         weights = model.attend(test.history[chosen])
         if weights is None:
             return

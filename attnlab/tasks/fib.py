@@ -17,8 +17,10 @@ class Fib(ForecastingTask):
     """Chapter 9 of "Building Transformer Models with Attention", its protocol included.
 
     Numbers scaled by min-max over all of them, windows one apart, shuffled by the book's
-    permutation and cut into train and test. It differs from the book in the validation part,
-    taken off the end of the shuffled train windows; `validation=0` is the book's protocol.
+    permutation and cut into train and test. It differs from the book in the validation part;
+    `validation=0` is the book's protocol. Sorted by target, every so many train windows go to
+    validation, beginning with the second largest: drawn at random, the part would most likely
+    hold targets that are 0 in float32 alone, and could not tell a good epoch from a bad one.
 
     Args:
         count: how many numbers.
@@ -49,13 +51,13 @@ class Fib(ForecastingTask):
         self._scaled = self._scaler.apply(numbers)
         self._last_history, self._last_time = numbers[-self.history :], str(self.count - 1)
         train, test = shuffled_split(self.count, self.history, self.test)
-        kept = len(train) - int(len(train) * self.validation)
-        for key, rows in (("test", train), ("validation", train[:kept]), ("test", test)):
+        train, held_out = self._hold_out(train)
+        for key, rows in (("test", train), ("validation", train), ("test", test)):
             if not len(rows):
                 refuse(key, "a fraction that leaves windows for train and test", getattr(self, key))
         self._splits = Splits(
-            train=self._windows(train[:kept]),
-            validation=self._windows(train[kept:]) if kept < len(train) else None,
+            train=self._windows(train),
+            validation=self._windows(held_out) if len(held_out) else None,
             test=self._windows(test),
             name=self.name,
             source=f"the first {self.count} Fibonacci numbers from 1, 2",
@@ -69,6 +71,14 @@ class Fib(ForecastingTask):
         self._check_loaded()
         times = [str(position) for position in range(self.count)]
         return SeriesView(self._scaled, times, {}, self.units)
+
+    def _hold_out(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The train rows in their order, cut into those to train on and those to choose on."""
+        count = int(len(train) * self.validation)
+        ranked = np.sort(train)[::-1]  # the numbers grow with their position
+        places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
+        held_out = np.isin(train, ranked[places])
+        return train[~held_out], train[held_out]
 
     def _windows(self, index: np.ndarray) -> Windows:
         scaled = self._scaled.astype(np.float32)
