@@ -65,6 +65,8 @@ def import_tensorflow() -> None:
 
         tf.config.list_physical_devices()
         tf.config.experimental.enable_op_determinism()
+        # Each run compiles its own program, which TensorFlow takes for a mistake in a sweep.
+        tf.get_logger().setLevel("ERROR")
     finally:
         os.dup2(saved, 2)
         os.close(saved)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,12 +112,12 @@ def _train(arguments: list[str]) -> int:
     def job(cfg: DictConfig) -> None:
         codes.append(_job(cfg))
 
-    before = sys.argv
-    sys.argv = [before[0], *_hydra_arguments(arguments)]
+    before, conf = sys.argv, str(config.conf_folder())
     try:
-        hydra.main(version_base="1.3", config_path=str(config.conf_folder()), config_name="config")(
-            job
-        )()
+        # Hydra's own folder of a sweep is nothing to keep: each run has its run folder.
+        with tempfile.TemporaryDirectory() as scratch:
+            sys.argv = [before[0], *_hydra_arguments(arguments, scratch)]
+            hydra.main(version_base="1.3", config_path=conf, config_name="config")(job)()
     except (RequestError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -143,7 +144,7 @@ def _job(cfg: DictConfig) -> int:
     return DONE
 
 
-def _hydra_arguments(arguments: list[str]) -> list[str]:
+def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     """Add this project's Hydra settings, and let `--config-path` take a run folder or its file.
 
     Flags go first and overrides last, because Hydra takes overrides from one place only.
@@ -168,8 +169,9 @@ def _hydra_arguments(arguments: list[str]) -> list[str]:
             flags += ["--config-path", *_config_location(value)]
         else:
             flags += [flag, value] if value else [flag]
-    showing = _SHOWING & set(flags)
-    return [*flags, *overrides] if showing else [*flags, *HYDRA_SETTINGS, *overrides]
+    if _SHOWING & set(flags):
+        return [*flags, *overrides]
+    return [*flags, *HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'", *overrides]
 
 
 def _unknown_flag(flag: str) -> str:

@@ -36,6 +36,7 @@ from attnlab.schema import (
 
 HYDRA_SETTINGS = (
     "hydra.run.dir=.",
+    "hydra.sweep.subdir=.",
     "hydra.output_subdir=null",
     "hydra.job.chdir=false",
     "hydra/job_logging=none",

@@ -1,0 +1,165 @@
+"""The shipped files compose, fit the code they configure, and obey their own rules."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attnlab.config import conf_folder, known_keys, options
+from attnlab.errors import RequestError
+from attnlab.schema import OPTION_GROUPS, Rule, TrainerConfig
+
+FILES = sorted(path for group in OPTION_GROUPS for path in (conf_folder() / group).glob("*.yaml"))
+EXPERIMENTS = options("experiment")
+NOT_SETTINGS = {"name", "_target_", "rules"}
+
+
+def file_id(path: Path) -> str:
+    return f"{path.parent.name}={path.stem}"
+
+
+def content(path: Path) -> dict:
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return read.get(path.parent.name, read)
+
+
+def settings(path: Path) -> dict:
+    return {key: value for key, value in content(path).items() if key not in NOT_SETTINGS}
+
+
+def arguments(function) -> set[str]:
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    parameters = inspect.signature(function).parameters.values()
+    return {parameter.name for parameter in parameters if parameter.kind is keyword_only}
+
+
+by_file = pytest.mark.parametrize("path", FILES, ids=file_id)
+
+
+def of_group(group: str):
+    paths = [path for path in FILES if path.parent.name == group]
+    return pytest.mark.parametrize("path", paths, ids=file_id)
+
+
+@by_file
+def test_the_name_is_the_files(path):
+    assert content(path)["name"] == path.stem
+    assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+@by_file
+def test_every_setting_has_a_rule_that_can_be_read(path):
+    rules = content(path).get("rules", {})
+    assert set(settings(path)) == {key for key in rules if "." not in key}
+    for key, rule in rules.items():
+        assert isinstance(Rule.from_mapping(rule).expected(), str), key
+
+
+# What a file can't do without, as a user would give it.
+NEEDED = {"series": ["task.path=numbers.csv"]}
+
+
+@by_file
+def test_it_composes_and_obeys_its_own_rules(compose, path):
+    group, name = path.parent.name, path.stem
+    config = compose(f"{group}={name}", *NEEDED.get(name, []))
+    option = getattr(config, group)
+    assert (option.name, option.target) == (name, content(path).get("_target_"))
+    assert set(option.settings) == set(settings(path))
+    assert "rules" not in config.document[group]
+
+
+@of_group("model")
+def test_a_models_settings_are_its_constructors(path):
+    from attnlab.models import forecaster
+
+    cls = {"rnn": forecaster.RecurrentForecaster, "transformer": forecaster.TransformerForecaster}
+    known = arguments(cls[path.stem]) | arguments(forecaster.Forecaster)
+    # The task gives the horizon, and a Transformer gets as many mechanisms as it has layers.
+    known |= {"layers"}
+    assert set(settings(path)) == known - {"attention", "horizon"}
+
+
+@of_group("optimizer")
+def test_an_optimizer_can_be_made_from_its_file(path):
+    from attnlab.training.optimizers import make_optimizer
+
+    optimizer = make_optimizer(path.stem, settings(path))
+    assert type(optimizer).__name__.lower() == path.stem
+    config = optimizer.get_config()
+    renamed = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
+    for key, value in settings(path).items():
+        assert config[renamed.get(key, key)] == pytest.approx(value), key
+
+
+@of_group("schedule")
+def test_a_schedules_settings_are_its_functions(path):
+    from attnlab.training import schedules
+
+    assert set(settings(path)) == arguments(getattr(schedules, path.stem))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_composes_and_its_header_has_its_command(compose, name):
+    text = (conf_folder() / "experiment" / f"{name}.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# @package _global_\n# ")
+    assert f"#   attnlab experiment={name}\n" in text
+    compose(f"experiment={name}")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_can_still_be_changed(compose, name):
+    config = compose(f"experiment={name}", "trainer.epochs=3", "model.units=7", "seed=5")
+    assert (config.trainer.epochs, config.model.settings["units"], config.seed) == (3, 7, 5)
+
+
+@of_group("task")
+def test_a_tasks_training_defaults_reach_the_trainer(compose, path):
+    wanted = yaml.safe_load(path.read_text(encoding="utf-8"))["trainer"]
+    config = compose(f"task={path.stem}", *NEEDED.get(path.stem, []))
+    assert {key: getattr(config.trainer, key) for key in wanted} == wanted
+
+
+def test_the_typed_sections_have_the_defaults_of_the_main_file(compose):
+    main = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))
+    assert TrainerConfig(**main["trainer"]) == TrainerConfig()
+    assert set(main) - {"defaults"} == {"seed", "trainer", "tracking", "paths"}
+
+
+def test_the_runs_folder_comes_from_the_environment(monkeypatch):
+    from hydra import compose, initialize_config_dir
+
+    monkeypatch.setenv("ATTNLAB_RUNS", "/elsewhere")
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        assert compose("config").paths.runs == "/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["attention=multi_head", "attention.heads=3", "model.units=8"], "1, 2, 4, 8), got 3"),
+        (["attention=pooling", "model=transformer"], "attention=pooling can't be combined with"),
+        (["attention.name=pooling"], "attention.name: expected no change of the name alone"),
+        (["optimizer.name=adan"], "optimizer=NAME chooses an option"),
+        (["+attention.width=3"], "attention.width: there is no such key."),
+        (["~model.units"], "model.units: expected a whole number at least 1, got null"),
+        (["model.cell=${model.cel}"], "model.cel"),
+        (["trainer.min_delta=inf"], "trainer.min_delta: expected a number at least 0, got inf"),
+        (["optimizer.learning_rate=nan"], "learning_rate: expected a number above 0, got nan"),
+    ],
+)
+def test_what_composes_but_makes_no_sense_is_refused(compose, overrides, words):
+    with pytest.raises(RequestError) as e:
+        compose(*overrides)
+    assert words in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_known_keys_follow_the_chosen_options():
+    assert "attention.window" not in known_keys([])
+    keys = known_keys(["attention=luong_local", "task=no_such", "trainer.epochs=3"])
+    assert {"attention.window", "task.count", "trainer.jit", "paths.runs", "seed"} <= set(keys)
+    assert not [key for key in keys if key.endswith("rules")]
