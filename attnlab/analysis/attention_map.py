@@ -41,9 +41,9 @@ def attention_figure(
 ) -> Figure:
     """Attention weights of some test windows.
 
-    With one query a window: the newest window with its weights as dots, a heat map with a row for
-    each window and head, and the mean weight of each lag. With many queries (self-attention): a
-    heat map of queries against memory for each head, mean over the windows, and the same bars.
+    With one query a window: the window that varies most, its weights as dots; a heat map with a
+    row for each window and head; the mean weight of each lag. With many queries (self-attention):
+    a heat map of queries against memory for each head, mean of the windows, and the same bars.
 
     Args:
         weights: (N, H, T, S), before dropout.
@@ -78,7 +78,8 @@ def _one_query(
         heat.axhline(border * heads - 0.5, color="white", linewidth=1)
     heat.tick_params(labelsize=9, labelbottom=False, length=0, axis="both")
     example = figure.add_subplot(grid[0, 0], sharex=heat)
-    _draw_example(example, history[-1], weights[-1].mean(axis=0), labels[-1], metrics)
+    most = int(np.ptp(history, axis=1).argmax())  # a flat history would show nothing
+    _draw_example(example, history[most], weights[most].mean(axis=0), labels[most], metrics)
     _draw_lags(figure.add_subplot(grid[2, 0], sharex=heat), weights.mean(axis=(0, 1)))
     return figure
 

@@ -55,9 +55,12 @@ def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
         }
         attention = _read_attention(run.path / "attention.npz")
         if attention:
-            labels = _labels(attention["index"], predictions)
+            order = np.argsort(attention["index"], kind="stable")
             figures["attention.png"] = attention_figure(
-                attention["weights"], attention["history"], labels, metrics
+                attention["weights"][order],
+                attention["history"][order],
+                _labels(attention["index"][order], predictions),
+                metrics,
             )
     except (KeyError, IndexError) as error:
         raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
@@ -122,11 +125,11 @@ def _forecast_along_time(
     upper.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
     upper.set_ylabel(metrics.get("units", ""))
     baseline = str(metrics.get("best_baseline"))
+    miss = rows["prediction"] - rows["target"]
+    lower.plot(where, miss, color=ORANGE, linewidth=1.2, label=words(metrics["attention"]))
     if baseline in rows:
         miss = rows[baseline] - rows["target"]
-        lower.plot(where, miss, color=GREY, linewidth=0.8, label=words(baseline))
-    miss = rows["prediction"] - rows["target"]
-    lower.plot(where, miss, color=ORANGE, linewidth=0.8, label=words(metrics["attention"]))
+        lower.plot(where, miss, color=BLACK, linewidth=0.5, label=words(baseline))
     lower.axhline(0, color=BLACK, linewidth=0.8)
     lower.set_ylabel("error")
     for axes in (upper, lower):
@@ -153,11 +156,14 @@ def _forecast_against_target(
     baseline = str(metrics.get("best_baseline"))
     if baseline in rows:
         curves[baseline] = (rows[baseline], GREY)
-    for name, (values, colour) in curves.items():
-        miss = np.sort(np.abs(values - rows["target"]))
-        share = np.arange(1, len(miss) + 1) / len(miss)
-        right.step(miss, share, where="post", color=colour, label=words(name))
-    _scale_errors(right, [np.abs(values - rows["target"]) for values, _ in curves.values()])
+    misses = {name: np.abs(values - rows["target"]) for name, (values, _) in curves.items()}
+    least, most = _error_range(np.concatenate(list(misses.values())), rows["target"])
+    for name, (_, colour) in curves.items():
+        places = np.append(np.sort(misses[name]).clip(least), most)
+        share = np.append(np.arange(1, len(rows["target"]) + 1) / len(rows["target"]), 1)
+        right.step(places, share, where="post", color=colour, label=words(name))
+    right.set_xscale("log" if least > 0 else "linear")
+    right.set_xlim(least, most)
     right.set_xlabel("absolute error, at most")
     right.set_ylabel("share of test windows")
     right.set_ylim(0, 1.02)
@@ -186,13 +192,20 @@ def _mark_best(axes: Axes, history: Mapping[str, list[float]], metrics: Mapping[
     axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
 
 
-def _scale_errors(axes: Axes, errors: list[np.ndarray]) -> None:
-    """A logarithmic axis where errors differ by more than a decade, from the smallest 1 % on."""
-    positive = np.concatenate(errors)
-    positive = positive[positive > 0]
-    if len(positive) and positive.max() > 10 * positive.min():
-        axes.set_xscale("log")
-        axes.set_xlim(np.quantile(positive, 0.01) / 2, positive.max() * 1.5)
+def _error_range(errors: np.ndarray, target: np.ndarray) -> tuple[float, float]:
+    """The ends of an axis of errors: from 0, or from above 0 for a logarithmic one.
+
+    The axis is logarithmic where errors differ by more than a decade. It begins at the smallest 1 %
+    of them, but not below what float32 can tell from zero beside the targets.
+    """
+    positive = errors[errors > 0]
+    if not len(positive) or positive.max() <= 10 * positive.min():
+        return 0.0, 1.1 * float(errors.max()) or 1.0
+    smallest = max(
+        float(np.quantile(positive, 0.01)) / 2,
+        float(np.abs(target).max() * np.finfo(np.float32).eps),
+    )
+    return smallest, max(1.5 * float(errors.max()), 10 * smallest)
 
 
 def _legend_above(axes: Axes) -> None:

@@ -25,6 +25,8 @@ METRICS_AT_ONCE = 1000  # MLflow's limits for one call
 PARAMS_AT_ONCE = 100
 DIGEST_LENGTH = 36
 FAILURES_ALLOWED = 3
+# The UI opens such an experiment with its training runs and their charts.
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
 
 
@@ -259,7 +261,7 @@ def experiment_id(client: MlflowClient, name: str, artifact_root: Path | None) -
     if found is None:
         location = (artifact_root / name).as_uri() if artifact_root else None
         try:
-            return client.create_experiment(name, artifact_location=location)
+            return client.create_experiment(name, location, tags=EXPERIMENT_TAGS)
         except MlflowException:
             found = client.get_experiment_by_name(name)  # another process was faster
             if found is None:

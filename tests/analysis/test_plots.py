@@ -175,8 +175,24 @@ def test_windows_without_order_are_drawn_against_their_targets(options, panels):
 
 def test_share_of_windows_by_error_ends_at_one():
     curve = forecast_figure(predictions(shuffled=True), METRICS).axes[1].get_lines()[0]
-    np.testing.assert_allclose(curve.get_xdata()[-1], 0.1)
+    np.testing.assert_allclose(curve.get_xdata()[:-1], 0.1)
+    np.testing.assert_allclose(curve.get_ydata()[:-1], np.arange(1, 32) / 31)
     assert curve.get_ydata()[-1] == 1
+
+
+def test_errors_too_small_for_float32_do_not_stretch_the_axis():
+    columns = predictions(shuffled=True)
+    columns["linear_ar24"] = columns["target"] + 1e-13
+    columns["prediction"] = columns["target"] + np.geomspace(1e-3, 1, 31)
+    left, right = forecast_figure(columns, METRICS).axes[1].get_xlim()
+    assert 1e-8 < left < 1e-6
+    assert right == pytest.approx(1.5)
+
+
+def test_exact_forecast_is_drawn():
+    columns = predictions(shuffled=True)
+    columns["prediction"] = columns["linear_ar24"] = columns["target"]
+    forecast_figure(columns, METRICS).draw_without_rendering()
 
 
 @pytest.mark.parametrize("steps", [1, 2, 13, 132])
