@@ -1,0 +1,53 @@
+"""Which epoch is best and when to stop, against Keras's EarlyStopping."""
+
+from types import SimpleNamespace
+
+import keras
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.training.stopping import Monitor
+
+
+def keras_stopping(values, mode, min_delta, patience) -> tuple[int, int | None]:
+    """Best epoch and the epoch after which Keras stops, both from 1."""
+    callback = keras.callbacks.EarlyStopping(
+        "value", mode=mode, min_delta=min_delta, patience=patience
+    )
+    callback.set_model(SimpleNamespace(stop_training=False))
+    callback.on_train_begin()
+    for epoch, value in enumerate(values):
+        callback.on_epoch_end(epoch, {"value": value})
+        if callback.model.stop_training:
+            return callback.best_epoch + 1, epoch + 1
+    return callback.best_epoch + 1, None
+
+
+@given(
+    values=st.lists(st.integers(0, 13).map(float), min_size=1, max_size=23),
+    mode=st.sampled_from(["min", "max"]),
+    min_delta=st.sampled_from([0.0, 1.5]),
+    patience=st.integers(1, 5),
+)
+def test_stops_where_keras_stops_and_keeps_the_same_epoch(values, mode, min_delta, patience):
+    monitor = Monitor("value", mode, min_delta)
+    best, stopped = keras_stopping(values, mode, min_delta, patience)
+    ends = [n for n in range(1, len(values) + 1) if monitor.should_stop(values[:n], patience)]
+    assert (ends[0] if ends else None) == stopped
+    assert monitor.best_epoch(values[:stopped]) == best
+
+
+@pytest.mark.parametrize(
+    ("mode", "values", "best"),
+    [("min", [3.0, 2.0, 2.0], 2), ("max", [3.0, 5.0, 5.0], 2), ("min", [float("nan"), 7.0], 2)],
+)
+def test_the_first_of_equals_is_best_and_nan_never(mode, values, best):
+    assert Monitor("value", mode).best_epoch(values) == best
+
+
+def test_nothing_stops_without_patience_or_values():
+    monitor = Monitor("value")
+    assert not monitor.should_stop([1.0, 2.0, 3.0], None)
+    assert not monitor.should_stop([], 1)
+    assert monitor.should_stop([1.0, 2.0], 1)
