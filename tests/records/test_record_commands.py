@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
+import urllib.request
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +18,7 @@ from attnlab.commands import command
 from attnlab.commands.ui import check_port, check_store, server_command
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.tracker import Tracker, store_uri
 
 
 def invoke(verb, *arguments, columns=100):
@@ -155,3 +159,35 @@ def test_ui_shows_this_projects_store_and_artifacts(tmp_path):
     assert options["--backend-store-uri"] == "sqlite:////r/mlflow.db"
     assert options["--artifacts-destination"] == (tmp_path / "artifacts").as_uri()
     assert (options["--host"], options["--port"]) == ("127.0.0.1", "5077")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="sends POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ui_serves_and_ends_quietly(tmp_path, monkeypatch, number):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    tracker = Tracker.start(store_uri(tmp_path), "fib", "r", {}, {}, tmp_path / "artifacts")
+    assert tracker.finish("FINISHED")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    code = "from attnlab.commands import command; command('ui')()"
+    words = [sys.executable, "-c", code, "--port", str(port), "--runs", str(tmp_path)]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert answers(f"http://127.0.0.1:{port}/health") == b"OK"
+    finally:
+        server.send_signal(number)
+        out, err = server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert f"http://127.0.0.1:{port}" in out
+    assert "Traceback" not in err
+
+
+def answers(address):
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(address, timeout=5) as reply:
+                return reply.read()
+        except OSError:
+            time.sleep(0.1)
+    return None
