@@ -124,10 +124,9 @@ def additive_score(query, keys, vector):
         vector: (U,), the v of the formula.
 
     Returns:
-        (B, T, S) in float32 or wider.
+        (B, T, S) in the dtype of the query.
     """
-    hidden = ops.tanh(ops.expand_dims(query, 2) + ops.expand_dims(keys, 1))
-    return ops.sum(widen(hidden * vector), axis=-1)
+    return ops.matmul(ops.tanh(ops.expand_dims(query, 2) + ops.expand_dims(keys, 1)), vector)
 
 
 # --- weights -----------------------------------------------------------------------------------

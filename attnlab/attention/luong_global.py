@@ -37,8 +37,7 @@ class LuongGlobalAttention(LuongAttention):
 
     Raises:
         RequestError: a setting is out of its range; dot scores of unequal widths; location scores
-            without any length to go by.
-        ValueError: a memory is longer than location scores reach.
+            without any length to go by, or a memory longer than they reach.
     """
 
     scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat", "location")
@@ -94,7 +93,7 @@ class LuongGlobalAttention(LuongAttention):
 
     def _require_reach(self, length):
         if length is not None and length > self._positions:
-            raise ValueError(
+            raise RequestError(
                 f"score=location reaches {self._positions} memory steps (max_length), "
                 f"got a memory of {length}"
             )

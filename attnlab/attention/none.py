@@ -7,7 +7,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from attnlab.attention.base import Attention, ProjectedMemory
+from attnlab.attention.base import Attention
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -34,10 +34,6 @@ class NoAttention(Attention):
         """Return zeros of shape (B, 1, T, S)."""
         batch, steps = ops.shape(query)[:2]
         return ops.zeros((batch, 1, steps, ops.shape(keys)[1]), dtype=self.compute_dtype)
-
-    def project_memory(self, memory) -> ProjectedMemory:
-        """Keep the memory: only its shape is used."""
-        return ProjectedMemory(memory, memory)
 
     def read(self, weights, values):
         """Return zeros of shape (B, T, M)."""

@@ -72,11 +72,11 @@ def command(
     )
     if csv_file:
         _write_csv(Path(csv_file), times, forecast)
-    if figure:
-        _draw(Path(figure), trained, history, times, forecast)
-    if not csv_file:
+    else:
         for time, value in zip(times, forecast, strict=True):
             click.echo(f"{time}\t{value:.6g}")
+    if figure:
+        _draw(Path(figure), trained, history, times, forecast)
 
 
 def _given_history(
@@ -118,13 +118,19 @@ def _write_csv(path: Path, times: list[str], forecast: np.ndarray) -> None:
 def _draw(
     path: Path, trained: TrainedRun, history: np.ndarray, times: list[str], forecast: np.ndarray
 ) -> None:
-    from attnlab.analysis.plots import draw_forecast
+    from attnlab.analysis.figures import save
+    from attnlab.analysis.next_values import next_values_figure
     from attnlab.errors import RequestError
 
-    title = (
-        f"{trained.config.task.name} / {trained.config.attention.name}: next {len(times)} values"
+    name = f"{trained.config.task.name} · {trained.config.attention.name}"
+    drawn = next_values_figure(
+        history,
+        times,
+        forecast,
+        title=f"{name}: next {len(times)} values",
+        units=trained.task.units,
     )
     try:
-        draw_forecast(path, history, times, forecast, title=title, units=trained.task.units)
+        save(drawn, path)
     except (OSError, ValueError) as error:
         raise RequestError(f"--plot: {path} can't be written ({error}).") from error

@@ -48,7 +48,7 @@ class Sunspots(Series):
         horizon: int = 1,
         test: float = 0.2,
         validation: float = 0.15,
-        scaler: str = "standard",
+        scaler: str = "minmax",
         period: int | None = 132,
     ):
         self.protocol = choice("protocol", protocol, PROTOCOLS)
