@@ -213,7 +213,8 @@ class RecurrentForecaster(Forecaster):
         if self.reads == "state":
             return width
         query, memory = (batch, 1, width), (batch, steps, width)
-        self.attention.build(query, memory)
+        if not self.attention.built:  # a mechanism read from a .keras file comes with its weights
+            self.attention.build(query, memory)
         output = self.attention.compute_output_spec(
             keras.KerasTensor(query), keras.KerasTensor(memory)
         )
