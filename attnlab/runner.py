@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import shutil
 import tempfile
 import time
@@ -226,7 +228,8 @@ class Session:
         with self._writing(f"the weights of epoch {epoch}"):
             path = self.folder.weights_path(epoch)
             with files.replacing(path) as temporary:
-                model.save_weights(temporary)
+                save_weights(model, temporary)
+        with self._writing("history.csv"):
             self.folder.append_history(row)
             self.folder.write_status(epoch=epoch)
         if self.config.tracking.weights == "all":
@@ -310,7 +313,7 @@ class Session:
         """The best weights with all that `attnlab.trained` needs to load them."""
         shutil.copy(self.folder.path / "config.yaml", scratch)
         shutil.copytree(self.folder.assets, scratch / "assets")
-        model.save_weights(scratch / "best.weights.h5")
+        save_weights(model, scratch / "best.weights.h5")
         example = self.task.last_history()[None].astype(np.float64)
         self.tracker.log_model(
             scratch,
@@ -334,6 +337,21 @@ class Session:
                     error.strerror or error,
                 )
             self._write_failed = True
+
+
+def save_weights(model: keras.Model, path: Path) -> None:
+    """Save a model's weights as HDF5.
+
+    Raises:
+        OSError: the file can't be written. HDF5 says so with errors of several kinds.
+    """
+    try:
+        model.save_weights(path)
+    except (OSError, RuntimeError) as error:
+        found = re.search(r"errno = (\d+)", str(error))
+        if found is None:
+            raise
+        raise OSError(int(found.group(1)), os.strerror(int(found.group(1)))) from error
 
 
 def extra_reports(model: keras.Model, task: ForecastingTask) -> dict[str, Any]:
