@@ -90,6 +90,18 @@ def test_every_epoch_is_served_by_one_trace():
     assert program._predict.experimental_get_tracing_count() == 1
 
 
+def test_no_value_of_a_plan_is_compiled_in():
+    # XLA compiles anew for every value of a compile-time constant, and says nothing.
+    program = make_program(jit=True)
+    compiled = []
+    for epoch in (1, 2):
+        plan = shuffled_plan(np.arange(ROWS), 4, seed=epoch, epoch=epoch)
+        arguments = (plan.indices, plan.weights, np.float32(RATES[:6] / epoch), np.int64(epoch))
+        lower = program._train.experimental_get_compiler_ir(*map(tf.constant, arguments))
+        compiled.append(lower(stage="hlo"))
+    assert compiled[0] == compiled[1]
+
+
 def test_a_rate_of_zero_changes_no_weight():
     program = make_program()
     before = program.model.get_weights()
