@@ -6,6 +6,7 @@ Q, M, K, V the widths of queries, raw memory, keys and values; U the units of a 
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import keras
@@ -162,7 +163,7 @@ class Attention(keras.layers.Layer):
             memory_mask = None if isinstance(memory_mask, ProjectedMemory) else memory_mask
         else:
             memory = self.project(memory)
-        mask = _per_head(_joined(mask, memory_mask), query, memory.values)
+        mask = _per_head(_checked(mask, query, memory.values), memory_mask)
         weights = self.as_compute(self.align(query, memory.keys, mask, start_index))
         kept = self._weight_dropout(weights, training=training) if self.dropout else weights
         return AttentionOutput(self.read(kept, memory.values), weights)
@@ -197,7 +198,8 @@ def require_size(name: str, value: int | None) -> int | None:
     Raises:
         RequestError: it is not a whole number, or below 1.
     """
-    if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= 1):
         raise RequestError(f"{name} must be a whole number from 1, got {value!r}")
     return value
 
@@ -239,16 +241,8 @@ def require_equal_widths(kind: str, query_shape, memory_shape) -> None:
         )
 
 
-def _joined(mask, memory_mask):
-    """Combine an attention mask with a (B, S) mask of the memory, either of them optional."""
-    if memory_mask is None:
-        return mask
-    memory_mask = ops.expand_dims(memory_mask, 1)
-    return memory_mask if mask is None else ops.logical_and(mask, memory_mask)
-
-
-def _per_head(mask, query, values):
-    """Check a mask and give it an axis for the heads: (B, T, S) to (B, 1, T, S)."""
+def _checked(mask, query, values):
+    """Pass on a mask that is boolean and can be broadcast to (B, T, S)."""
     if mask is None:
         return None
     full = (query.shape[0], query.shape[1], values.shape[-2])
@@ -260,4 +254,14 @@ def _per_head(mask, query, values):
             f"steps) = {full}, got {dtype_of(mask)} of shape {tuple(mask.shape)}; "
             "functional.padding_mask makes one of a (batch, memory steps) mask"
         )
-    return ops.expand_dims(mask, 1) if len(mask.shape) == 3 else mask
+    return mask
+
+
+def _per_head(mask, memory_mask):
+    """Combine (B, T, S) and (B, S) masks, either of them optional, with an axis for the heads."""
+    if memory_mask is not None:
+        memory_mask = ops.expand_dims(memory_mask, 1)
+        mask = memory_mask if mask is None else ops.logical_and(mask, memory_mask)
+    if mask is None or len(mask.shape) < 3:
+        return mask
+    return ops.expand_dims(mask, 1)

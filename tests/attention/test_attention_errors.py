@@ -22,6 +22,7 @@ from attnlab.errors import RequestError
         (lambda: NoAttention(dropout=-0.1), r"dropout must be in \[0, 1\), got -0.1"),
         (lambda: BahdanauAttention(units=0), "units must be a whole number from 1, got 0"),
         (lambda: BahdanauAttention(units=2.5), "units must be a whole number from 1, got 2.5"),
+        (lambda: BahdanauAttention(units="big"), "units must be a whole number from 1, got 'big'"),
         (
             lambda: LuongGlobalAttention(score="dto"),
             "score must be one of dot, general, concat, location, got 'dto'",
