@@ -165,7 +165,7 @@ class TrainerConfig:
         batch_size: windows a gradient step.
         patience: epochs without a better monitored value before training stops; null never stops.
         min_delta: how much better counts as better.
-        precision: `float32`, or `mixed_bfloat16` / `mixed_float16` for GPUs.
+        precision: `float32`, or `mixed_bfloat16` for GPUs that have it.
         jit: compile epochs with XLA; false keeps TensorFlow's graph mode.
     """
 
@@ -173,7 +173,7 @@ class TrainerConfig:
     batch_size: int = ruled(32, type="int", min=1)
     patience: int | None = ruled(None, type="int", min=1, optional=True)
     min_delta: float = ruled(0.0, type="float", min=0)
-    precision: str = ruled("float32", choices=["float32", "mixed_bfloat16", "mixed_float16"])
+    precision: str = ruled("float32", choices=["float32", "mixed_bfloat16"])
     jit: bool = ruled(True, type="bool")
 
 

@@ -3,7 +3,7 @@
     python scripts/study.py sunspots [RUNS]    # every mechanism, 5 seeds, default protocol
     python scripts/study.py book_fib [RUNS]    # the book's network with and without attention
 
-Runs that the folder RUNS (default ./runs/study) already has are not run again. Intervals are
+A folder RUNS (default ./runs/study/...) that has all runs is only summed up. Intervals are
 Student's t over seeds, 95 %; differences are paired by seed.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -22,10 +23,21 @@ from attnlab.records.run_directory import list_runs  # noqa: E402
 MECHANISMS = "none,pooling,bahdanau,luong_global,luong_local,scaled_dot_product,multi_head"
 SUNSPOTS = ["task=sunspots", f"attention={MECHANISMS}", "seed=0,1,2,3,4"]
 BOOK_FIB = ["experiment=book_fib,book_fib_attention", f"seed={','.join(map(str, range(16)))}"]
+
+
+class Study(NamedTuple):
+    """Which runs, and what is compared."""
+
+    overrides: list[str]
+    metric: str
+    reference: str
+    runs: int
+    logarithmic: bool
+
+
 STUDIES = {
-    # name: overrides, metric, attention that the others are held against, runs expected
-    "sunspots": (SUNSPOTS, "nrmse", "none", 35),
-    "book_fib": (BOOK_FIB, "mse", "none", 32),
+    "sunspots": Study(SUNSPOTS, "nrmse", "none", 35, False),
+    "book_fib": Study(BOOK_FIB, "mse", "none", 32, True),
 }
 
 
@@ -45,27 +57,33 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     return values.mean() - half, values.mean() + half
 
 
-def table(found: dict[str, dict[int, float]], metric: str, reference: str) -> str:
-    """A Markdown table: a row for each attention, its mean, and its difference to `reference`."""
+def table(found: dict[str, dict[int, float]], study: Study) -> str:
+    """A Markdown table: a row for each attention, its mean, and how it differs from the reference.
+
+    Errors that span orders of magnitude are averaged as logarithms: their mean is the geometric
+    one and a difference is a ratio.
+    """
+    into, back = (np.log, np.exp) if study.logarithmic else (np.asarray, np.asarray)
+    mean = "geometric mean" if study.logarithmic else "mean"
+    versus = f"over `{study.reference}`" if study.logarithmic else f"minus `{study.reference}`"
     lines = [
-        f"| attention | n | mean test {metric} | 95 % interval | worst | minus `{reference}` | p |",
+        f"| attention | n | {mean} of test {study.metric} | 95 % interval | worst | {versus} | p |",
         "|---|---|---|---|---|---|---|",
     ]
-    base = found[reference]
+    base = found[study.reference]
     for name, by_seed in sorted(found.items(), key=lambda item: np.mean(list(item[1].values()))):
-        values = np.array([by_seed[seed] for seed in sorted(by_seed)])
-        low, high = interval(values)
-        row = f"| `{name}` | {len(values)} | {values.mean():.4g} | {low:.4g} to {high:.4g} "
-        row += f"| {values.max():.4g} "
+        values = into(np.array([by_seed[seed] for seed in sorted(by_seed)]))
+        low, high = back(interval(values))
+        row = f"| `{name}` | {len(values)} | {back(values.mean()):.4g} | {low:.4g} to {high:.4g} "
+        row += f"| {back(values.max()):.4g} "
+        if name == study.reference:
+            lines.append(row + "| | |")
+            continue
         shared = sorted(by_seed.keys() & base.keys())
-        if name == reference:
-            row += "| | |"
-        else:
-            change = np.array([by_seed[seed] - base[seed] for seed in shared])
-            low, high = interval(change)
-            p = stats.ttest_1samp(change, 0.0).pvalue
-            row += f"| {change.mean():.2g} [{low:.2g}, {high:.2g}] | {p:.2g} |"
-        lines.append(row)
+        change = np.array([into(by_seed[seed]) - into(base[seed]) for seed in shared])
+        low, high = back(interval(change))
+        p = stats.ttest_1samp(change, 0.0).pvalue
+        lines.append(row + f"| {back(change.mean()):.2g} [{low:.2g}, {high:.2g}] | {p:.2g} |")
     return "\n".join(lines)
 
 
@@ -74,14 +92,15 @@ def main(words: list[str]) -> int:
     if not words or words[0] not in STUDIES:
         print(f"study: expected one of {', '.join(STUDIES)}")
         return 2
-    overrides, metric, reference, expected = STUDIES[words[0]]
+    study = STUDIES[words[0]]
     runs = Path(words[1] if len(words) > 1 else f"runs/study/{words[0]}")
-    done = sum(len(by_seed) for by_seed in results(runs, metric).values())
-    if done < expected:
-        code = attnlab(["-m", *overrides, f"paths.runs={runs}"])
+    found = results(runs, study.metric)
+    if sum(len(by_seed) for by_seed in found.values()) < study.runs:
+        code = attnlab(["-m", *study.overrides, f"paths.runs={runs}"])
         if code:
             return code
-    print(table(results(runs, metric), metric, reference))
+        found = results(runs, study.metric)
+    print(table(found, study))
     return 0
 
 

@@ -215,8 +215,9 @@ class RecurrentForecaster(Forecaster):
         query, memory = (batch, 1, width), (batch, steps, width)
         if not self.attention.built:  # a mechanism read from a .keras file comes with its weights
             self.attention.build(query, memory)
+        dtype = self.attention.compute_dtype
         output = self.attention.compute_output_spec(
-            keras.KerasTensor(query), keras.KerasTensor(memory)
+            keras.KerasTensor(query, dtype), keras.KerasTensor(memory, dtype)
         )
         context = output.context.shape[-1]
         if self.reads == "attentional_state":
