@@ -36,7 +36,7 @@ def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Advance]:
         TimeRemainingColumn(compact=True),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        entry = bar.add_task(title, total=epochs, completed=done, losses="compiling")
+        entry = bar.add_task(title, total=epochs, completed=done, losses="starting")
 
         def advance(row: Mapping[str, float]) -> None:
             losses = [

@@ -70,7 +70,7 @@ def run(config: RunConfig) -> Path:
             session.close("killed", "interrupted")
             raise
         except Exception as error:
-            log.debug("the run failed", exc_info=True)
+            log.info("the run failed", exc_info=True)
             session.close("failed", f"{type(error).__name__}: {error}")
             raise
         session.close("completed")
@@ -119,13 +119,16 @@ class Session:
     def execute(self, scratch: Path) -> dict[str, Any]:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
         self._write_request()
-        model = make_model(self.config, self.task)
-        program = self._compile(model)
-        best_weights = self._train(program)
+        title = f"{self.config.task.name} / {self.config.attention.name}"
+        with console.progress_bar(title, self.config.trainer.epochs) as advance:
+            model = make_model(self.config, self.task)
+            program = self._compile(model)
+            best_weights = self._train(program, advance)
         model.set_weights(best_weights)
         metrics, report = self._evaluate(program)
         self._write_results(model, metrics, report)
         self._track_results(model, metrics, scratch)
+        log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
         return metrics
 
     def close(self, state: str, error: str | None = None) -> None:
@@ -171,26 +174,24 @@ class Session:
         metric, mode = self.task.monitor
         return Monitor(metric, mode, self.config.trainer.min_delta)
 
-    def _train(self, program: Program) -> list[np.ndarray]:
+    def _train(self, program: Program, advance: console.Advance) -> list[np.ndarray]:
         """All epochs; returns the weights of the best one.
 
         Without a validation part there is nothing to choose by: the last epoch is kept.
         """
         monitor, trainer = self._monitor(), self.config.trainer
-        title = f"{self.config.task.name} / {self.config.attention.name}"
         best_weights = program.model.get_weights()
-        with console.progress_bar(title, trainer.epochs) as advance:
-            for epoch in range(1, trainer.epochs + 1):
-                row = self._epoch(program, epoch, monitor)
-                self.history.append(row)
-                self._record_epoch(program.model, row)
-                advance(row)
-                monitored = self._monitored(monitor)
-                if not monitored or monitor.best_epoch(monitored) == epoch:
-                    best_weights = program.model.get_weights()
-                if monitor.should_stop(monitored, trainer.patience):
-                    log.info("stopped after epoch %d: nothing better since", epoch)
-                    break
+        for epoch in range(1, trainer.epochs + 1):
+            row = self._epoch(program, epoch, monitor)
+            self.history.append(row)
+            self._record_epoch(program.model, row)
+            advance(row)
+            monitored = self._monitored(monitor)
+            if not monitored or monitor.best_epoch(monitored) == epoch:
+                best_weights = program.model.get_weights()
+            if monitor.should_stop(monitored, trainer.patience):
+                log.info("stopped after epoch %d: nothing better since", epoch)
+                break
         return best_weights
 
     def _epoch(self, program: Program, epoch: int, monitor: Monitor) -> dict[str, float]:

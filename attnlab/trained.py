@@ -81,7 +81,7 @@ def choose_epoch(run: RunDirectory, epoch: str) -> int:
     """The number that `best`, `last` or a number's text means for a run.
 
     Raises:
-        RequestError: the run has no weights of that epoch.
+        RequestError: the run has no weights of that epoch, or is not done, so none is the best.
     """
     saved = run.weights_epochs()
     if not saved:
@@ -89,6 +89,7 @@ def choose_epoch(run: RunDirectory, epoch: str) -> int:
     if epoch == "last":
         return saved[-1]
     if epoch == "best":
+        run.require_completed()
         best = run.read_metrics().get("best_epoch")
     else:
         best = int(epoch) if epoch.isdecimal() else None

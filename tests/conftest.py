@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
-# The smallest run that is still a run: overrides for every task, and for some.
+# The smallest run that is still a run.
 TINY = ("model.units=4", "trainer.epochs=2", "trainer.batch_size=61")
 
 
@@ -34,19 +34,19 @@ class CommandLine:
         kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
         self.environment = {**kept, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(self.runs)}
 
-    def start(self, *arguments: object, **environment: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "attnlab", *map(str, arguments)],
+            [*prefix, sys.executable, "-m", "attnlab", *map(str, arguments)],
             cwd=self.folder,
-            env={**self.environment, **environment},
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def __call__(self, *arguments: object, **environment: str) -> Outcome:
-        with self.start(*arguments, **environment) as process:
+    def __call__(self, *arguments: object, **options) -> Outcome:
+        with self.start(*arguments, **options) as process:
             out, err = process.communicate(timeout=300)
         return Outcome(process.returncode, out, err)
 
@@ -58,6 +58,31 @@ class CommandLine:
 @pytest.fixture
 def attnlab(tmp_path) -> CommandLine:
     return CommandLine(tmp_path)
+
+
+class TrainedRun(NamedTuple):
+    """A run that a command left behind, for tests that only read it."""
+
+    attnlab: CommandLine
+    outcome: Outcome
+    folder: Path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> TrainedRun:
+    """A run over a CSV file as spreadsheets write it, with MLflow."""
+    attnlab = CommandLine(tmp_path_factory.mktemp("trained"))
+    months = [f"{1990 + month // 12}-{month % 12 + 1:02d}" for month in range(97)]
+    rows = [f"{month},{50 + 13 * (number % 7)}" for number, month in enumerate(months)]
+    text = "\r\n".join(["month,rain", *rows, ""])
+    (attnlab.folder / "rain.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    outcome = attnlab(
+        *("task=series", "task.path=rain.csv", "task.column=rain", "task.time_column=month"),
+        *("task.history=7", "attention=luong_global", *TINY),
+    )
+    assert outcome.code == 0, outcome.err
+    (folder,) = attnlab.run_folders()
+    return TrainedRun(attnlab, outcome, folder)
 
 
 @pytest.fixture
