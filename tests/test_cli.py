@@ -1,0 +1,165 @@
+"""The command line from outside: help, shell completion, sweeps, and runs done again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attnlab import __version__
+from attnlab.commands import VERBS
+
+ROOT = Path(__file__).parents[1]
+
+
+def losses(folder: Path) -> list[tuple[str, str]]:
+    with open(folder / "history.csv", newline="") as stream:
+        return [(row["train_loss"], row["val_loss"]) for row in csv.DictReader(stream)]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], ["--help", "task=fib"]])
+def test_help_fits_a_narrow_terminal_and_has_every_verb(attnlab, words):
+    code, out, err = attnlab(*words)
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    assert all(f"\n  {verb} " in out for verb in [*VERBS, "train"])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(attnlab, verb):
+    code, out, err = attnlab(verb, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: attnlab {verb} ")
+
+
+def test_version(attnlab):
+    assert attnlab("--version") == (0, f"attnlab {__version__}\n", "")
+
+
+def test_a_reader_that_goes_away_is_no_error(attnlab):
+    command = f"{sys.executable} -m attnlab --help | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], env=attnlab.environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--cfg", "job", "task=sunspots", "trainer.epochs=3"],
+        ["task=sunspots", "--cfg=job", "trainer.epochs=3"],
+        ["train", "-c", "job", "task=sunspots", "trainer.epochs=3"],
+    ],
+)
+def test_the_configuration_can_be_shown(attnlab, words):
+    code, out, err = attnlab(*words)
+    assert (code, err) == (0, "")
+    shown = yaml.safe_load(out)
+    assert (shown["task"]["name"], shown["trainer"]["epochs"]) == ("sunspots", 3)
+    assert list(attnlab.folder.iterdir()) == []
+
+
+def test_a_run_says_what_came_out_and_nothing_else(trained):
+    assert trained.outcome.err == ""
+    for words in ("series / luong_global / seed 0", "persistence", "train_mean", "best epoch"):
+        assert words in trained.outcome.out
+    assert trained.outcome.out.endswith(f"run folder: {trained.folder}\n")
+    written = {path.name for path in trained.attnlab.folder.iterdir()}
+    assert written == {"rain.csv", "runs"}
+
+
+def test_runs_lists_it(trained):
+    code, out, err = trained.attnlab("runs", "--json")
+    assert (code, err) == (0, "")
+    (row,) = json.loads(out)
+    assert (row["state"], row["path"]) == ("completed", str(trained.folder))
+    assert trained.folder.name in trained.attnlab("runs").out
+
+
+def test_a_saved_configuration_can_be_shown_and_changed(trained):
+    for location in (trained.folder, trained.folder / "config.yaml"):
+        words = ["--config-path", location, "--cfg", "job", "seed=3"]
+        code, out, err = trained.attnlab(*words)
+        saved = yaml.safe_load((trained.folder / "config.yaml").read_text())
+        assert (code, err) == (0, "")
+        assert yaml.safe_load(out) == {**saved, "seed": 3}
+
+
+def test_a_saved_configuration_runs_again_to_the_same_losses(trained, attnlab):
+    config = trained.folder / "config.yaml"
+    code, _, err = attnlab(
+        f"--config-path={config}",
+        f"task.path={trained.attnlab.folder / 'rain.csv'}",
+        f"paths.runs={attnlab.runs}",
+        "tracking.enabled=false",
+    )
+    assert (code, err) == (0, "")
+    (folder,) = attnlab.run_folders()
+    assert losses(folder) == losses(trained.folder)
+
+
+def test_a_sweep_goes_on_after_a_job_that_fails(attnlab):
+    # One step an epoch: the first epoch's loss is finite, and all after it are not.
+    code, out, err = attnlab(
+        *("-m", "task=fib", "task.count=61", "attention=none", "model.units=3"),
+        *("trainer.epochs=2", "trainer.batch_size=61", "tracking.enabled=false"),
+        *("optimizer=sgd", "optimizer.learning_rate=1e30,0.01"),
+    )
+    assert code == 1
+    assert err.count("\n") == 1 and "Traceback" not in err
+    assert "attnlab: the run failed: epoch 2, step 1: the loss is " in err
+    failed, completed = attnlab.run_folders()
+    states = [json.loads((f / "status.json").read_text()) for f in (failed, completed)]
+    assert [status["state"] for status in states] == ["failed", "completed"]
+    assert "epoch 2, step 1" in states[0]["error"]
+    assert [path.name for path in (failed / "weights").iterdir()] == ["epoch_001.weights.h5"]
+    assert out.endswith(f"run folder: {completed}\n")
+    assert [path.name for path in attnlab.folder.iterdir()] == ["runs"]
+
+
+@pytest.fixture
+def complete(attnlab):
+    """What bash offers after TAB, with the console script on PATH."""
+    script = attnlab.folder / "bin" / "attnlab"
+    script.parent.mkdir()
+    code = f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import main\nsys.exit(main())\n"
+    script.write_text(code)
+    script.chmod(0o755)
+    ask = """
+        eval "$(attnlab -sc install=bash)"
+        function=$(complete -p attnlab | sed -E 's/.*-F ([^ ]+).*/\\1/')
+        COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1)
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        $function && printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    path = f"{script.parent}:{attnlab.environment['PATH']}"
+
+    def complete(line: str) -> list[str]:
+        done = subprocess.run(
+            ["bash", "-c", ask, "bash", line],
+            env={**attnlab.environment, "PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return complete
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("attnlab task=", ["task=fib", "task=fib_random", "task=series", "task=sunspots"]),
+        ("attnlab task=fib attention=luong", ["attention=luong_global", "attention=luong_local"]),
+        ("attnlab attention=luong_local attention.win", ["attention.window="]),
+    ],
+)
+def test_bash_completes(complete, line, offered):
+    assert set(offered) <= set(complete(line))
