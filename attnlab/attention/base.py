@@ -166,7 +166,10 @@ class Attention(keras.layers.Layer):
         mask = _per_head(_checked(mask, query, memory.values), memory_mask)
         weights = self.as_compute(self.align(query, memory.keys, mask, start_index))
         kept = self._weight_dropout(weights, training=training) if self.dropout else weights
-        return AttentionOutput(self.read(kept, memory.values), weights)
+        context = self.read(kept, memory.values)
+        if mask is not None:
+            context = _where_attending(mask, context)
+        return AttentionOutput(context, weights)
 
     def compute_mask(self, query, previous_mask=None):
         """Let a Keras mask of the query go on to the context; the weights carry none."""
@@ -183,6 +186,17 @@ class Attention(keras.layers.Layer):
     def get_config(self) -> dict:
         """Return the constructor's arguments."""
         return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}
+
+
+def _where_attending(mask, context):
+    """Put zeros into the context of queries that may attend to nothing.
+
+    The weighted sum gives them already, but behind it there may be an output bias.
+    """
+    attending = ops.any(mask, axis=-1)
+    if len(attending.shape) == 3:
+        attending = ops.squeeze(attending, 1)
+    return ops.where(attending[..., None], context, ops.zeros((), context.dtype))
 
 
 def require_size(name: str, value: int | None) -> int | None:
