@@ -134,7 +134,7 @@ class Session:
     def close(self, state: str, error: str | None = None) -> None:
         """Write the final state to the folder and to MLflow."""
         with self._writing("status.json"):
-            self.folder.write_status(state, epoch=len(self.history), error=error)
+            self.folder.write_status(state, error=error)
         status = {"completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}[state]
         self.tracker.finish(status)
 

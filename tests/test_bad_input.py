@@ -1,0 +1,277 @@
+"""A wrong request gets one clear sentence and exit code 2; a broken surrounding, a warning."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+COMPLAINT = "attnlab: "
+
+
+def assert_refused(outcome, *words):
+    """One sentence on standard error that has all the words, and exit code 2."""
+    assert outcome.code == 2, outcome
+    assert outcome.out == ""
+    (line,) = outcome.err.splitlines()
+    assert line.startswith(COMPLAINT)
+    for word in words:
+        assert word in line
+
+
+CONFIGURATIONS = [
+    # A group's option, with the nearest one.
+    ("attention=bahdanu", "Did you mean bahdanau?"),
+    ("task=fbi", "Did you mean fib?"),
+    ("model=transformr", "Did you mean transformer?"),
+    ("optimizer=adm", "Did you mean adam?"),
+    ("schedule=cosin", "Did you mean cosine?"),
+    ("experiment=book_fibb", "Did you mean book_fib?"),
+    ("task=null", "task: expected one of fib, fib_random, series, sunspots, got null."),
+    # A key, with the nearest one.
+    ("tsk=fib", "tsk: there is no such key. Did you mean task?"),
+    ("trainer.epoch=3", "trainer.epoch: there is no such key. Did you mean trainer.epochs?"),
+    ("task=sunspots task.histry=3", "Did you mean task.history?"),
+    ("attention=luong_local attention.windw=3", "Did you mean attention.window?"),
+    ("optimizer.learning_rat=1", "Did you mean optimizer.learning_rate?"),
+    ("+attention.width=3", "attention.width: there is no such key."),
+    # A type.
+    ("trainer.epochs=many", "trainer.epochs: expected a whole number", "got many"),
+    ("trainer.epochs=2.5", "trainer.epochs: expected a whole number", "got 2.5"),
+    ("model.units=wide", "model.units: expected a whole number at least 1, got wide."),
+    ("model.bidirectional=both", "model.bidirectional: expected true or false, got both."),
+    ("tracking.enabled=maybe", "tracking.enabled: expected true or false, got maybe."),
+    ("seed=lucky", "seed: expected a whole number at least 0, got lucky."),
+    ("trainer=3", "trainer: expected one of its keys (trainer.epochs, "),
+    ("model.cell=lst", "one of simple, gru, lstm, got lst. Did you mean lstm?"),
+    # A range.
+    ("trainer.epochs=0", "at least 1 and at most 999, got 0."),
+    ("trainer.epochs=1000", "at least 1 and at most 999, got 1000."),
+    ("model.units=0", "model.units: expected a whole number at least 1, got 0."),
+    ("trainer.batch_size=-1", "trainer.batch_size: expected a whole number at least 1, got -1."),
+    ("attention=luong_local attention.window=0", "attention.window: ", "at least 1, got 0."),
+    ("optimizer.learning_rate=0", "optimizer.learning_rate: expected a number above 0, got 0."),
+    ("model.dropout=1", "model.dropout: expected a number at least 0 and below 1, got 1."),
+    ("seed=-1", "seed: expected a whole number at least 0", "got -1."),
+    # What cannot be combined.
+    ("attention=multi_head attention.heads=5", "attention.heads: expected a divisor", "got 5."),
+    ("attention=pooling model=transformer", "can't be combined with model.name=transformer: "),
+    ("attention=none model=transformer", "Valid: rnn."),
+    ("attention.name=pooling", "attention.name: expected no change of the name alone"),
+    # Windows longer than the series.
+    ("task=sunspots task.history=3000", "task.history: expected at most ", "got 3000"),
+    ("task=fib task.history=1300", "task.history: expected a whole number from 2 to", "got 1300"),
+    # Words that are none of Hydra's.
+    ("trian", "trian: there is no such command. Did you mean train?"),
+    ("--multirn task=fib", "--multirn: there is no such option. Did you mean --multirun?"),
+    ("--config-path nowhere", "--config-path: expected a folder or a YAML file, got nowhere."),
+    ("=3", "=3: expected KEY=VALUE."),
+    ("model.units=[", "model.units=[: expected KEY=VALUE"),
+    ("-m task=fib,fbi", "Did you mean fib?"),
+    ("tracking.uri=http://me:secret@host", "tracking.uri: expected no user name or password"),
+    # Verbs.
+    ("runs --limit none", "--limit"),
+    ("runs --runs nowhere", "--runs: expected an existing folder, got 'nowhere'."),
+    ("forecast", "Missing argument 'RUN'."),
+    ("forecast latest --stps 3", "Did you mean '--steps'?"),
+    ("forecast latest --steps 0", "--steps", "0"),
+    ("evaluate latest", "none of the 0 runs in "),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), [(w, s) for w, *s in CONFIGURATIONS])
+def test_a_wrong_request(attnlab, words, sentence):
+    outcome = attnlab(*words.split())
+    assert_refused(outcome, *sentence)
+    assert "secret" not in outcome.err
+    assert attnlab.run_folders() == []
+
+
+CSV_FILES = {
+    "empty": (b"", "expected rows of numbers, got an empty file"),
+    "header_alone": (b"v\n", "got the header ['v'] alone"),
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected a CSV file of UTF-8 text"),
+    "no_such_column": (b"month,rain\n1,2\n2,3\n", "among 1 'month', 2 'rain'; got 'v'"),
+    "text": (b"v\n1\n2\nmuch\n4\n", "row 4, column 'v': expected a finite number, got 'much'"),
+    "nan": (b"v\n1\nnan\n3\n", "row 3, column 'v': expected a finite number, got 'nan'"),
+    "infinity": (b"v\ninf\n2\n3\n", "row 2, column 'v': expected a finite number, got 'inf'"),
+    "one_row": (b"v\n1\n", "expected at least 2 rows of numbers, got 1"),
+    "short": (b"v\n" + b"1\n2\n" * 11, "task.history: expected at most 15"),
+}
+
+
+@pytest.mark.parametrize("name", CSV_FILES)
+def test_a_wrong_csv_file(attnlab, name):
+    content, sentence = CSV_FILES[name]
+    (attnlab.folder / f"{name}.csv").write_bytes(content)
+    outcome = attnlab("task=series", f"task.path={name}.csv", "task.column=v")
+    assert_refused(outcome, sentence, "task.history" if name == "short" else f"{name}.csv")
+    assert attnlab.run_folders() == []
+
+
+def test_a_missing_csv_file(attnlab):
+    assert_refused(attnlab("task=series"), "task.path: expected a text (it is the CSV file")
+    outcome = attnlab("task=series", "task.path=rain.csv")
+    assert_refused(outcome, "rain.csv: expected a CSV file, but: No such file")
+
+
+def test_a_byte_order_mark_and_crlf_just_work(trained):
+    content = (trained.attnlab.folder / "rain.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfmonth") and content.count(b"\r\n") == 98
+    assert (trained.outcome.code, trained.outcome.err) == (0, "")
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/runs"])
+def test_a_runs_folder_that_cannot_be_written(attnlab, place):
+    (attnlab.folder / "file").touch()
+    outcome = attnlab("task=fib", f"paths.runs={place}")
+    assert_refused(outcome, "paths.runs: expected a folder that can be written", place)
+
+
+def unfinished(folder: Path) -> None:
+    status = json.loads((folder / "status.json").read_text())
+    gone = {"state": "running", "pid": 2**22 + 1, "epoch": 1}
+    (folder / "status.json").write_text(json.dumps({**status, **gone}))
+    for name in ("metrics.json", "predictions.csv"):
+        (folder / name).unlink()
+
+
+def spoiled(name: str, content: str | None = None):
+    def spoil(folder: Path) -> None:
+        for path in folder.glob(name):
+            path.unlink() if content is None else path.write_text(content)
+
+    return spoil
+
+
+DAMAGE = [
+    ("evaluate", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
+    ("forecast", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
+    ("plot", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
+    ("evaluate", spoiled("status.json", "{"), "status.json: damaged"),
+    ("forecast", spoiled("status.json", "[]"), "status.json: damaged"),
+    ("plot", spoiled("status.json", '{"state": "fine"}'), "expected one of running, completed"),
+    ("evaluate", spoiled("status.json"), "has no status.json"),
+    ("evaluate", spoiled("config.yaml"), "config.yaml: damaged or missing"),
+    ("forecast", spoiled("config.yaml", "a: [b"), "config.yaml: damaged or missing"),
+    (
+        "forecast",
+        spoiled("config.yaml", "{seed: 0, task: {}}"),
+        "task: expected the name of one of its",
+    ),
+    ("evaluate", spoiled("metrics.json", "{"), "metrics.json: damaged"),
+    ("evaluate", spoiled("weights/*"), "has no saved weights"),
+    ("forecast", spoiled("assets/scaler.json", "{}"), "scaler.json: expected what a run saves"),
+    ("plot", spoiled("history.csv", "epoch,loss\n1\n"), "history.csv: damaged"),
+    ("plot", spoiled("predictions.csv"), "predictions.csv: damaged or missing"),
+    ("forecast", spoiled("weights/*", "HDF"), "weights.h5: expected this run's weights, but: "),
+]
+
+
+@pytest.fixture
+def copied(trained, attnlab):
+    """A copy of the trained run, to be damaged."""
+    folder = attnlab.runs / "series" / "luong_global" / "copy"
+    shutil.copytree(trained.folder, folder)
+    shutil.copy(trained.attnlab.folder / "rain.csv", attnlab.folder)
+    return folder
+
+
+@pytest.mark.parametrize(("verb", "damage", "words"), [(v, d, w) for v, d, *w in DAMAGE])
+def test_a_damaged_run(attnlab, copied, verb, damage, words):
+    damage(copied)
+    assert_refused(attnlab(verb, copied), *words)
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "forecast", "plot"])
+def test_a_missing_run(attnlab, verb):
+    assert_refused(attnlab(verb, "nowhere"), "RUN: expected a run folder", "got 'nowhere'")
+    assert_refused(attnlab(verb, "."), "'.' has no status.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("evaluate latest --epoch 7", "--epoch: expected best, last or one of the saved epochs 1"),
+        ("evaluate latest --epoch x", "got x."),
+        ("forecast latest --values 1,x", "--values: expected numbers with commas between, got 1,x"),
+        ("forecast latest --history no.csv", "no.csv: expected a CSV file"),
+        ("forecast latest --values 1 --history no.csv", "expected one of them, got both."),
+        ("forecast latest --column rain", "--column: expected together with --history."),
+    ],
+)
+def test_wrong_options_for_a_run(attnlab, copied, words, sentence):
+    assert_refused(attnlab(*words.split()), sentence)
+
+
+@pytest.fixture
+def nearly_full(tmp_path):
+    """A folder where a run's first files fit and its weights don't; what a command needs before.
+
+    A disk of its own where this may mount one, else a limit on the size of files.
+    """
+    folder = tmp_path / "full"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    mounted = shutil.which("mount") and subprocess.run(mount, capture_output=True).returncode == 0
+    if mounted:
+        yield folder, ()
+        subprocess.run(["umount", str(folder)], check=True)
+    else:
+        yield folder, ("bash", "-c", 'ulimit -f 16; exec "$@"', "bash")
+
+
+TINY_FIB = ("task=fib", "task.count=61", "model.units=4", "trainer.batch_size=61")
+
+
+def test_a_full_disk_costs_files_and_not_the_result(attnlab, nearly_full):
+    folder, prefix = nearly_full
+    words = (*TINY_FIB, "trainer.epochs=4", "tracking.enabled=false", f"paths.runs={folder}")
+    code, out, err = attnlab(*words, prefix=prefix)
+    assert code == 0, err
+    assert "best epoch" in out
+    (line,) = err.splitlines()
+    assert line.startswith(f"{COMPLAINT}{folder}")
+    assert "could not be written" in line and "the run goes on" in line
+
+
+def test_a_tracking_server_that_does_not_answer_costs_a_warning(attnlab):
+    server = "tracking.uri=http://127.0.0.1:9"
+    code, out, err = attnlab(*TINY_FIB, "trainer.epochs=1", server)
+    assert code == 0, err
+    (line,) = err.splitlines()
+    assert line.startswith(f"{COMPLAINT}MLflow lacks some or all of this run")
+    (folder,) = attnlab.run_folders()
+    assert json.loads((folder / "status.json").read_text())["state"] == "completed"
+    assert (folder / "metrics.json").is_file() and "best epoch" in out
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_an_interrupted_run_says_so_everywhere(attnlab, number):
+    words = (*TINY_FIB, "trainer.epochs=999", "trainer.batch_size=1", "attention=multi_head")
+    with attnlab.start(*words) as process:
+        wait_for(lambda: [*attnlab.runs.glob("fib/*/*/weights/epoch_001.weights.h5")])
+        process.send_signal(number)
+        _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (130, f"{COMPLAINT}interrupted\n")
+    (folder,) = attnlab.run_folders()
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["error"]) == ("killed", "interrupted")
+    rows = (folder / "history.csv").read_text().splitlines()
+    # The interruption may come between the two files.
+    assert len(rows) - 1 - status["epoch"] in (0, 1)
+    with sqlite3.connect(attnlab.runs / "mlflow.db") as store:
+        assert store.execute("select status from runs").fetchall() == [("KILLED",)]
