@@ -85,9 +85,9 @@ def trained(tmp_path_factory) -> TrainedRun:
     return TrainedRun(attnlab, outcome, folder)
 
 
-@pytest.fixture
-def compose(tmp_path):
-    """Compose and check a configuration from overrides, in this process."""
+@pytest.fixture(scope="session")
+def compose(tmp_path_factory):
+    """Compose and check a configuration from overrides, in this process, with its own runs."""
 
     def compose(*overrides: str):
         from hydra import compose, initialize_config_dir
@@ -96,7 +96,9 @@ def compose(tmp_path):
 
         config.register_schema()
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            given = [f"paths.runs={tmp_path / 'runs'}", "tracking.enabled=false", *overrides]
-            return config.from_hydra(compose("config", given))
+            runs = f"paths.runs={tmp_path_factory.mktemp('runs')}"
+            return config.from_hydra(
+                compose("config", [runs, "tracking.enabled=false", *overrides])
+            )
 
     return compose

@@ -1,0 +1,76 @@
+"""The wheel works in an environment of its own, from any folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# The interpreter's variables would lead back to this checkout.
+CLEAN = {key: os.environ[key] for key in ("PATH", "HOME", "PIP_INDEX_URL") if key in os.environ}
+
+pytestmark = pytest.mark.slow
+
+
+def run(*words: object, **options) -> str:
+    done = subprocess.run(
+        [str(word) for word in words], env=CLEAN, capture_output=True, text=True, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    pytest.importorskip("build", reason="building a wheel needs the package `build`")
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel, tmp_path_factory) -> Path:
+    """A fresh environment with the wheel; its dependencies are those of this interpreter."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel)
+    ask = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    packages = Path(run(python, "-c", ask).strip())
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
+    return folder
+
+
+def test_the_wheel_has_code_configuration_data_and_licence(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    conf = {f"attnlab/{path.relative_to(ROOT)}" for path in ROOT.glob("conf/**/*.yaml")}
+    code = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/**/*.py")}
+    assert conf | code | {"attnlab/data/sunspots.csv"} <= names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    tops = {name.partition("/")[0] for name in names}
+    assert tops == {"attnlab", next(top for top in tops if top.endswith(".dist-info"))}
+
+
+def test_the_installed_command_trains_from_any_folder(environment, tmp_path):
+    attnlab = environment / "bin" / "attnlab"
+    out = run(
+        *(attnlab, "task=fib", "task.count=61", "attention=bahdanau"),
+        *("model.units=3", "trainer.epochs=2", "trainer.batch_size=61"),
+        cwd=tmp_path,
+    )
+    (status,) = tmp_path.glob("runs/fib/bahdanau/*/status.json")
+    assert json.loads(status.read_text())["state"] == "completed"
+    assert out.endswith(f"run folder: {status.parent}\n")
+    assert "bahdanau" in run(attnlab, "runs", cwd=tmp_path)
+    ask = "import attnlab; print(attnlab.__file__)"
+    where = run(environment / "bin" / "python", "-c", ask, cwd=tmp_path)
+    assert Path(where.strip()).is_relative_to(environment)

@@ -1,0 +1,300 @@
+"""Whole runs in miniature: what they leave behind, and that it can be relied on."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import yaml
+
+from attnlab.analysis import plots
+from attnlab.assembly import import_tensorflow
+from attnlab.cli import main
+from attnlab.config import options
+from attnlab.records.run_directory import RunDirectory
+from attnlab.runner import run
+from attnlab.schema import parse
+from attnlab.trained import TrainedRun
+
+import_tensorflow()
+
+FIB = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=7")
+DROPPING = ("attention=bahdanau", "attention.dropout=0.2", "model.dropout=0.3")
+# One step of a few numbers, as a plain graph: fast to build, and the same code.
+QUICK = ("trainer.epochs=1", "trainer.batch_size=997", "trainer.jit=false")
+
+
+def read_json(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def history(folder: Path) -> dict[str, list[str]]:
+    """Columns of history.csv as text, but for the seconds."""
+    with open(folder / "history.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return {key: [row[key] for row in rows] for key in rows[0] if key != "seconds"}
+
+
+def arrays(path: Path) -> dict[str, np.ndarray]:
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: found.update({name: item[()]} if hasattr(item, "shape") else {})
+        )
+    return found
+
+
+def assert_same_weights(first: Path, second: Path) -> None:
+    one, other = arrays(first), arrays(second)
+    assert one.keys() == other.keys() and one
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name])
+
+
+@pytest.fixture(scope="module")
+def config(compose):
+    return compose(*FIB, *DROPPING, "trainer.epochs=3", "seed=5")
+
+
+@pytest.fixture(scope="module")
+def folder(config) -> Path:
+    return run(config)
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    monkeypatch.setattr(plots, "draw_run", lambda folder: [])
+
+
+def test_a_run_folder_has_all_that_users_rely_on(config, folder):
+    assert folder.parent == Path(config.paths.runs) / "fib" / "bahdanau"
+    assert folder.name.endswith("_s5")
+    weights = [f"weights/epoch_{epoch:03d}.weights.h5" for epoch in (1, 2, 3)]
+    figures = ["plots/attention.png", "plots/forecast.png", "plots/loss.png"]
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert files == {
+        *("status.json", "config.yaml", "history.csv", "metrics.json", "predictions.csv"),
+        *("environment.json", "run.log", "attention.npz", "assets/scaler.json"),
+        *weights,
+        *figures,
+    }
+
+
+def test_its_status_and_configuration_say_what_was_run(config, folder):
+    status = read_json(folder / "status.json")
+    assert (status["state"], status["epoch"], status["error"]) == ("completed", 3, None)
+    assert status["config_hash"] == config.digest
+    saved = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    assert parse(saved, {}) == config
+
+
+def test_its_numbers_fit_together(folder):
+    metrics = read_json(folder / "metrics.json")
+    columns = history(folder)
+    assert list(columns) == ["epoch", "learning_rate", "train_loss", "val_loss"]
+    assert columns["epoch"] == ["1", "2", "3"]
+    losses = [float(loss) for loss in columns["val_loss"]]
+    assert metrics["best_value"] == min(losses) == losses[metrics["best_epoch"] - 1]
+    predictions = RunDirectory(folder).read_predictions()
+    error = predictions["prediction"] - predictions["target"]
+    assert metrics["test"]["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
+    for name, scores in metrics["baselines"].items():
+        error = predictions[name] - predictions["target"]
+        assert scores["mae"] == pytest.approx(np.mean(np.abs(error))), name
+    skills, persistence = metrics["skills"], metrics["baselines"]["persistence"]["rmse"]
+    assert skills["persistence"] == pytest.approx(1 - metrics["test"]["rmse"] / persistence)
+    assert metrics["skill"] == skills[metrics["best_baseline"]]
+    with np.load(folder / "attention.npz") as kept:
+        np.testing.assert_allclose(kept["weights"].sum(axis=-1), 1, rtol=1e-5)
+        assert kept["weights"].shape[0] == len(kept["history"]) == len(kept["index"])
+
+
+def test_the_same_seed_gives_the_same_bits(config, folder, no_figures):
+    again = run(config)
+    assert again != folder
+    assert history(again) == history(folder)
+    for epoch in (1, 2, 3):
+        assert_same_weights(*(RunDirectory(f).weights_path(epoch) for f in (folder, again)))
+    np.testing.assert_equal(
+        RunDirectory(again).read_predictions(), RunDirectory(folder).read_predictions()
+    )
+
+
+def test_another_seed_is_another_run(compose, folder, no_figures):
+    other = run(compose(*FIB, *DROPPING, "trainer.epochs=1", "seed=7"))
+    assert history(other)["train_loss"] != history(folder)["train_loss"][:1]
+
+
+def test_the_loss_falls(compose, no_figures):
+    settings = ("trainer.epochs=7", "optimizer.learning_rate=0.01", "model.anchor=false")
+    folder = run(compose(*FIB, *settings, "trainer.jit=false", "attention=none"))
+    losses = [float(loss) for loss in history(folder)["train_loss"]]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+@pytest.fixture
+def validation_losses(monkeypatch):
+    """Make the validation losses of a run as given."""
+    from attnlab.training.program import Program
+
+    def give(*losses: float) -> None:
+        left = iter(losses)
+        monkeypatch.setattr(Program, "evaluate", lambda self, rows: next(left))
+
+    return give
+
+
+def test_early_stopping_ends_the_run_and_keeps_the_best_weights(
+    compose, validation_losses, no_figures, capsys
+):
+    validation_losses(5.0, 3.0, 4.0, 3.0)
+    folder = run(compose(*FIB, "trainer.epochs=9", "trainer.patience=2", "trainer.jit=false"))
+    metrics = read_json(folder / "metrics.json")
+    assert (metrics["epochs"], metrics["best_epoch"], metrics["best_value"]) == (4, 2, 3.0)
+    capsys.readouterr()
+    assert main(["evaluate", str(folder), "--epoch", "2", "--json"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    assert evaluated["metrics"] == pytest.approx(metrics["test"], rel=1e-4)
+
+
+def test_a_plateau_in_validation_lowers_the_rate(compose, validation_losses, no_figures):
+    validation_losses(5.0, 5.0, 4.0, 4.0)
+    schedule = ("schedule=plateau", "schedule.patience=1", "schedule.factor=0.5")
+    folder = run(compose(*FIB, "trainer.epochs=4", "trainer.jit=false", *schedule))
+    rates = [float(rate) for rate in history(folder)["learning_rate"]]
+    np.testing.assert_allclose(np.divide(rates, rates[0]), [1, 1, 0.5, 0.5])
+
+
+def test_without_a_validation_part_the_last_epoch_counts(compose, no_figures):
+    folder = run(compose(*FIB, "task.validation=0", "trainer.epochs=2", "trainer.jit=false"))
+    metrics = read_json(folder / "metrics.json")
+    assert (metrics["best_epoch"], metrics["best_value"], metrics["monitor"]) == (2, None, None)
+    assert any("No validation part" in note for note in metrics["notes"])
+    assert "val_loss" not in history(folder)
+
+
+def test_evaluating_the_best_epoch_gives_the_reported_metrics(folder, capsys):
+    metrics = read_json(folder / "metrics.json")
+    assert main(["evaluate", str(folder), "--json"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    assert evaluated["epoch"] == metrics["best_epoch"]
+    assert evaluated["metrics"] == pytest.approx(metrics["test"], rel=1e-4)
+    assert evaluated["baselines"] == metrics["baselines"]
+
+
+def test_every_epoch_and_part_can_be_evaluated(folder, capsys):
+    found = []
+    for words in (["--epoch", "1"], ["--epoch", "last"], ["--part", "validation"]):
+        assert main(["evaluate", str(folder), "--json", *words]) == 0
+        found.append(json.loads(capsys.readouterr().out)["metrics"]["rmse"])
+    assert len(set(found)) == 3
+
+
+def test_a_forecast_is_the_models_and_then_goes_on_from_itself(folder, tmp_path):
+    loaded = TrainedRun.load(RunDirectory(folder))
+    window = loaded.task.last_history()
+    expected = []
+    for _ in range(3):
+        scaled = np.float32(loaded.task.scale(window[-5:], window[-5:])).reshape(1, 5, 1)
+        output = loaded.model.predict(scaled, verbose=0)
+        expected.append(float(loaded.task.unscale(output, window[-5:])[0, 0]))
+        window = np.append(window, expected[-1])
+    table, figure = tmp_path / "next.csv", tmp_path / "next.png"
+    words = ["--steps", "3", "--csv", str(table), "--plot", str(figure)]
+    assert main(["forecast", str(folder), *words]) == 0
+    with open(table, newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["time"] for row in rows] == ["+1", "+2", "+3"]
+    np.testing.assert_allclose([float(row["forecast"]) for row in rows], expected, rtol=1e-4)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_forecast_goes_on_from_given_values(folder, tmp_path, capsys):
+    (tmp_path / "given.csv").write_text("n\n1\n2\n3\n5\n8\n13\n")
+    outputs = []
+    for words in (["--values", "2,3,5,8,13"], ["--history", str(tmp_path / "given.csv")]):
+        assert main(["forecast", str(folder), "--steps", "2", *words]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    assert [line.split("\t")[0] for line in outputs[0].splitlines()] == ["+1", "+2"]
+
+
+def test_months_go_on_as_months(trained, capsys):
+    assert main(["forecast", str(trained.folder), "--steps", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["1998-02", "1998-03"]
+
+
+def test_evaluating_on_changed_data_says_so(trained, tmp_path, monkeypatch, capsys):
+    text = (trained.attnlab.folder / "rain.csv").read_text(encoding="utf-8-sig")
+    (tmp_path / "rain.csv").write_text(text.replace(",50", ",51"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", str(trained.folder)]) == 0
+    assert "the data have changed since this run was trained" in capsys.readouterr().err
+
+
+def series_file(folder: Path) -> str:
+    draw = np.random.default_rng(53).normal(50, 7, size=97).round(2)
+    path = folder / "rain.csv"
+    path.write_text("\n".join(["rain", *map(str, draw)]))
+    return str(path)
+
+
+@pytest.mark.parametrize("attention", options("attention"))
+@pytest.mark.parametrize("task", options("task"))
+def test_every_task_runs_with_every_mechanism(compose, no_figures, tmp_path, task, attention):
+    needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
+    given = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
+    folder = run(compose(*given, *QUICK, *needed))
+    metrics = read_json(folder / "metrics.json")
+    assert (metrics["task"], metrics["attention"]) == (task, attention)
+    assert all(np.isfinite(value) for value in metrics["test"].values())
+    # Weights tied to one length can't read the longer windows, and the report says so.
+    for report in metrics["extra"].values():
+        assert (report is None) == (attention == "pooling")
+
+
+def test_a_transformer_forecasts_several_steps(compose, no_figures):
+    given = ("task=sunspots", "model=transformer", "attention=multi_head", "model.units=4")
+    folder = run(compose(*given, "task.history=5", "task.horizon=3", *QUICK))
+    predictions = RunDirectory(folder).read_predictions()
+    assert set(predictions["step"]) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("name", options("experiment"))
+def test_every_preset_runs(compose, name):
+    folder = run(compose(f"experiment={name}", *QUICK))
+    assert read_json(folder / "status.json")["state"] == "completed"
+    assert (folder / "plots" / "loss.png").is_file()
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
+def test_mlflow_has_the_run_and_a_model_that_predicts_the_same(trained, monkeypatch):
+    import mlflow
+
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    uri = f"sqlite:///{trained.attnlab.runs / 'mlflow.db'}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    client = mlflow.MlflowClient(uri)
+    logged = client.get_run(read_json(trained.folder / "status.json")["mlflow_run_id"])
+    experiment = client.get_experiment(logged.info.experiment_id)
+    assert (experiment.name, logged.info.run_name) == ("series", "series-luong_global-s0")
+    assert (logged.info.status, logged.data.params["seed"]) == ("FINISHED", "0")
+    assert logged.data.params["attention.score"] == "dot"
+    metrics = read_json(trained.folder / "metrics.json")
+    assert logged.data.metrics["test_rmse"] == pytest.approx(metrics["test"]["rmse"])
+    losses = [metric.value for metric in client.get_metric_history(logged.info.run_id, "val_loss")]
+    assert losses == [float(loss) for loss in history(trained.folder)["val_loss"]]
+    assert {entry.path for entry in client.list_artifacts(logged.info.run_id)} >= {
+        *("config.yaml", "metrics.json", "history.csv", "predictions.csv", "plots", "weights")
+    }
+    (output,) = logged.outputs.model_outputs
+    served = mlflow.pyfunc.load_model(f"models:/{output.model_id}")
+    windows = np.random.default_rng(59).uniform(50, 130, size=(3, 7))
+    direct = TrainedRun.load(RunDirectory(trained.folder))
+    expected = [direct.forecast(window, 1) for window in windows]
+    np.testing.assert_allclose(served.predict(windows), expected, rtol=1e-6)
