@@ -102,8 +102,8 @@ class BackgroundProcess:
                     return  # it has died, which the reading thread reports
 
     def _read(self, on_message: Callable[[Message], None], on_end: Callable[[], None]) -> None:
-        with _pipe(self._process.stdout) as raw:
-            for line in os.fdopen(os.dup(raw.fileno()), "rb"):
+        with _pipe(self._process.stdout) as raw, os.fdopen(os.dup(raw.fileno()), "rb") as stream:
+            for line in stream:
                 on_message(json.loads(line))
         on_end()
 

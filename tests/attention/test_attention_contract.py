@@ -44,7 +44,7 @@ LENGTHS = padding_mask(np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], bool))
 
 
 def test_yaml_lists_the_constructor_and_a_rule_for_each_setting(mechanism):
-    parameters = inspect.signature(mechanism.cls).parameters.values()
+    parameters = inspect.signature(mechanism.cls.__init__).parameters.values()
     own = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "seed"}
     assert mechanism.settings == own or mechanism.options["name"] == "none"
     assert set(mechanism.settings) <= set(mechanism.rules)
