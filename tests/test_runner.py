@@ -278,7 +278,8 @@ def test_mlflow_has_the_run_and_a_model_that_predicts_the_same(trained, monkeypa
 
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     uri = f"sqlite:///{trained.attnlab.runs / 'mlflow.db'}"
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)  # put back afterwards, whatever MLflow sets
+    mlflow.set_tracking_uri(uri)
     client = mlflow.MlflowClient(uri)
     logged = client.get_run(read_json(trained.folder / "status.json")["mlflow_run_id"])
     experiment = client.get_experiment(logged.info.experiment_id)
