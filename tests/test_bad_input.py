@@ -200,6 +200,7 @@ def test_a_missing_run(attnlab, verb):
     [
         ("evaluate latest --epoch 7", "--epoch: expected best, last or one of the saved epochs 1"),
         ("evaluate latest --epoch x", "got x."),
+        ("evaluate latest --part all", "'all' is not one of 'test', 'validation', 'train'"),
         ("forecast latest --values 1,x", "--values: expected numbers with commas between, got 1,x"),
         ("forecast latest --history no.csv", "no.csv: expected a CSV file"),
         ("forecast latest --values 1 --history no.csv", "expected one of them, got both."),

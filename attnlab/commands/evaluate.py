@@ -12,7 +12,13 @@ from attnlab.commands.options import find, run_argument, runs_option
 @click.command("evaluate")
 @run_argument
 @click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
-@click.option("--part", default="test", show_default=True, help="test, validation or train.")
+@click.option(
+    "--part",
+    default="test",
+    show_default=True,
+    type=click.Choice(["test", "validation", "train"]),
+    help="What to score.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @runs_option
 def command(run: str, epoch: str, part: str, as_json: bool, runs: str | None) -> None:
@@ -30,7 +36,7 @@ def command(run: str, epoch: str, part: str, as_json: bool, runs: str | None) ->
     if not same:
         click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
     parts = trained.task.splits.describe()
-    if part not in ("train", "validation", "test") or not parts[part]:
+    if not parts[part]:
         raise RequestError(f"--part: expected a part that the run has, got {part}.")
     windows = trained.task.splits.part(part)
     forecast = trained.model.predict(windows.history, batch_size=256, verbose=0)
