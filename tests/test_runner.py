@@ -169,6 +169,14 @@ def test_a_plateau_in_validation_lowers_the_rate(compose, validation_losses, no_
     np.testing.assert_allclose(np.divide(rates, rates[0]), [1, 1, 0.5, 0.5])
 
 
+def test_a_schedule_spans_the_whole_run(compose, no_figures):
+    schedule = ("schedule=cosine", "schedule.final=0.2", "optimizer.learning_rate=0.01")
+    folder = run(compose(*FIB, "trainer.epochs=2", "trainer.jit=false", *schedule))
+    rates = [float(rate) for rate in history(folder)["learning_rate"]]
+    # Half a cosine from 0.01 down to a fifth of it: the middle after one epoch of two.
+    np.testing.assert_allclose(rates, [0.006, 0.002])
+
+
 def test_without_a_validation_part_the_last_epoch_counts(compose, no_figures):
     folder = run(compose(*FIB, "task.validation=0", "trainer.epochs=2", "trainer.jit=false"))
     metrics = read_json(folder / "metrics.json")
