@@ -55,6 +55,13 @@ class CommandLine:
         return sorted(path.parent for path in self.runs.glob("*/*/*/status.json"))
 
 
+@pytest.fixture(autouse=True)
+def same_random_state():
+    """Let no test depend on the tests before it; a run makes TensorFlow insist on seeds, too."""
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.set_random_seed(0)
+
+
 @pytest.fixture
 def attnlab(tmp_path) -> CommandLine:
     return CommandLine(tmp_path)
