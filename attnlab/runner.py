@@ -19,7 +19,7 @@ import yaml
 from attnlab import __version__, console
 from attnlab.assembly import make_model, make_task
 from attnlab.data.batches import shuffled_plan
-from attnlab.errors import RunFailed
+from attnlab.errors import RequestError, RunFailed
 from attnlab.records import files
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
@@ -128,6 +128,8 @@ class Session:
         metrics, report = self._evaluate(program)
         self._write_results(model, metrics, report)
         self._track_results(model, metrics, scratch)
+        # Last, while MLflow is busy with what it was just sent.
+        self._draw()
         log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
         return metrics
 
@@ -272,9 +274,12 @@ class Session:
             self.folder.write_predictions(report.predictions)
             self._write_attention(model)
             self.folder.write_json("metrics.json", metrics)
-            from attnlab.analysis.plots import draw_run
 
-            draw_run(self.folder)
+    def _draw(self) -> None:
+        from attnlab.analysis.plots import draw_run
+
+        with self._writing("the figures"):
+            self.tracker.log_artifacts(*draw_run(self.folder), folder="plots")
 
     def _write_attention(self, model: keras.Model) -> None:
         test = self.splits.test
@@ -293,7 +298,7 @@ class Session:
             )
 
     def _track_results(self, model: keras.Model, metrics: Mapping[str, Any], scratch: Path) -> None:
-        """The numbers, the figures and the best model, to MLflow."""
+        """The numbers, the files and the best model, to MLflow."""
         folder, best = self.folder, metrics["best_epoch"]
         numbers = {f"test_{name}": value for name, value in metrics["test"].items()}
         numbers |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
@@ -303,7 +308,6 @@ class Session:
         self.tracker.log_metrics(best, numbers)
         names = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
         self.tracker.log_artifacts(*(folder.path / name for name in names))
-        self.tracker.log_artifacts(*sorted(folder.plots.glob("*.png")), folder="plots")
         if self.config.tracking.weights == "best":
             self.tracker.log_artifacts(folder.weights_path(best), folder="weights")
         if self.config.tracking.weights != "none":
@@ -329,13 +333,13 @@ class Session:
         """Let a failing disk cost what is being written, not the run; say so once."""
         try:
             yield
-        except OSError as error:
+        except (OSError, RequestError) as error:  # a figure asks for files that may be missing
             if not self._write_failed:
                 log.warning(
                     "%s: %s could not be written (%s); the run goes on, its folder is incomplete",
                     self.folder.path,
                     what,
-                    error.strerror or error,
+                    getattr(error, "strerror", None) or error,
                 )
             self._write_failed = True
 

@@ -132,6 +132,8 @@ def serve(make_handler: Callable[[Callable[[Message], None]], Handler]) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(10)  # where cores are few, the other process comes first
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
