@@ -37,18 +37,30 @@ def make_task(option: Option) -> ForecastingTask:
 
 
 def make_model(config: RunConfig, task: ForecastingTask) -> keras.Model:
-    """The model of a configuration, its weights drawn from the run's seed.
-
-    Keras's global state (names, random generators, precision) is set anew, so that a model does
-    not depend on what the process built before.
-    """
+    """The model of a configuration, with initial weights; Keras's global state stays as it is."""
     import_tensorflow()
     import keras
 
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(config.trainer.precision)
+    try:
+        return task.build(lambda: _construct("attention", config.attention), config.model)
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def start_afresh(seed: int) -> None:
+    """Make what follows depend on the seed alone, whatever this process did before.
+
+    For a process of our own: it clears Keras's session and makes TensorFlow deterministic.
+    """
+    import_tensorflow()
+    import keras
+    import tensorflow as tf
+
     keras.utils.clear_session(free_memory=False)
-    keras.utils.set_random_seed(config.seed)
-    keras.mixed_precision.set_dtype_policy(config.trainer.precision)
-    return task.build(lambda: _construct("attention", config.attention), config.model)
+    keras.utils.set_random_seed(seed)
+    tf.config.experimental.enable_op_determinism()
 
 
 def import_tensorflow() -> None:
@@ -56,6 +68,8 @@ def import_tensorflow() -> None:
 
     They come from C++ before any logging can be set up, so the file descriptor is turned away.
     """
+    if "tensorflow" in sys.modules:
+        return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -64,9 +78,6 @@ def import_tensorflow() -> None:
         import tensorflow as tf
 
         tf.config.list_physical_devices()
-        tf.config.experimental.enable_op_determinism()
-        # Each run compiles its own program, which TensorFlow takes for a mistake in a sweep.
-        tf.get_logger().setLevel("ERROR")
     finally:
         os.dup2(saved, 2)
         os.close(saved)

@@ -79,7 +79,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _unknown_verb(word: str, verbs: list[str]) -> str:
-    from attnlab.schema import nearest
+    from attnlab.rules import nearest
 
     near = nearest(word, verbs)
     hint = f" Did you mean {near}?" if near else ""
@@ -177,7 +177,7 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
 
 
 def _unknown_flag(flag: str) -> str:
-    from attnlab.schema import nearest
+    from attnlab.rules import nearest
 
     near = nearest(flag, [known for known in _FLAGS if known.startswith("--")])
     hint = f" Did you mean {near}?" if near else " attnlab --hydra-help lists them all."

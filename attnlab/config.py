@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from hydra.core.config_store import ConfigStore
@@ -23,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
 from attnlab.errors import RequestError
+from attnlab.rules import nearest
 from attnlab.schema import (
     OPTION_GROUPS,
     SECTIONS,
@@ -30,7 +31,6 @@ from attnlab.schema import (
     RunConfig,
     TrackingConfig,
     TrainerConfig,
-    nearest,
     parse,
 )
 
@@ -88,7 +88,7 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
         document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         raise RequestError(explain(error)) from error
-    assert isinstance(document, dict)
+    document = cast("dict[str, Any]", document)
     document.pop("experiment", None)
     rules = {group: _pop_rules(group, document.get(group)) for group in OPTION_GROUPS}
     return parse(document, rules)
@@ -200,14 +200,15 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
 
 def known_keys(overrides: Iterable[str]) -> list[str]:
     """Dotted paths of every setting, with the groups chosen as in `overrides` where valid."""
-    chosen = {"task": "fib", "attention": "bahdanau", "model": "rnn"}
-    chosen |= {"optimizer": "adam", "schedule": "constant"}
+    defaults = yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))["defaults"]
+    pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
+    chosen = {group: name for group, name in pairs if name}
     for override in overrides:
         group, _, name = override.lstrip("+").partition("=")
         if group in chosen and name in options(group):
             chosen[group] = name
     keys = ["seed"]
-    keys += [f"{name}.{key}" for name, cls in SECTIONS.items() for key in cls.__dataclass_fields__]
+    keys += [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]
     for group, name in chosen.items():
         content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text("utf-8"))
         settings = content.get(group, content)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import re
 import shutil
 import tempfile
 import time
@@ -16,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from attnlab import __version__, console
-from attnlab.assembly import make_model, make_task
+from attnlab import __version__, console, outcome
+from attnlab.assembly import make_model, make_task, start_afresh
 from attnlab.data.batches import shuffled_plan
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records import files
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from attnlab.training.stopping import Monitor
 
 log = logging.getLogger("attnlab")
-
-# Windows whose attention weights are kept for the figure.
-_ATTENTION_EXAMPLES = 8
 
 
 def run(config: RunConfig) -> Path:
@@ -121,6 +116,7 @@ class Session:
         self._write_request()
         title = f"{self.config.task.name} / {self.config.attention.name}"
         with console.progress_bar(title, self.config.trainer.epochs) as advance:
+            start_afresh(self.config.seed)
             model = make_model(self.config, self.task)
             program = self._compile(model)
             best_weights = self._train(program, advance)
@@ -231,7 +227,7 @@ class Session:
         with self._writing(f"the weights of epoch {epoch}"):
             path = self.folder.weights_path(epoch)
             with files.replacing(path) as temporary:
-                save_weights(model, temporary)
+                outcome.save_weights(model, temporary)
         with self._writing("history.csv"):
             self.folder.append_history(row)
             self.folder.write_status(epoch=epoch)
@@ -243,30 +239,17 @@ class Session:
     def _evaluate(self, program: Program) -> tuple[dict[str, Any], Report]:
         monitor = self._monitor()
         monitored = self._monitored(monitor)
-        best = monitor.best_epoch(monitored) if monitored else len(self.history)
         report = self.task.report(program.predict(self.rows["test"]), "test")
-        metrics = {
-            "task": self.config.task.name,
-            "attention": self.config.attention.name,
-            "model": self.config.model.name,
-            "seed": self.config.seed,
-            "monitor": monitor.metric if monitored else None,
-            "best_epoch": best,
-            "best_value": monitored[best - 1] if monitored else None,
-            "epochs": len(self.history),
-            "units": report.units,
-            "test": report.metrics,
-            "baselines": report.baselines,
-            "best_baseline": report.best_baseline,
-            "skill": report.skill,
-            "skills": report.skills,
-            "extra": extra_reports(program.model, self.task),
-            "parameters": program.model.count_params(),
-            "seconds": time.perf_counter() - self.started,
-            "notes": report.notes,
-        }
-        if not monitored:
-            metrics["notes"] = [*report.notes, "No validation part: the last epoch is reported."]
+        metrics = outcome.summary(
+            self.config,
+            self.task,
+            program.model,
+            report,
+            epochs=len(self.history),
+            best_epoch=monitor.best_epoch(monitored) if monitored else len(self.history),
+            monitored=monitored,
+            seconds=time.perf_counter() - self.started,
+        )
         return metrics, report
 
     def _write_results(self, model: keras.Model, metrics: dict[str, Any], report: Report) -> None:
@@ -282,30 +265,15 @@ class Session:
             self.tracker.log_artifacts(*draw_run(self.folder), folder="plots")
 
     def _write_attention(self, model: keras.Model) -> None:
-        test = self.splits.test
-        # From the smallest to the largest target, so that calm and extreme windows are among them.
-        ranks = np.linspace(0, len(test) - 1, min(_ATTENTION_EXAMPLES, len(test))).astype(int)
-        chosen = np.argsort(test.target[:, 0], kind="stable")[ranks]
-        weights = model.attend(test.history[chosen])
-        if weights is None:
-            return
-        with files.replacing(self.folder.path / "attention.npz") as temporary:
-            np.savez_compressed(
-                temporary,
-                weights=np.asarray(weights, np.float32),
-                history=self.task.report_units(test.history[chosen, :, 0]).astype(np.float32),
-                index=test.index[chosen],
-            )
+        examples = outcome.attention_examples(model, self.task)
+        if examples is not None:
+            with files.replacing(self.folder.path / "attention.npz") as temporary:
+                np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
 
     def _track_results(self, model: keras.Model, metrics: Mapping[str, Any], scratch: Path) -> None:
         """The numbers, the files and the best model, to MLflow."""
         folder, best = self.folder, metrics["best_epoch"]
-        numbers = {f"test_{name}": value for name, value in metrics["test"].items()}
-        numbers |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
-        for name, values in metrics["baselines"].items():
-            # The slash gives them a section of their own in MLflow's charts, below the curves.
-            numbers[f"baselines/{name}_rmse"] = values["rmse"]
-        self.tracker.log_metrics(best, numbers)
+        self.tracker.log_metrics(best, outcome.tracked_metrics(metrics))
         names = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
         self.tracker.log_artifacts(*(folder.path / name for name in names))
         if self.config.tracking.weights == "best":
@@ -318,7 +286,7 @@ class Session:
         """The best weights with all that `attnlab.trained` needs to load them."""
         shutil.copy(self.folder.path / "config.yaml", scratch)
         shutil.copytree(self.folder.assets, scratch / "assets")
-        save_weights(model, scratch / "best.weights.h5")
+        outcome.save_weights(model, scratch / "best.weights.h5")
         example = self.task.last_history()[None].astype(np.float64)
         self.tracker.log_model(
             scratch,
@@ -342,35 +310,6 @@ class Session:
                     getattr(error, "strerror", None) or error,
                 )
             self._write_failed = True
-
-
-def save_weights(model: keras.Model, path: Path) -> None:
-    """Save a model's weights as HDF5.
-
-    Raises:
-        OSError: the file can't be written. HDF5 says so with errors of several kinds.
-    """
-    try:
-        model.save_weights(path)
-    except (OSError, RuntimeError) as error:
-        found = re.search(r"errno = (\d+)", str(error))
-        if found is None:
-            raise
-        raise OSError(int(found.group(1)), os.strerror(int(found.group(1)))) from error
-
-
-def extra_reports(model: keras.Model, task: ForecastingTask) -> dict[str, Any]:
-    """Metrics on the task's extra parts; null where the model's weights fit one length only."""
-    found: dict[str, Any] = {}
-    for name, windows in task.splits.extra.items():
-        length = windows.history.shape[1]
-        if model.fixed_length not in (None, length):
-            found[name] = None
-            continue
-        forecast = model.predict(windows.history, batch_size=256, verbose=0)
-        report = task.report(forecast, name)
-        found[name] = {"test": report.metrics, "baselines": report.baselines, "skill": report.skill}
-    return found
 
 
 def _resident(splits: Splits) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:

@@ -53,7 +53,7 @@ class Pair:
         from hydra import compose, initialize_config_dir
 
         from attnlab import config
-        from attnlab.assembly import make_model, make_task
+        from attnlab.assembly import make_model, make_task, start_afresh
         from attnlab.training.optimizers import make_optimizer
         from attnlab.training.program import Program
 
@@ -67,9 +67,11 @@ class Pair:
         def optimizer():
             return make_optimizer(self.config.optimizer.name, self.config.optimizer.settings)
 
+        start_afresh(self.config.seed)
         model = make_model(self.config, self.task)
         arrays = self.train.history, self.train.target
         self.program = Program(model, optimizer(), self.task.loss, *arrays)
+        start_afresh(self.config.seed)
         self.peer = make_model(self.config, self.task)
         self.peer.compile(optimizer(), loss="mse")
 

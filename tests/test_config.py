@@ -10,7 +10,8 @@ import yaml
 
 from attnlab.config import conf_folder, known_keys, options
 from attnlab.errors import RequestError
-from attnlab.schema import OPTION_GROUPS, Rule, TrainerConfig
+from attnlab.rules import Rule
+from attnlab.schema import OPTION_GROUPS, TrainerConfig
 
 FILES = sorted(path for group in OPTION_GROUPS for path in (conf_folder() / group).glob("*.yaml"))
 EXPERIMENTS = options("experiment")
@@ -74,10 +75,12 @@ def test_it_composes_and_obeys_its_own_rules(compose, path):
 
 @of_group("model")
 def test_a_models_settings_are_its_constructors(path):
-    from attnlab.models import forecaster
+    from attnlab.models.forecaster import Forecaster
+    from attnlab.models.recurrent_forecaster import RecurrentForecaster
+    from attnlab.models.transformer_forecaster import TransformerForecaster
 
-    cls = {"rnn": forecaster.RecurrentForecaster, "transformer": forecaster.TransformerForecaster}
-    known = arguments(cls[path.stem]) | arguments(forecaster.Forecaster)
+    cls = {"rnn": RecurrentForecaster, "transformer": TransformerForecaster}
+    known = arguments(cls[path.stem]) | arguments(Forecaster)
     # The task gives the horizon, and a Transformer gets as many mechanisms as it has layers.
     known |= {"layers"}
     assert set(settings(path)) == known - {"attention", "horizon"}

@@ -15,32 +15,37 @@ EVERYWHERE = {"errors", "__version__"}
 # Room -> the rooms below it that it may import: DESIGN, section 2.
 BELOW = {
     "__main__": {"cli"},
-    "cli": {"commands", "config", "help", "runner", "schema", "sweeps"},
+    "cli": {"commands", "config", "help", "rules", "runner", "schema", "sweeps"},
     "help": {"commands", "config"},
     "commands": {"analysis", "console", "data", "records", "runner", "schema", "tasks", "trained"},
     "sweeps": {"config", "records", "runner", "schema"},
     "runner": {
-        *("analysis", "assembly", "console", "data", "records", "schema"),
+        *("analysis", "assembly", "console", "data", "outcome", "records", "schema"),
         *("tasks", "trained", "training"),
     },
+    "outcome": {"schema", "tasks"},
     "trained": {"assembly", "records", "schema", "tasks"},
     "assembly": {"schema", "tasks"},
     "tasks": {"attention", "data", "models", "schema"},
     "training": {"data"},
     "analysis": {"records"},
     "models": {"attention"},
-    "config": {"schema"},
+    "config": {"rules", "schema"},
     "console": set(),
     "records": set(),
     "attention": set(),
     "data": set(),
-    "schema": set(),
+    "schema": {"rules"},
+    "rules": set(),
     "errors": set(),
     "__init__": set(),
 }
+TENSOR_ROOMS = {
+    *("attention", "models", "training", "tasks", "runner", "outcome", "trained", "assembly"),
+}
 ONLY_IN = {
-    "tensorflow": {"attention", "models", "training", "tasks", "runner", "trained", "assembly"},
-    "keras": {"attention", "models", "training", "tasks", "runner", "trained", "assembly"},
+    "tensorflow": TENSOR_ROOMS,
+    "keras": TENSOR_ROOMS,
     "hydra": {"cli", "config", "sweeps"},
     "omegaconf": {"cli", "config", "sweeps"},
     "mlflow": {"records/tracking.py"},

@@ -6,7 +6,8 @@ import pytest
 
 from attnlab.config import conf_folder, options
 from attnlab.errors import RequestError
-from attnlab.schema import OPTION_GROUPS, Option, Rule, check_rule, lookup, nearest, parse
+from attnlab.rules import Rule, check_rule, lookup, nearest
+from attnlab.schema import OPTION_GROUPS, Option, parse
 
 
 def document(**changes):

@@ -70,7 +70,7 @@ def write_json(path: Path, data: Any) -> None:
     write_text(path, json.dumps(_plain(data), indent=2, ensure_ascii=False) + "\n")
 
 
-def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns of one length as CSV; numbers read back to the same value.
 
     Args:

@@ -183,7 +183,7 @@ class RunDirectory:
         """
         files.write_text(self.path / name, text)
 
-    def write_predictions(self, columns: Mapping[str, Sequence[Any]]) -> None:
+    def write_predictions(self, columns: Mapping[str, Any]) -> None:
         """Write predictions.csv: a row for each test item and step, natural units.
 
         Args:

@@ -106,7 +106,7 @@ class ForecastingTask:
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        from attnlab.models.forecaster import build_forecaster
+        from attnlab.models.build import build_forecaster
 
         return build_forecaster(
             model.name, model.settings, attention, history=self.history, horizon=self.horizon

@@ -17,7 +17,7 @@ from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
 from attnlab.config import conf_folder, options
 from attnlab.errors import RequestError
-from attnlab.models.forecaster import build_forecaster
+from attnlab.models.build import build_forecaster
 from attnlab.models.recurrent import RecurrentEncoder
 
 S, HORIZON = 7, 2

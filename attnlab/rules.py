@@ -1,0 +1,156 @@
+"""Rules for single settings: what a value may be, judged and put into words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.errors import RequestError
+
+_TYPES = {"int": int, "float": float, "bool": bool, "str": str, "list": list}
+_ARTICLE = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+    "list": "a list",
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one setting may be.
+
+    Attributes:
+        type: `int`, `float`, `bool`, `str` or `list`; a whole number passes for a `float`.
+        min: smallest value allowed.
+        max: largest value allowed.
+        above: the value must be greater.
+        below: the value must be smaller.
+        choices: the only values allowed.
+        optional: whether null is allowed.
+        divides: dotted path of a whole number in the configuration that the value must divide.
+        at_most: dotted path of a number in the configuration that the value must not pass.
+        at_least: dotted path of a number that the value must reach.
+        why: the reason, added to the message when the rule is broken.
+    """
+
+    type: str | None = None
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None
+    below: float | None = None
+    choices: tuple[Any, ...] | None = None
+    optional: bool = False
+    divides: str | None = None
+    at_most: str | None = None
+    at_least: str | None = None
+    why: str | None = None
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Rule:
+        """Read a rule from YAML; raises `TypeError` on a field that no rule has."""
+        values = dict(mapping)
+        if "choices" in values:
+            values["choices"] = tuple(values["choices"])
+        return cls(**values)
+
+    def expected(self) -> str:
+        """The rule in words, for messages."""
+        if self.choices is not None:
+            return "one of " + ", ".join(str(choice) for choice in self.choices)
+        words = _ARTICLE.get(self.type or "", "a value")
+        bounds = [
+            f"{label} {bound:,.10g}"
+            for label, bound in (
+                ("at least", self.min),
+                ("above", self.above),
+                ("at most", self.max),
+                ("below", self.below),
+            )
+            if bound is not None
+        ]
+        words = " ".join([words, " and ".join(bounds)]).strip()
+        return f"{words}, or null" if self.optional else words
+
+
+def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | None = None) -> None:
+    """Raise `RequestError` if `value` breaks `rule`.
+
+    Args:
+        key: dotted path of the setting, for the message.
+        value: what was given.
+        rule: what is expected.
+        config: the whole configuration as nested mappings, for rules that look across groups.
+    """
+    if value is None and (rule.optional or (rule.choices and None in rule.choices)):
+        return
+    if not _fits(value, rule):
+        raise RequestError(_sentence(key, rule.expected(), value, rule.why, rule.choices))
+    if config is not None:
+        _check_relations(key, value, rule, config)
+
+
+def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]) -> None:
+    """Hold a value against other settings of the configuration."""
+    whole = lookup(config, rule.divides) if rule.divides else None
+    if isinstance(whole, int) and whole % value != 0:
+        divisors = ", ".join(str(n) for n in range(1, whole + 1) if whole % n == 0)
+        raise RequestError(
+            f"{key}: expected a divisor of {rule.divides}={whole} ({divisors}), got {value}."
+        )
+    most = lookup(config, rule.at_most) if rule.at_most else None
+    if isinstance(most, int) and value > most:
+        raise RequestError(f"{key}: expected at most {rule.at_most}={most}, got {value}.")
+    least = lookup(config, rule.at_least) if rule.at_least else None
+    if isinstance(least, int) and value < least:
+        raise RequestError(f"{key}: expected at least {rule.at_least}={least}, got {value}.")
+
+
+def _fits(value: Any, rule: Rule) -> bool:
+    if rule.type is not None:
+        expected = _TYPES[rule.type]
+        numeric = rule.type == "float" and isinstance(value, int)
+        if isinstance(value, bool) and expected is not bool:
+            return False
+        if not (isinstance(value, expected) or numeric):
+            return False
+    if rule.choices is not None and value not in rule.choices:
+        return False
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (
+            math.isfinite(value)
+            and (rule.min is None or value >= rule.min)
+            and (rule.max is None or value <= rule.max)
+            and (rule.above is None or value > rule.above)
+            and (rule.below is None or value < rule.below)
+        )
+    return True
+
+
+def _sentence(key: str, expected: str, value: Any, why: str | None, choices: Any) -> str:
+    given = "null" if value is None else str(value)
+    near = nearest(given, [str(choice) for choice in choices or ()])
+    hint = f" Did you mean {near}?" if near else ""
+    reason = f" ({why})" if why else ""
+    return f"{key}: expected {expected}{reason}, got {given}.{hint}"
+
+
+def nearest(word: str, candidates: list[str]) -> str | None:
+    """The candidate most like `word`, or None where nothing is alike."""
+    import difflib
+
+    found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def lookup(config: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path of nested mappings; None where there is none."""
+    node: Any = config
+    for part in path.split("."):
+        if not isinstance(node, Mapping) or part not in node:
+            return None
+        node = node[part]
+    return node
