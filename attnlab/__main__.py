@@ -1,8 +1,6 @@
 """`python -m attnlab` is `attnlab`."""
 
-import sys
-
-from attnlab.cli import main
+from attnlab.cli import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

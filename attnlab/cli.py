@@ -5,12 +5,14 @@ Imports nothing heavy, so that help and a wrong word answer at once.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab.errors import RequestError, RunFailed
 
@@ -30,6 +32,20 @@ _FLAGS = {
 _CONFIG_PATH = {"--config-path", "-cp"}
 # Flags that only show something; the configuration is shown without this project's settings.
 _SHOWING = {"-sc", "--shell-completion", "--cfg", "-c", "--info", "-i", "--hydra-help"}
+
+
+def run() -> NoReturn:
+    """Run the command of this process and end it: what the console script calls.
+
+    Exit handlers run and output is flushed, but Python is not taken down module by module: with
+    TensorFlow loaded, that is a second in which nothing happens.
+    """
+    code = main()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def main(arguments: list[str] | None = None) -> int:

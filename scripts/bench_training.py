@@ -29,7 +29,7 @@ def report(what: str, ratio: float, bound: float, at_least: bool, detail: str) -
     """Print a line, and remember it if the bound is missed."""
     fits = ratio >= bound if at_least else ratio <= bound
     sign = ">=" if at_least else "<="
-    print(f"{'ok  ' if fits else 'MISS'} {what:<44} {ratio:8.2f} ({sign} {bound:g})  {detail}")
+    print(f"{'ok  ' if fits else 'MISS'} {what:<44} {ratio:8.3g} ({sign} {bound:g})  {detail}")
     sys.stdout.flush()
     if not fits:
         missed.append(what)

@@ -128,7 +128,7 @@ def complete(attnlab):
     """What bash offers after TAB, with the console script on PATH."""
     script = attnlab.folder / "bin" / "attnlab"
     script.parent.mkdir()
-    code = f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import main\nsys.exit(main())\n"
+    code = f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import run\nrun()\n"
     script.write_text(code)
     script.chmod(0o755)
     ask = """
