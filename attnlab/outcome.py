@@ -45,7 +45,7 @@ def summary(
         monitored: the monitored value of each epoch; empty without a validation part.
         seconds: that the run took.
     """
-    notes = list(report.notes)
+    scores, notes = report.scores(), list(report.notes)
     if not monitored:
         notes.append("No validation part: the last epoch is reported.")
     return {
@@ -57,12 +57,8 @@ def summary(
         "best_epoch": best_epoch,
         "best_value": monitored[best_epoch - 1] if monitored else None,
         "epochs": epochs,
-        "units": report.units,
-        "test": report.metrics,
-        "baselines": report.baselines,
-        "best_baseline": report.best_baseline,
-        "skill": report.skill,
-        "skills": report.skills,
+        "test": scores.pop("metrics"),
+        **scores,
         "extra": extra_reports(model, task),
         "parameters": model.count_params(),
         "seconds": seconds,

@@ -47,15 +47,9 @@ def command(run: str, epoch: str, part: str, as_json: bool, runs: str | None) ->
         "seed": trained.config.seed,
         "part": part,
         "epoch": trained.epoch,
-        "units": report.units,
-        "test": report.metrics,
-        "baselines": report.baselines,
-        "best_baseline": report.best_baseline,
-        "skill": report.skill,
-        "skills": report.skills,
+        **report.scores(),
     }
     if as_json:
-        result["metrics"] = result.pop("test")
         click.echo(json.dumps(result, indent=2))
         return
-    console.print_table(result, f"{part}, epoch {trained.epoch}")
+    console.print_table({**result, "test": report.metrics}, f"{part}, epoch {trained.epoch}")

@@ -109,6 +109,17 @@ class Report:
     oracles: tuple[str, ...] = ()
     skills: dict[str, float] = field(default_factory=dict)
 
+    def scores(self) -> dict[str, Any]:
+        """The numbers without the forecasts, JSON-ready."""
+        return {
+            "units": self.units,
+            "metrics": self.metrics,
+            "baselines": self.baselines,
+            "best_baseline": self.best_baseline,
+            "skill": self.skill,
+            "skills": self.skills,
+        }
+
 
 @dataclass(frozen=True)
 class SeriesView:
