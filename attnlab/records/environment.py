@@ -22,6 +22,8 @@ PACKAGES = (
     "mlflow",
     "matplotlib",
     "h5py",
+    "tokenizers",
+    "sacrebleu",
 )
 
 
