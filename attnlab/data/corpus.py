@@ -130,10 +130,11 @@ class Corpus:
     def _pairs_of(self, part: str | None) -> Iterator[Pair]:
         counts = self._dropped()[part] = {}
         limit = self.limit if part in (None, "train") else None
-        count = 0
-        for count, pair in enumerate(itertools.islice(self._read(part, counts), limit), 1):
+        empty = True
+        for pair in itertools.islice(self._read(part, counts), limit):
+            empty = False
             yield reversed_pair(pair) if self.reverse else pair
-        if not count:
+        if empty:
             where = f"{self.name}, part {part}" if part else self.name
             raise RequestError(f"{where}: expected pairs of sentences, got an empty corpus.")
 
