@@ -53,6 +53,7 @@ class Schema:
     model: dict[str, Any] = field(default_factory=dict)
     optimizer: dict[str, Any] = field(default_factory=dict)
     schedule: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     paths: PathsConfig = field(default_factory=PathsConfig)
@@ -60,8 +61,18 @@ class Schema:
 
 
 def register_schema() -> None:
-    """Make the typed sections known to Hydra under the name that conf/config.yaml begins with."""
+    """Make known to Hydra what conf/config.yaml refers to: the typed sections, `model_settings`."""
     ConfigStore.instance().store(name="schema", node=Schema, provider="attnlab")
+    OmegaConf.register_new_resolver("model_settings", model_settings, replace=True)
+
+
+def model_settings(task: str, attention: str, model: str) -> str:
+    """The file of conf/model/settings that goes with a choice of task, attention and model."""
+    if model == "auto":
+        # The Transformer is what multi-head attention was made for.
+        model = "transformer" if (task, attention) == ("translate", "multi_head") else "rnn"
+    purpose = "translate" if task == "translate" else "forecast"
+    return f"{purpose}_{model}"
 
 
 def conf_folder() -> Path:
@@ -90,20 +101,24 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
         raise RequestError(explain(error)) from error
     document = cast("dict[str, Any]", document)
     document.pop("experiment", None)
-    rules = {group: _pop_rules(group, document.get(group)) for group in OPTION_GROUPS}
+    if not document.get("data"):  # a task that brings its own
+        document.pop("data", None)
+    groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
+    rules = {group: _pop_rules(group, document) for group in groups}
     return parse(document, rules)
 
 
-def _pop_rules(group: str, settings: Any) -> Mapping[str, Any]:
+def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     """The rules of a group's option: composed with it, or from its shipped file by name.
 
     Raises:
         RequestError: the name was changed without the settings that go with it.
     """
+    settings = document.get(group)
     if not isinstance(settings, dict):
         return {}
     name, composed = settings.get("name"), settings.pop("rules", None)
-    shipped = _shipped_rules(group, name)
+    shipped = _shipped_rules(group, name, document)
     known = shipped is not None or "_target_" in settings
     if not known or (composed is not None and shipped is not None and composed != shipped):
         valid = ", ".join(options(group))
@@ -114,12 +129,22 @@ def _pop_rules(group: str, settings: Any) -> Mapping[str, Any]:
     return (composed if composed is not None else shipped) or {}
 
 
-def _shipped_rules(group: str, name: Any) -> Mapping[str, Any] | None:
+def _shipped_rules(
+    group: str, name: Any, document: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
     """The rules in a shipped option's file; None where there is no such file."""
     if name not in options(group):
         return None
-    content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
-    return content.get(group, content).get("rules", {})
+    if group == "model":
+        task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
+        return _shipped("model/settings", model_settings(task, attention, name)).get("rules", {})
+    return _shipped(group, name).get("rules", {})
+
+
+def _shipped(folder: str, name: str) -> dict[str, Any]:
+    """The settings in a shipped file, wherever it puts them."""
+    content = yaml.safe_load((conf_folder() / folder / f"{name}.yaml").read_text("utf-8")) or {}
+    return content.get(folder.partition("/")[0], content)
 
 
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
@@ -158,6 +183,8 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     group = key.split("@")[0]
     known = known_keys(overrides)
     top = sorted({path.split(".")[0] for path in known} | {"experiment"})
+    if group == "data" and "." not in key:
+        return "data: only task=translate takes a corpus, the other tasks bring their own data."
     if "." not in key:
         near = nearest(group, top)
         hint = f" Did you mean {near}?" if near else ""
@@ -173,7 +200,7 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
 def _explain_group_value(overrides: list[str]) -> str:
     for override in overrides:
         group, _, name = override.lstrip("+").partition("=")
-        if group in (*OPTION_GROUPS, "experiment") and name not in options(group):
+        if group in (*OPTION_GROUPS, "data", "experiment") and name not in options(group):
             return f"{group}: expected one of {', '.join(options(group))}, got {name}."
     wrong = next((word for word in overrides if word.startswith("=")), "an override")
     return f"{wrong}: expected KEY=VALUE."
@@ -200,17 +227,28 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
 
 def known_keys(overrides: Iterable[str]) -> list[str]:
     """Dotted paths of every setting, with the groups chosen as in `overrides` where valid."""
-    defaults = yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))["defaults"]
-    pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
-    chosen = {group: name for group, name in pairs if name}
-    for override in overrides:
-        group, _, name = override.lstrip("+").partition("=")
-        if group in chosen and name in options(group):
-            chosen[group] = name
+    chosen = _chosen(overrides)
     keys = ["seed"]
     keys += [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]
     for group, name in chosen.items():
-        content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text("utf-8"))
-        settings = content.get(group, content)
+        folder = group
+        if group == "model":
+            folder = "model/settings"
+            name = model_settings(chosen["task"], chosen["attention"], name)
+        settings = _shipped(folder, name)
         keys += [f"{group}.{key}" for key in settings if key not in ("rules", "defaults")]
     return keys
+
+
+def _chosen(overrides: Iterable[str]) -> dict[str, str]:
+    """Group -> the option that these overrides choose, or the default one."""
+    defaults = yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))["defaults"]
+    pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
+    chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}
+    wanted = dict(override.lstrip("+").split("=", 1) for override in overrides if "=" in override)
+    if wanted.get("task") == "translate":
+        chosen["data"] = "builtin"
+    for group in chosen:
+        if wanted.get(group) in options(group):
+            chosen[group] = wanted[group]
+    return chosen

@@ -10,6 +10,7 @@ from attnlab.config import options
 _GROUPS = {
     "task": "what is learned, from which data",
     "attention": "the mechanism",
+    "data": "the corpus, for task=translate",
     "model": "the architecture around it",
     "optimizer": "the update rule",
     "schedule": "the learning rate over the run",
@@ -29,6 +30,8 @@ Examples:
   attnlab task=sunspots attention=luong_local attention.window=6 seed=1
   attnlab -m task=sunspots attention=none,bahdanau seed=0,1,2,3,4
   attnlab forecast latest --steps 12
+  attnlab task=translate attention=multi_head
+  attnlab translate latest "The old dog sleeps."
 
 Commands:
 {verbs}

@@ -1,7 +1,7 @@
 """What a run's configuration is: typed sections, and the rules that their values obey.
 
 The sections that every run has are dataclasses whose fields carry their range. The groups that
-grow by one YAML file (`attention`, `task`, `model`, `optimizer`, `schedule`) are `Option`s: a name
+grow by one YAML file (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`) are `Option`s: a name
 and settings, whose ranges stand in the same file under `rules`. `attnlab.rules` judges both.
 """
 
@@ -30,20 +30,23 @@ class TrainerConfig:
     """How long and in which batches a model is trained.
 
     Attributes:
-        epochs: passes over the training windows.
-        batch_size: windows a gradient step.
+        epochs: passes over the training part.
+        batch_size: items a gradient step, or tokens of the longer side, padding included.
+        batch_by: what `batch_size` counts: `items` (windows, sentences) or `tokens`.
         patience: epochs without a better monitored value before training stops; null never stops.
         min_delta: how much better counts as better.
         precision: `float32`, or `mixed_bfloat16` for GPUs that have it.
-        jit: compile epochs with XLA; false keeps TensorFlow's graph mode.
+        jit: compile with XLA; false keeps TensorFlow's graph mode; null: XLA, but for translation
+            on a CPU, where it compiles for long and gains little.
     """
 
     epochs: int = ruled(30, type="int", min=1, max=999)
     batch_size: int = ruled(32, type="int", min=1)
+    batch_by: str = ruled("items", choices=["items", "tokens"])
     patience: int | None = ruled(None, type="int", min=1, optional=True)
     min_delta: float = ruled(0.0, type="float", min=0)
     precision: str = ruled("float32", choices=["float32", "mixed_bfloat16"])
-    jit: bool = ruled(True, type="bool")
+    jit: bool | None = ruled(None, type="bool", optional=True)
 
 
 @dataclass
@@ -112,6 +115,7 @@ class RunConfig:
         tracking: MLflow.
         paths: folders.
         seed: seed of weights, data order, dropout and generated data.
+        data: the corpus; None where the task brings its own data.
         document: the same as plain nested mappings, as it is saved.
     """
 
@@ -125,6 +129,7 @@ class RunConfig:
     paths: PathsConfig
     seed: int
     document: Mapping[str, Any]
+    data: Option | None = None
 
     @property
     def digest(self) -> str:
@@ -150,26 +155,31 @@ def parse(
     Raises:
         RequestError: a value is missing or breaks its rule; the text names the key.
     """
-    known = [*OPTION_GROUPS, *SECTIONS, "seed"]
+    known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
     for key in document:
         _check_known(key, known, "")
     check_rule("seed", document.get("seed"), SEED_RULE)
-    for group in OPTION_GROUPS:
+    groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
+    for group in groups:
         _check_group(group, document, rules.get(group, {}))
     tracking = _section("tracking", TrackingConfig, document)
     _refuse_credentials(tracking.uri)
-    options = {group: Option.from_mapping(document[group]) for group in OPTION_GROUPS}
+    options = {group: Option.from_mapping(document[group]) for group in groups}
+    trainer = _section("trainer", TrainerConfig, document)
+    if trainer.batch_by == "tokens" and "data" not in document:
+        raise RequestError("trainer.batch_by: expected items (windows have no tokens), got tokens.")
     return RunConfig(
         task=options["task"],
         attention=options["attention"],
         model=options["model"],
         optimizer=options["optimizer"],
         schedule=options["schedule"],
-        trainer=_section("trainer", TrainerConfig, document),
+        trainer=trainer,
         tracking=tracking,
         paths=_section("paths", PathsConfig, document),
         seed=document["seed"],
         document=document,
+        data=options.get("data"),
     )
 
 

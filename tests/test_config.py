@@ -13,7 +13,9 @@ from attnlab.errors import RequestError
 from attnlab.rules import Rule
 from attnlab.schema import OPTION_GROUPS, TrainerConfig
 
-FILES = sorted(path for group in OPTION_GROUPS for path in (conf_folder() / group).glob("*.yaml"))
+GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
+FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
+MODELS = sorted((conf_folder() / "model" / "settings").glob("*.yaml"))
 EXPERIMENTS = options("experiment")
 NOT_SETTINGS = {"name", "_target_", "rules"}
 
@@ -24,7 +26,7 @@ def file_id(path: Path) -> str:
 
 def content(path: Path) -> dict:
     read = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return read.get(path.parent.name, read)
+    return read["model"] if path in MODELS else read.get(path.parent.name, read)
 
 
 def settings(path: Path) -> dict:
@@ -37,7 +39,7 @@ def arguments(function) -> set[str]:
     return {parameter.name for parameter in parameters if parameter.kind is keyword_only}
 
 
-by_file = pytest.mark.parametrize("path", FILES, ids=file_id)
+by_file = pytest.mark.parametrize("path", [*FILES, *MODELS], ids=file_id)
 
 
 def of_group(group: str):
@@ -47,7 +49,7 @@ def of_group(group: str):
 
 @by_file
 def test_the_name_is_the_files(path):
-    assert content(path)["name"] == path.stem
+    assert content(path)["name"] == (path.stem.partition("_")[2] if path in MODELS else path.stem)
     assert path.read_text(encoding="utf-8").startswith("# ")
 
 
@@ -63,26 +65,53 @@ def test_every_setting_has_a_rule_that_can_be_read(path):
 NEEDED = {"series": ["task.path=numbers.csv"]}
 
 
+def overrides(path: Path) -> list[str]:
+    if path in MODELS:
+        purpose, name = path.stem.split("_")
+        return [f"task={'translate' if purpose == 'translate' else 'fib'}", f"model={name}"]
+    task = ["task=translate"] if path.parent.name == "data" else []
+    return [*task, f"{path.parent.name}={path.stem}", *NEEDED.get(path.stem, [])]
+
+
 @by_file
 def test_it_composes_and_obeys_its_own_rules(compose, path):
-    group, name = path.parent.name, path.stem
-    config = compose(f"{group}={name}", *NEEDED.get(name, []))
+    group = "model" if path in MODELS else path.parent.name
+    config = compose(*overrides(path))
     option = getattr(config, group)
-    assert (option.name, option.target) == (name, content(path).get("_target_"))
+    assert (option.name, option.target) == (content(path)["name"], content(path).get("_target_"))
     assert set(option.settings) == set(settings(path))
     assert "rules" not in config.document[group]
 
 
-@of_group("model")
-def test_a_models_settings_are_its_constructors(path):
+@pytest.mark.parametrize(
+    ("task", "attention", "model", "chosen"),
+    [
+        ("fib", "multi_head", "auto", "rnn"),
+        ("translate", "bahdanau", "auto", "rnn"),
+        ("translate", "multi_head", "auto", "transformer"),
+        ("translate", "multi_head", "rnn", "rnn"),
+        ("sunspots", "bahdanau", "transformer", "transformer"),
+    ],
+)
+def test_the_model_follows_task_and_attention_unless_it_is_chosen(
+    compose, task, attention, model, chosen
+):
+    config = compose(f"task={task}", f"attention={attention}", f"model={model}")
+    assert config.model.name == chosen
+    assert ("anchor" in config.model.settings) == (task != "translate")
+
+
+@pytest.mark.parametrize("name", ["rnn", "transformer"])
+def test_a_forecasters_settings_are_its_constructors(name):
     from attnlab.models.forecaster import Forecaster
     from attnlab.models.recurrent_forecaster import RecurrentForecaster
     from attnlab.models.transformer_forecaster import TransformerForecaster
 
     cls = {"rnn": RecurrentForecaster, "transformer": TransformerForecaster}
-    known = arguments(cls[path.stem]) | arguments(Forecaster)
+    known = arguments(cls[name]) | arguments(Forecaster)
     # The task gives the horizon, and a Transformer gets as many mechanisms as it has layers.
     known |= {"layers"}
+    path = conf_folder() / "model" / "settings" / f"forecast_{name}.yaml"
     assert set(settings(path)) == known - {"attention", "horizon"}
 
 

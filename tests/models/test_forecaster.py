@@ -28,8 +28,12 @@ HISTORY = DRAW.normal(size=(5, S, 1)).astype(np.float32)
 TARGET = DRAW.normal(size=(5, HORIZON)).astype(np.float32)
 
 
+MODELS = ("rnn", "transformer")
+
+
 def settings(group: str, name: str) -> dict:
     content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    content = content.get("model", content)
     own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
     small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
     return {**own, **small}
@@ -43,7 +47,7 @@ def mechanism(name: str, **changes):
 
 def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(37)
-    given = {**settings("model", model), **changes}
+    given = {**settings("model/settings", f"forecast_{model}"), **changes}
     return build_forecaster(model, given, lambda: mechanism(attention), history=S, horizon=HORIZON)
 
 
@@ -60,7 +64,7 @@ def combinable(model: str, attention: str) -> bool:
     return rule is None or model in rule["choices"]
 
 
-PAIRS = [(m, a) for m in options("model") for a in options("attention") if combinable(m, a)]
+PAIRS = [(m, a) for m in MODELS for a in options("attention") if combinable(m, a)]
 by_pair = pytest.mark.parametrize(("model", "attention"), PAIRS, ids=map("-".join, PAIRS))
 
 
@@ -202,7 +206,7 @@ def test_normalization_forecasts_each_window_in_its_own_scale():
     assert np.isfinite(normalized(np.zeros_like(HISTORY))).all()
 
 
-@pytest.mark.parametrize("model", options("model"))
+@pytest.mark.parametrize("model", MODELS)
 def test_dropout_acts_in_training_alone(model):
     forecaster = make(model, "bahdanau", dropout=0.5)
     assert not np.array_equal(forecaster(HISTORY, training=True), forecaster(HISTORY))
