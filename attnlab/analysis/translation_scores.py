@@ -1,0 +1,115 @@
+"""How close translations come to their references: BLEU and chrF by sacreBLEU.
+
+Every score stands with the signature that says how it was counted: Post (2018), "A Call for Clarity
+in Reporting BLEU Scores" (arXiv 1804.08771).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+_PERFECT = 100.0
+
+
+class TranslationScores(TypedDict):
+    """Scores of a whole test part, 0 to 100; ready for JSON.
+
+    Attributes:
+        bleu: sacreBLEU's BLEU with its defaults (13a tokens, case counts), on detokenised text.
+        chrf: chrF2, character 6-grams without spaces.
+        bleu_lc_tok: BLEU over lower-cased tokens; see `score`.
+        signatures: sacreBLEU's signature of each score, by its name.
+    """
+
+    bleu: float
+    chrf: float
+    bleu_lc_tok: float
+    signatures: dict[str, str]
+
+
+def score(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScores:
+    """BLEU and chrF of translations against one reference each.
+
+    `bleu_lc_tok` stands for the scores of Multi30k's literature, which are BLEU over tokens of text
+    that was lower-cased and tokenised beforehand. It is sacreBLEU's BLEU with `lowercase` and
+    the tokens of mteval-v13a. Difference: that literature took the tokens of Moses, which also part
+    apostrophes and typographic quotes, and unified punctuation first; on such text the two can
+    differ by some tenths.
+
+    BLEU over a whole part counts 4-grams: where no reference has four tokens it is 0, even for
+    identical text.
+
+    Args:
+        hypotheses: Detokenised translations; one may be empty.
+        references: Detokenised references, in the same order.
+
+    Raises:
+        ValueError: No sentences, or as many hypotheses as references there aren't.
+    """
+    _check(hypotheses, references)
+    values, signatures = {}, {}
+    for name, metric in _metrics().items():
+        values[name] = min(float(metric.corpus_score(hypotheses, [references]).score), _PERFECT)
+        signatures[name] = str(metric.get_signature())
+    return TranslationScores(
+        bleu=values["bleu"],
+        chrf=values["chrf"],
+        bleu_lc_tok=values["bleu_lc_tok"],
+        signatures=signatures,
+    )
+
+
+def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, np.ndarray]:
+    """BLEU and chrF of each sentence by itself, for looking at and for paired tests.
+
+    BLEU of a sentence counts only the n-gram orders that it has (`effective_order`), so identical
+    text scores 100 however short. The mean over sentences is not the score of the whole part.
+
+    Args:
+        hypotheses: Detokenised translations.
+        references: Detokenised references, in the same order.
+
+    Returns:
+        `bleu` and `chrf`, each (N,), 0 to 100.
+
+    Raises:
+        ValueError: As for `score`.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    _check(hypotheses, references)
+    metrics = {"bleu": BLEU(effective_order=True, force=True), "chrf": CHRF()}
+    pairs = list(zip(hypotheses, references, strict=True))
+    return {
+        name: np.minimum([metric.sentence_score(h, [r]).score for h, r in pairs], _PERFECT)
+        for name, metric in metrics.items()
+    }
+
+
+def _metrics() -> dict[str, Metric]:
+    """The metrics of `score`; `force` keeps sacreBLEU from writing advice to standard error."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    return {
+        "bleu": BLEU(force=True),
+        "chrf": CHRF(),
+        "bleu_lc_tok": BLEU(lowercase=True, tokenize="13a", force=True),
+    }
+
+
+def _check(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            "hypotheses: expected one for each reference, "
+            f"got {len(hypotheses)} for {len(references)}"
+        )
+    if not len(references):
+        raise ValueError("references: expected at least one sentence, got none")
