@@ -1,0 +1,50 @@
+"""What counts as a word: what gold alignments number and what tokenizers never cross."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Iterator
+
+# No combining marks are assigned outside of these.
+_MARK_RANGES = ((0x300, 0x20000), (0xE0100, 0xE01F0))
+
+
+def split_words(text: str) -> list[str]:
+    """Words and single punctuation marks, in their order, without the white space.
+
+    Apostrophes and hyphens between letters, and points, commas and colons between digits, belong
+    to the word: "don't", "geht's", "E-Mail", "3.50", "10:30". So do combining marks.
+    """
+    return _pattern(text.isascii()).findall(text)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """(start, end) in `text` of each of `split_words(text)`."""
+    return [match.span() for match in _pattern(text.isascii()).finditer(text)]
+
+
+def word_pattern(letter: str, digit: str) -> str:
+    """The regular expression of one word or mark, for classes in some engine's own spelling."""
+    inside = rf"['’-]{letter}+|(?<={digit})[.,:](?={digit}){letter}+"
+    return rf"{letter}+(?:{inside})*|\S"
+
+
+@functools.cache
+def _pattern(ascii_only: bool) -> re.Pattern[str]:
+    marks = "" if ascii_only else "".join(_mark_ranges())
+    return re.compile(word_pattern(rf"[\w{marks}]" if marks else r"\w", r"\d"))
+
+
+def _mark_ranges() -> Iterator[str]:
+    """The combining marks as ranges of a character class."""
+    for first, end in _MARK_RANGES:
+        start = None
+        for number in range(first, end + 1):
+            is_mark = number < end and unicodedata.category(chr(number)).startswith("M")
+            if is_mark and start is None:
+                start = number
+            if not is_mark and start is not None:
+                yield f"{chr(start)}-{chr(number - 1)}"
+                start = None
