@@ -28,7 +28,7 @@ def learning_rates(
     """Learning rates of consecutive steps.
 
     Args:
-        name: constant, cosine, plateau or noam.
+        name: constant, cosine, plateau, noam or inverse_square_root.
         settings: of that schedule.
         peak: the highest rate.
         first_step: steps taken before these.
@@ -44,9 +44,7 @@ def learning_rates(
     if name == "plateau":
         share = np.full(steps, plateau(monitored, monitor, **settings))
     else:
-        share = {"constant": constant, "cosine": cosine, "noam": noam}[name](
-            step, total_steps, **settings
-        )
+        share = _OF_STEPS[name](step, total_steps, **settings)
     return peak * share
 
 
@@ -87,6 +85,26 @@ def noam(step: np.ndarray, total_steps: int, *, warmup: float) -> np.ndarray:
     return np.minimum(step / rise, np.sqrt(rise / step))
 
 
+def inverse_square_root(
+    step: np.ndarray, total_steps: int, *, warmup: float, initial: float, final: float
+) -> np.ndarray:
+    """Linear warm-up from `initial`, then sqrt(w / step), never below `final` after it.
+
+    Source: `inverse_sqrt` of Ott et al. 2019 (arXiv 1904.01038), fairseq, which adds `initial` to
+    Vaswani et al.'s schedule. Difference: the warm-up is a share of the run; `final` is new.
+
+    Args:
+        step: (n,) steps from 1.
+        total_steps: steps of the run.
+        warmup: share of the run that the warm-up takes; w = warmup * total_steps, at least 1.
+        initial: share of the peak where the warm-up begins.
+        final: share of the peak below which the rate does not fall.
+    """
+    rise = max(round(warmup * total_steps), 1)
+    rising = initial + (1.0 - initial) * step / rise
+    return np.where(step <= rise, rising, np.maximum(np.sqrt(rise / step), final))
+
+
 def plateau(
     monitored: Sequence[float],
     monitor: Monitor,
@@ -109,3 +127,11 @@ def plateau(
         if waited >= patience:
             share, waited = max(share * factor, minimum), 0
     return share
+
+
+_OF_STEPS = {
+    "constant": constant,
+    "cosine": cosine,
+    "noam": noam,
+    "inverse_square_root": inverse_square_root,
+}

@@ -37,6 +37,20 @@ def test_noam_without_a_whole_step_of_warmup_starts_at_the_peak():
     np.testing.assert_allclose(noam(STEPS, TOTAL, warmup=1e-9), STEPS**-0.5)
 
 
+def test_inverse_square_root_is_noam_unless_it_starts_higher_or_stops_falling():
+    settings = {"warmup": 13 / TOTAL, "initial": 0.0, "final": 0.0}
+    given = rates("inverse_square_root", settings)
+    np.testing.assert_allclose(given, rates("noam", {"warmup": 13 / TOTAL}), rtol=1e-12)
+
+
+def test_inverse_square_root_rises_from_its_start_to_the_peak_and_falls_to_its_end():
+    settings = {"warmup": 10 / TOTAL, "initial": 0.2, "final": 0.5}
+    share = rates("inverse_square_root", settings, peak=1.0)
+    np.testing.assert_allclose(share[:10], 0.2 + 0.08 * np.arange(1, 11))
+    assert share[19] == pytest.approx(0.5**0.5)
+    np.testing.assert_array_equal(share[40:], 0.5)
+
+
 @pytest.mark.parametrize(("warmup", "final"), [(0.0, 0.0), (0.0, 0.25), (17, 0.0), (17, 0.1)])
 def test_cosine_is_keras_cosine_decay(warmup, final):
     schedule = keras.optimizers.schedules.CosineDecay(
@@ -57,9 +71,16 @@ def test_cosine_reaches_the_peak_and_its_final_share():
     assert share[-1] == pytest.approx(0.125)
 
 
-@pytest.mark.parametrize("name", ["cosine", "noam"])
+SETTINGS = {
+    "cosine": {"warmup": 0.1, "final": 0.0},
+    "noam": {"warmup": 0.1},
+    "inverse_square_root": {"warmup": 0.1, "initial": 0.01, "final": 0.3},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
 def test_parts_of_a_run_have_the_rates_of_the_whole(name):
-    settings = {"warmup": 0.1, "final": 0.0} if name == "cosine" else {"warmup": 0.1}
+    settings = SETTINGS[name]
     parts = [rates(name, settings, first_step=29, steps=n) for n in (7, TOTAL - 29)]
     np.testing.assert_array_equal(parts[0], rates(name, settings)[29:36])
     np.testing.assert_array_equal(parts[1], rates(name, settings)[29:])
