@@ -1,0 +1,194 @@
+"""What all translators share: the protocol of encoding, decoding and stepping, the vocabularies."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+from attnlab.attention.base import require_choice
+from attnlab.errors import RequestError
+
+# The first ids of every vocabulary.
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+TIES = ("none", "output", "all")
+
+
+class DecoderOutput(NamedTuple):
+    """What a decoder makes of a whole target.
+
+    Attributes:
+        states: (B, T, D) before the projection on the vocabulary, see `Translator.logits`.
+        attention: weights (B, H, T, S) of each decoder layer, by what is attended to: `cross` for
+            the source, `decoder` (B, H, T, T) for the target itself. Empty without attention.
+    """
+
+    states: Any
+    attention: dict[str, tuple]
+
+
+class StepOutput(NamedTuple):
+    """What a decoder makes of one token of each target.
+
+    Attributes:
+        logits: (B, V) float32, of the next token.
+        weights: (B, H, S) of the last decoder layer over the source; None without attention.
+        state: to be given to the next step.
+    """
+
+    logits: Any
+    weights: Any
+    state: Any
+
+
+class Translator(keras.Model):
+    """Source and target to the logits of each next target token.
+
+    A source row is `tokens + [END]`, a target row `[START] + tokens`, both padded at the end with
+    `PAD`; padding changes no result. What a subclass calls memory and state is a structure of
+    tensors whose axis 0 is the batch, in each of them, so that a search can repeat and reorder
+    them with `tf.nest` without knowing the model.
+
+    Args:
+        source_size: words of the source's vocabulary.
+        target_size: words of the target's.
+        width: of both embeddings.
+        tie_embeddings: `none`; `output`: the output matrix is the target's embedding; `all`: the
+            source's too, for a vocabulary that both sides share.
+        **kwargs: of every Keras model.
+
+    Raises:
+        RequestError: an unknown tie, or `all` with vocabularies of two sizes.
+    """
+
+    def __init__(
+        self,
+        *,
+        source_size: int,
+        target_size: int,
+        width: int,
+        tie_embeddings: str = "none",
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        require_choice("model.tie_embeddings", tie_embeddings, TIES)
+        self.source_size, self.target_size = source_size, target_size
+        self.width, self.tie_embeddings = width, tie_embeddings
+        if tie_embeddings == "all" and source_size != target_size:
+            raise RequestError(
+                "model.tie_embeddings=all: expected one vocabulary for both languages, got "
+                f"{source_size} and {target_size} words."
+            )
+        self.target_embedding = self._embedding(target_size, "target_embedding")
+        self.source_embedding = self.target_embedding
+        if tie_embeddings != "all":
+            self.source_embedding = self._embedding(source_size, "source_embedding")
+        self.vocabulary = None
+        if tie_embeddings == "none":
+            self.vocabulary = keras.layers.Dense(target_size, name="vocabulary")
+
+    def _embedding(self, size: int, name: str) -> keras.layers.Layer:
+        """One language's table; vectors of length 1 on average, whatever their width."""
+        initializer = keras.initializers.RandomNormal(0.0, self.width**-0.5)
+        return keras.layers.Embedding(
+            size, self.width, embeddings_initializer=initializer, name=name
+        )
+
+    def build_vocabularies(self, states_width: int) -> None:
+        """Create the embeddings and the output projection of decoder states (B, T, D)."""
+        for embedding in {
+            id(e): e for e in (self.source_embedding, self.target_embedding)
+        }.values():
+            embedding.build((None, None))
+        if self.vocabulary is not None:
+            self.vocabulary.build((None, None, states_width))
+        elif states_width != self.width:
+            raise RequestError(
+                f"model.tie_embeddings={self.tie_embeddings}: expected embeddings as wide as what "
+                f"the output layer reads, {states_width}, got {self.width}."
+            )
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The longest source that the mechanism's weights reach; None where any length will do."""
+        return None
+
+    @property
+    def max_positions(self) -> int | None:
+        """The longest sequence that learned positions reach; None where any length will do."""
+        return None
+
+    def encode(self, source, training=None):
+        """Make of sources (B, S) the memory that each decoding step reads.
+
+        The source's mask is in it, and keys and values are projected already.
+        """
+        raise NotImplementedError
+
+    def decode(self, target, memory, training=None) -> DecoderOutput:
+        """Read whole targets (B, T) that begin with START, each step seeing those before it."""
+        raise NotImplementedError
+
+    def initial_state(self, memory, length):
+        """What the first `step` starts from.
+
+        Args:
+            memory: of `encode`.
+            length: most steps to come, int or scalar int tensor.
+        """
+        raise NotImplementedError
+
+    def step(self, tokens, index, memory, state) -> StepOutput:
+        """Read one more token of each target.
+
+        Args:
+            tokens: (B,) int32.
+            index: their position in the target, scalar int32 tensor; START stands at 0.
+            memory: of `encode`.
+            state: of `initial_state`, or of the step before.
+        """
+        raise NotImplementedError
+
+    def logits(self, states):
+        """Logits (..., V) in float32 of decoder states (..., D)."""
+        if self.vocabulary is not None:
+            return ops.cast(self.vocabulary(states), "float32")
+        kernel = ops.cast(self.target_embedding.embeddings, self.compute_dtype)
+        return ops.cast(ops.matmul(states, ops.transpose(kernel)), "float32")
+
+    def call(self, inputs, training=None):
+        """Logits (B, T, V) of (source, target)."""
+        source, target = inputs
+        memory = self.encode(source, training=training)
+        return self.logits(self.decode(target, memory, training=training).states)
+
+    def attend(self, source, target) -> dict[str, np.ndarray]:
+        """Attention weights of all layers, by what is attended to.
+
+        Args:
+            source: (B, S) int.
+            target: (B, T) int.
+
+        Returns:
+            `cross` (B, L, H, T, S) of the L decoder layers, where there is attention; for a
+            Transformer also `encoder` (B, L, H, S, S) and `decoder` (B, L, H, T, T).
+        """
+        source, target = (tf.constant(ids, tf.int32) for ids in (source, target))
+        weights = self._compiled_weights(source, target)
+        return {
+            name: np.stack([ops.cast(layer, "float32").numpy() for layer in layers], axis=1)
+            for name, layers in weights.items()
+        }
+
+    def _all_weights(self, source, target) -> dict[str, tuple]:
+        """What `attend` gives, as tensors: (B, H, T, S) of each layer."""
+        return self.decode(target, self.encode(source, training=False), training=False).attention
+
+    def _compiled_weights(self, source, target) -> dict[str, tuple]:
+        if not hasattr(self, "_weights_program"):
+            ids = tf.TensorSpec((None, None), tf.int32)
+            self._weights_program = tf.function(self._all_weights, input_signature=(ids, ids))
+        return self._weights_program(source, target)
