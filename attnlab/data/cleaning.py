@@ -1,0 +1,56 @@
+"""What is done to a sentence before it is cut into tokens."""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Callable
+
+from attnlab.errors import RequestError
+
+CLEANINGS = ("none", "book")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str]:
+    """The function from a sentence as it was read to the text that tokenizers see.
+
+    All of them leave a text alone that they have cleaned before.
+
+    Args:
+        clean: `none` for Unicode's composed form (NFC) with single spaces and nothing else, `book`
+            for `book_cleaning`.
+        lowercase: whether letters become small.
+
+    Raises:
+        RequestError: there is no such cleaning.
+    """
+    if clean not in CLEANINGS:
+        raise RequestError(f"task.clean: expected one of {', '.join(CLEANINGS)}, got {clean!r}.")
+    if clean == "book":
+        return book_cleaning
+    return _lower_case if lowercase else normalized
+
+
+def normalized(text: str) -> str:
+    """The text in Unicode's composed form, its white space single spaces, none at the ends."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return " ".join(text.split())
+
+
+def book_cleaning(text: str) -> str:
+    """The text as the seed book's pickled corpus has it: small letters a to z in words.
+
+    Accents are dropped, and what is no ASCII letter without them: "ß" is lost, "ü" becomes "u",
+    and a no-break space joins two words, as it did there. Punctuation is dropped inside of words too ("dont"); a word with anything else in it but
+    letters, such as a digit, is dropped as a whole. The text can become empty.
+    """
+    plain = unicodedata.normalize("NFD", text).encode("ascii", "ignore").decode("ascii")
+    words = plain.lower().translate(_NO_PUNCTUATION).split()
+    printable = ("".join(filter(str.isprintable, word)) for word in words)
+    return " ".join(word for word in printable if word.isalpha())
+
+
+def _lower_case(text: str) -> str:
+    return normalized(text.lower())
