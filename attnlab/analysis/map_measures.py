@@ -1,0 +1,161 @@
+"""Numbers on attention maps: how sharp, how monotonic, how complete, how alike the heads.
+
+A map is a NumPy array (..., T, S) of weights after the softmax: T target steps look at S source
+positions; axes before them, such as layers and heads, are kept. Rows need not sum to 1, because
+those of Luong's local attention don't; a row without any weight has no value (NaN), and means pass
+over it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_ROUNDING = 1e-6  # of weights in float32 that should add up to a round number
+
+
+def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
+    """H_t = - sum_s a_ts ln a_ts in nats, a row divided by its sum first.
+
+    0 where a step looks at one position, ln S where it looks at all alike.
+
+    Args:
+        weights: (..., T, S).
+        normalised: Divide by ln S, so that sentences of all lengths lie in 0 to 1 (S = 1 gives 0).
+
+    Returns:
+        (..., T).
+    """
+    rows = _distributions(weights)
+    values = -(rows * np.log(np.where(rows > 0, rows, 1.0))).sum(axis=-1) + 0.0
+    return values / max(np.log(rows.shape[-1]), 1e-300) if normalised else values
+
+
+def largest_weight(weights: np.ndarray) -> np.ndarray:
+    """max_s a_ts, as the model used it: (..., T, S) to (..., T)."""
+    rows = map_rows(weights)
+    return np.where(rows.sum(axis=-1) > 0, rows.max(axis=-1), np.nan)
+
+
+def diagonal_distance(weights: np.ndarray) -> np.ndarray:
+    """D_t = sum_s a_ts |(s + 1/2) / S - (t + 1/2) / T|, a row divided by its sum first.
+
+    Positions stand in the middle of their cells, so that reading both sentences backwards changes
+    nothing, and a map of equal lengths that goes straight along its diagonal has the distance 0.
+
+    Args:
+        weights: (..., T, S).
+
+    Returns:
+        (..., T), at least 0 and below 1.
+    """
+    rows = _distributions(weights)
+    steps, width = rows.shape[-2:]
+    where = (np.arange(width) + 0.5) / width
+    when = (np.arange(steps) + 0.5) / steps
+    return (rows * np.abs(where - when[:, None])).sum(axis=-1)
+
+
+def coverage(weights: np.ndarray) -> np.ndarray:
+    """c_s = sum_t a_ts, what each source position got in all: (..., T, S) to (..., S).
+
+    Source: the coverage vector after the last step of See et al. 2017 (arXiv 1704.04368), equation
+    10; Tu et al. 2016 (arXiv 1601.04811), equation 8, with fertility 1.
+    """
+    return map_rows(weights).sum(axis=-2)
+
+
+def covered_share(weights: np.ndarray, at_least: float = 0.5) -> np.ndarray:
+    """The share of source positions that got `at_least` that much: (..., T, S) to (...)."""
+    return (coverage(weights) >= at_least - _ROUNDING).mean(axis=-1)
+
+
+def head_similarity(weights: np.ndarray) -> np.ndarray:
+    """Mean cosine of the rows of two heads, over all pairs of heads and all target steps.
+
+    1 where all heads look alike, 0 where no two look at the same position.
+
+    Args:
+        weights: (..., H, T, S).
+
+    Returns:
+        (...); NaN for one head, which has none to be compared with.
+    """
+    rows = map_rows(weights, axes=3)
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    units = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    heads = rows.shape[-3]
+    if heads < 2:
+        return np.full(rows.shape[:-3], np.nan)
+    # |sum of the units|^2 has every pair twice, and each head once with itself.
+    pairs = (units.sum(axis=-3) ** 2).sum(axis=-1) - (units**2).sum(axis=(-3, -1))
+    return pairs.mean(axis=-1) / (heads * (heads - 1))
+
+
+def measures(
+    weights: np.ndarray,
+    *,
+    source_length: int | None = None,
+    target_length: int | None = None,
+    at_least: float = 0.5,
+) -> dict[str, np.ndarray]:
+    """All measures of the maps of one sentence, means over its target steps.
+
+    Args:
+        weights: (..., H, T, S), or (T, S) for one map.
+        source_length: How many source positions count; those after them are padding. All if None.
+        target_length: How many target steps count. All if None.
+        at_least: As in `covered_share`.
+
+    Returns:
+        `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
+        each with the shape of the axes before T; `head_similarity`, without the heads' axis.
+
+    Raises:
+        ValueError: A length beyond the map.
+    """
+    rows = map_rows(weights)
+    for name, length, size in (
+        ("source_length", source_length, rows.shape[-1]),
+        ("target_length", target_length, rows.shape[-2]),
+    ):
+        if length is not None and not 1 <= length <= size:
+            raise ValueError(f"{name}: expected 1 to {size}, the size of the map, got {length}")
+    rows = rows[..., :target_length, :source_length]
+    values = {
+        "entropy": _mean(entropy(rows)),
+        "normalised_entropy": _mean(entropy(rows, normalised=True)),
+        "largest_weight": _mean(largest_weight(rows)),
+        "diagonal_distance": _mean(diagonal_distance(rows)),
+        "covered_share": covered_share(rows, at_least),
+    }
+    if rows.ndim > 2:
+        values["head_similarity"] = head_similarity(rows)
+    return values
+
+
+def map_rows(weights: np.ndarray, axes: int = 2) -> np.ndarray:
+    """The map as float64.
+
+    Raises:
+        ValueError: It lacks an axis, or has no step or no position.
+    """
+    rows = np.asarray(weights, dtype=np.float64)
+    if rows.ndim < axes or 0 in rows.shape[-2:]:
+        names = "(..., H, T, S)" if axes == 3 else "(..., T, S)"
+        raise ValueError(f"weights: expected an array {names}, got one of shape {rows.shape}")
+    return rows
+
+
+def _distributions(weights: np.ndarray) -> np.ndarray:
+    """Rows that sum to 1; NaN where a row has no weight."""
+    rows = map_rows(weights)
+    total = rows.sum(axis=-1, keepdims=True)
+    return np.divide(rows, total, out=np.full_like(rows, np.nan), where=total > 0)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over the last axis of what is not NaN; NaN where all is."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=-1)
+    total = np.where(known, values, 0.0).sum(axis=-1)
+    return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
