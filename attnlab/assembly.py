@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
@@ -13,7 +14,7 @@ from attnlab.schema import Option, RunConfig
 if TYPE_CHECKING:
     import keras
 
-    from attnlab.tasks.forecasting import ForecastingTask
+    from attnlab.tasks.base import Task
 
 
 def load_class(path: str) -> type:
@@ -31,12 +32,15 @@ def load_class(path: str) -> type:
         ) from error
 
 
-def make_task(option: Option) -> ForecastingTask:
+def make_task(config: RunConfig) -> Task:
     """The task of a configuration, without its data. Needs no TensorFlow."""
-    return _construct("task", option)
+    if config.data is None:
+        return _construct("task", config.task)
+    corpus = _construct("data", config.data)
+    return _construct("task", config.task, corpus=corpus, cache=Path(config.paths.data))
 
 
-def make_model(config: RunConfig, task: ForecastingTask) -> keras.Model:
+def make_model(config: RunConfig, task: Task) -> keras.Model:
     """The model of a configuration, with initial weights; Keras's global state stays as it is."""
     import_tensorflow()
     import keras
@@ -84,10 +88,10 @@ def import_tensorflow() -> None:
         os.close(null)
 
 
-def _construct(group: str, option: Option) -> Any:
+def _construct(group: str, option: Option, **parts: Any) -> Any:
     if option.target is None:
         raise RequestError(f"{group}: expected a _target_ (a dotted class path), got none.")
     try:
-        return load_class(option.target)(**option.settings)
+        return load_class(option.target)(**option.settings, **parts)
     except TypeError as error:
         raise RequestError(f"{group}={option.name}: {error}.") from error

@@ -2,59 +2,120 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+# Seconds between two lines about a long preparation where there is no terminal.
+_REPORT_EVERY = 15.0
 
-class Advance(Protocol):
-    """Called after each epoch with its row of the history."""
 
-    def __call__(self, row: Mapping[str, float]) -> None:
-        """Move the bar on by one epoch."""
+class Bar:
+    """The progress of a training; this one shows nothing.
+
+    Without a terminal there is nobody to watch it.
+    """
+
+    def within(self, share: float) -> None:
+        """Say what share of the epoch under way is done."""
+
+    def advance(self, row: Mapping[str, float]) -> None:
+        """Move on by one epoch, given its row of the history."""
+
+
+class _TerminalBar(Bar):
+    def __init__(self, progress: Progress, entry: TaskID, done: int) -> None:
+        self._progress, self._entry, self._done = progress, entry, done
+
+    def within(self, share: float) -> None:
+        self._progress.update(self._entry, completed=self._done + share)
+
+    def advance(self, row: Mapping[str, float]) -> None:
+        self._done += 1
+        shown = ("train_loss", "val_loss", "val_bleu")
+        known = {name: row[name] for name in shown if not math.isnan(row.get(name, math.nan))}
+        results = " ".join(
+            f"{name.replace('_loss', '').replace('_', ' ')} {value:.3g}"
+            for name, value in known.items()
+        )
+        self._progress.update(self._entry, completed=self._done, epoch=self._done, results=results)
 
 
 @contextmanager
-def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Advance]:
-    """A bar with epoch, losses and time left; nothing where standard error is no terminal."""
+def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Bar]:
+    """A bar with epoch, results and time left; nothing where standard error is no terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda row: None
+        yield Bar()
         return
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("epoch {task.completed:.0f}/{task.total:.0f}"),
-        TextColumn("{task.fields[losses]}"),
+        BarColumn(bar_width=20),
+        TextColumn("epoch {task.fields[epoch]}/{task.total:.0f}"),
+        TextColumn("{task.fields[results]}"),
         TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
-        entry = bar.add_task(title, total=epochs, completed=done, losses="starting")
+    with Progress(*columns, console=console, transient=True) as progress:
+        entry = progress.add_task(
+            title, total=epochs, completed=done, epoch=done, results="starting"
+        )
+        yield _TerminalBar(progress, entry, done)
 
-        def advance(row: Mapping[str, float]) -> None:
-            losses = [
-                f"{part} {row[f'{part}_loss']:.3g}"
-                for part in ("train", "val")
-                if f"{part}_loss" in row
-            ]
-            bar.update(entry, advance=1, losses=" ".join(losses))
 
-        yield advance
+@contextmanager
+def preparation() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Show how far preparing the data is: a bar, or without a terminal a line now and then."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed:,.0f}"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        entries: dict[str, TaskID] = {}
+
+        def report(what: str, done: int, total: int | None) -> None:
+            if what not in entries:
+                entries[what] = progress.add_task(what, total=total)
+            progress.update(entries[what], completed=done, total=total)
+
+        yield report
+
+
+class _Lines:
+    """A line on standard error every few seconds."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        if time.monotonic() - self._last < _REPORT_EVERY:
+            return
+        self._last = time.monotonic()
+        whole = f" of {total:,}" if total else ""
+        print(f"attnlab: {what}: {done:,}{whole}", file=sys.stderr, flush=True)
 
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
     """The test result beside its baselines, the caveats, and where everything lies."""
     console = _plain(file)
     print_table(metrics, "test", file)
+    metric = metrics.get("metric", "rmse")
     for name, extra in metrics.get("extra", {}).items():
-        console.print(f"{name}: {_extra(extra)}", soft_wrap=True)
+        console.print(f"{name}: {_extra(extra, metric)}", soft_wrap=True)
     for note in metrics.get("notes", []):
         console.print(f"note: {note}", soft_wrap=True)
     console.print(
@@ -72,19 +133,20 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     console.print(result_table(metrics))
 
 
-def _extra(extra: Mapping[str, Any] | None) -> str:
+def _extra(extra: Mapping[str, Any] | None, metric: str) -> str:
     if extra is None:
         return "not possible, the weights are tied to the length of the training windows"
-    return f"rmse {_number(extra['test']['rmse'])}"
+    return f"{metric} {_number(extra['test'][metric])}"
 
 
 def result_table(metrics: Mapping[str, Any]) -> Table:
     """A row for the run and one for each baseline, best first.
 
-    The column `skill` is 1 - rmse / rmse of that row: what the run gains on it.
+    The column `skill` is 1 - error / error of that row: what the run gains on it.
     """
+    metric = metrics.get("metric", "rmse")
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("forecast")
+    table.add_column("forecast" if metric == "rmse" else "translation")
     columns = list(metrics["test"])
     for column in [*columns, "skill"]:
         table.add_column(column, justify="right")
@@ -93,7 +155,7 @@ def result_table(metrics: Mapping[str, Any]) -> Table:
         (name, values, metrics["skills"].get(name)) for name, values in metrics["baselines"].items()
     ]
     for number, (label, values, skill) in sorted(
-        enumerate(rows), key=lambda row: _sortable(row[1][1].get("rmse"))
+        enumerate(rows), key=lambda row: _sortable(row[1][1].get(metric), metric)
     ):
         cells = [_number(values.get(column)) for column in columns]
         style = "bold" if number == 0 else ""
@@ -105,8 +167,10 @@ def _plain(file: Any) -> Console:
     return Console(file=file or sys.stdout, highlight=False)
 
 
-def _sortable(value: float | None) -> float:
-    return float("inf") if value is None or value != value else value
+def _sortable(value: float | None, metric: str) -> float:
+    if value is None or value != value:
+        return math.inf
+    return value if metric == "rmse" else -value
 
 
 def _number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What a trained model amounts to: its metrics beside the baselines, its attention, its weights."""
+"""What a trained model amounts to: its metrics beside the baselines, its weights."""
 
 from __future__ import annotations
 
@@ -8,24 +8,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from attnlab.schema import RunConfig
 
 if TYPE_CHECKING:
     import keras
 
-    from attnlab.tasks.base import Report
-    from attnlab.tasks.forecasting import ForecastingTask
-
-# Windows whose attention weights are kept for the figure.
-_ATTENTION_EXAMPLES = 8
+    from attnlab.learning.base import Learner
+    from attnlab.tasks.base import Report, Task
 
 
 def summary(
     config: RunConfig,
-    task: ForecastingTask,
-    model: keras.Model,
+    task: Task,
+    learner: Learner,
     report: Report,
     *,
     epochs: int,
@@ -38,7 +33,7 @@ def summary(
     Args:
         config: the run's configuration.
         task: its task, loaded.
-        model: with the best weights.
+        learner: its model has the best weights.
         report: of those weights on the test part.
         epochs: how many were trained.
         best_epoch: whose weights these are.
@@ -59,44 +54,10 @@ def summary(
         "epochs": epochs,
         "test": scores.pop("metrics"),
         **scores,
-        "extra": extra_reports(model, task),
-        "parameters": model.count_params(),
+        "extra": learner.extra_reports(),
+        "parameters": learner.model.count_params(),
         "seconds": seconds,
         "notes": notes,
-    }
-
-
-def extra_reports(model: keras.Model, task: ForecastingTask) -> dict[str, Any]:
-    """Metrics on the task's extra parts; null where the model's weights fit one length only."""
-    found: dict[str, Any] = {}
-    for name, windows in task.splits.extra.items():
-        length = windows.history.shape[1]
-        if model.fixed_length not in (None, length):
-            found[name] = None
-            continue
-        forecast = model.predict(windows.history, batch_size=256, verbose=0)
-        report = task.report(forecast, name)
-        found[name] = {"test": report.metrics, "baselines": report.baselines, "skill": report.skill}
-    return found
-
-
-def attention_examples(model: keras.Model, task: ForecastingTask) -> dict[str, np.ndarray] | None:
-    """Attention weights on a few test windows; None where nothing attends.
-
-    Returns:
-        `weights` (N, H, T, S), `history` (N, S) in the report's units, `index` (N,).
-    """
-    test = task.splits.test
-    # From the smallest to the largest target, so that calm and extreme windows are among them.
-    ranks = np.linspace(0, len(test) - 1, min(_ATTENTION_EXAMPLES, len(test))).astype(int)
-    chosen = np.argsort(test.target[:, 0], kind="stable")[ranks]
-    weights = model.attend(test.history[chosen])
-    if weights is None:
-        return None
-    return {
-        "weights": np.asarray(weights, np.float32),
-        "history": task.report_units(test.history[chosen, :, 0]).astype(np.float32),
-        "index": test.index[chosen],
     }
 
 
@@ -106,7 +67,7 @@ def tracked_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
     numbers |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
     for name, values in metrics["baselines"].items():
         # The slash gives them a section of their own in MLflow's charts, below the curves.
-        numbers[f"baselines/{name}_rmse"] = values["rmse"]
+        numbers[f"baselines/{name}_{metrics['metric']}"] = values[metrics["metric"]]
     return numbers
 
 

@@ -16,8 +16,8 @@ import yaml
 
 from attnlab import __version__, console, outcome
 from attnlab.assembly import make_model, make_task, start_afresh
-from attnlab.data.batches import shuffled_plan
 from attnlab.errors import RequestError, RunFailed
+from attnlab.learning.base import Learner, make_learner
 from attnlab.records import files
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
@@ -26,11 +26,7 @@ from attnlab.records.tracker import NullTracker, Tracker, default_uri
 from attnlab.schema import RunConfig
 
 if TYPE_CHECKING:
-    import keras
-
-    from attnlab.tasks.base import Report, Splits
-    from attnlab.tasks.forecasting import ForecastingTask
-    from attnlab.training.program import Program
+    from attnlab.tasks.base import Report, Task, TaskData
     from attnlab.training.stopping import Monitor
 
 log = logging.getLogger("attnlab")
@@ -51,14 +47,15 @@ def run(config: RunConfig) -> Path:
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     started = time.perf_counter()
-    task = make_task(config.task)
-    splits = task.load(config.seed)
+    task = make_task(config)
+    with console.preparation() as progress:
+        data = task.load(config.seed, progress)
     folder = RunDirectory.create(
         Path(config.paths.runs).expanduser(), config.task.name, config.attention.name, config.seed
     )
     with logging_to(folder.path / "run.log"), tempfile.TemporaryDirectory() as scratch:
         tracker = start_tracker(config, folder)
-        session = Session(config, task, splits, folder, tracker, started)
+        session = Session(config, task, data, folder, tracker, started)
         try:
             metrics = session.execute(Path(scratch))
         except KeyboardInterrupt:
@@ -100,30 +97,30 @@ class Session:
     def __init__(
         self,
         config: RunConfig,
-        task: ForecastingTask,
-        splits: Splits,
+        task: Task,
+        data: TaskData,
         folder: RunDirectory,
         tracker: NullTracker,
         started: float,
     ) -> None:
-        self.config, self.task, self.splits = config, task, splits
+        self.config, self.task, self.data = config, task, data
         self.folder, self.tracker, self.started = folder, tracker, started
         self.history: list[dict[str, float]] = []
+        self.steps_taken = 0
         self._write_failed = False
 
     def execute(self, scratch: Path) -> dict[str, Any]:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
         self._write_request()
         title = f"{self.config.task.name} / {self.config.attention.name}"
-        with console.progress_bar(title, self.config.trainer.epochs) as advance:
+        with console.progress_bar(title, self.config.trainer.epochs) as bar:
             start_afresh(self.config.seed)
-            model = make_model(self.config, self.task)
-            program = self._compile(model)
-            best_weights = self._train(program, advance)
-        model.set_weights(best_weights)
-        metrics, report = self._evaluate(program)
-        self._write_results(model, metrics, report)
-        self._track_results(model, metrics, scratch)
+            learner = make_learner(self.config, self.task, make_model(self.config, self.task))
+            best_weights = self._train(learner, bar)
+        learner.model.set_weights(best_weights)
+        metrics, report = self._evaluate(learner)
+        self._write_results(learner, metrics, report)
+        self._track_results(learner, metrics, scratch)
         # Last, while MLflow is busy with what it was just sent.
         self._draw()
         log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
@@ -139,32 +136,15 @@ class Session:
     def _write_request(self) -> None:
         """What is about to run: before anything is computed."""
         log.info("config %s", self.config.digest)
-        log.info("data %s", self.splits.describe())
+        log.info("data %s", self.data.describe())
         with self._writing("config.yaml"):
             document = yaml.safe_dump(dict(self.config.document), sort_keys=False)
             self.folder.write_text("config.yaml", document)
             self.folder.write_json("environment.json", environment())
-            self.folder.write_status(config_hash=self.config.digest, data_digest=self.splits.digest)
+            self.folder.write_status(config_hash=self.config.digest, data_digest=self.data.digest)
             self.task.save(self.folder.assets)
-        splits = self.splits
-        counts = {part: len(windows) for part, windows in splits.parts().items()}
-        self.tracker.log_dataset(splits.name, splits.source, splits.digest, counts)
-
-    def _compile(self, model: keras.Model) -> Program:
-        from attnlab.training.optimizers import make_optimizer
-        from attnlab.training.program import Program
-
-        self.rows, inputs, targets = _resident(self.splits)
-        optimizer = make_optimizer(self.config.optimizer.name, self.config.optimizer.settings)
-        return Program(
-            model,
-            optimizer,
-            self.task.loss,
-            inputs,
-            targets,
-            seed=self.config.seed,
-            jit=self.config.trainer.jit,
-        )
+        data = self.data
+        self.tracker.log_dataset(data.name, data.source, data.digest, data.counts())
 
     def _monitor(self) -> Monitor:
         from attnlab.training.stopping import Monitor
@@ -172,78 +152,101 @@ class Session:
         metric, mode = self.task.monitor
         return Monitor(metric, mode, self.config.trainer.min_delta)
 
-    def _train(self, program: Program, advance: console.Advance) -> list[np.ndarray]:
+    def _train(self, learner: Learner, bar: console.Bar) -> list[np.ndarray]:
         """All epochs; returns the weights of the best one.
 
         Without a validation part there is nothing to choose by: the last epoch is kept.
         """
         monitor, trainer = self._monitor(), self.config.trainer
-        best_weights = program.model.get_weights()
+        best_weights = learner.model.get_weights()
         for epoch in range(1, trainer.epochs + 1):
-            row = self._epoch(program, epoch, monitor)
+            row = self._epoch(learner, epoch, monitor, bar)
             self.history.append(row)
-            self._record_epoch(program.model, row)
-            advance(row)
+            self._record_epoch(learner, row)
+            bar.advance(row)
             monitored = self._monitored(monitor)
             if not monitored or monitor.best_epoch(monitored) == epoch:
-                best_weights = program.model.get_weights()
+                best_weights = learner.model.get_weights()
             if monitor.should_stop(monitored, trainer.patience):
                 log.info("stopped after epoch %d: nothing better since", epoch)
                 break
         return best_weights
 
-    def _epoch(self, program: Program, epoch: int, monitor: Monitor) -> dict[str, float]:
+    def _epoch(
+        self, learner: Learner, epoch: int, monitor: Monitor, bar: console.Bar
+    ) -> dict[str, float]:
         """Train and validate once; returns the history's row."""
+        started = time.perf_counter()
+        chunks = learner.chunks(epoch)
+        steps = sum(chunk.steps for chunk in chunks)
+        rates = self._learning_rates(steps, monitor)
+        values, sizes, done = [], [], 0
+        for chunk in chunks:
+            own_rates = rates[done : done + chunk.steps]
+            losses = learner.train(chunk, own_rates, self.steps_taken + done)
+            _require_finite(losses.values, epoch, done)
+            values.append(losses.values)
+            sizes.append(losses.sizes)
+            done += chunk.steps
+            bar.within(done / steps)
+        self.steps_taken += steps
+        loss = np.average(np.concatenate(values).astype(np.float64), weights=np.concatenate(sizes))
+        row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
+        row |= {"train_loss": float(loss), **learner.validate(epoch)}
+        row["seconds"] = round(time.perf_counter() - started, 6)
+        return row
+
+    def _learning_rates(self, steps: int, monitor: Monitor) -> np.ndarray:
+        """The rates of the next epoch's steps."""
         from attnlab.training.schedules import learning_rates
 
-        started = time.perf_counter()
         config = self.config
-        plan = shuffled_plan(self.rows["train"], config.trainer.batch_size, config.seed, epoch)
-        steps = len(plan.indices)
-        rates = learning_rates(
+        return learning_rates(
             config.schedule.name,
             config.schedule.settings,
             peak=config.optimizer.settings["learning_rate"],
-            first_step=(epoch - 1) * steps,
+            first_step=self.steps_taken,
             steps=steps,
-            total_steps=config.trainer.epochs * steps,
+            total_steps=self._total_steps(steps),
             monitored=self._monitored(monitor),
             monitor=monitor,
         )
-        losses = program.train(plan, rates, (epoch - 1) * steps)
-        _require_finite(losses, epoch)
-        row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
-        row["train_loss"] = float(np.average(losses.astype(np.float64), weights=plan.sizes))
-        if len(self.rows["validation"]):
-            row["val_loss"] = program.evaluate(self.rows["validation"])
-        row["seconds"] = round(time.perf_counter() - started, 6)
-        return row
+
+    def _total_steps(self, steps: int) -> int:
+        """Of the run: every epoch is taken to be as long as the first one."""
+        if not self.history:
+            self._steps_an_epoch = steps
+        return self.config.trainer.epochs * self._steps_an_epoch
 
     def _monitored(self, monitor: Monitor) -> list[float]:
         return [row[monitor.metric] for row in self.history if monitor.metric in row]
 
-    def _record_epoch(self, model: keras.Model, row: Mapping[str, float]) -> None:
+    def _record_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
         epoch = int(row["epoch"])
         with self._writing(f"the weights of epoch {epoch}"):
             path = self.folder.weights_path(epoch)
             with files.replacing(path) as temporary:
-                outcome.save_weights(model, temporary)
+                outcome.save_weights(learner.model, temporary)
         with self._writing("history.csv"):
             self.folder.append_history(row)
             self.folder.write_status(epoch=epoch)
         if self.config.tracking.weights == "all":
             self.tracker.log_artifacts(self.folder.weights_path(epoch), folder="weights")
-        measured = {key: value for key, value in row.items() if key != "epoch"}
-        self.tracker.log_metrics(epoch, measured)
+        known = {key: value for key, value in row.items() if value == value and key != "epoch"}
+        self.tracker.log_metrics(epoch, known)
+        with self._writing("a figure"):
+            drawn = learner.draw_epoch(epoch, self.folder.plots)
+            if drawn:
+                self.tracker.log_artifacts(*drawn, folder="plots")
 
-    def _evaluate(self, program: Program) -> tuple[dict[str, Any], Report]:
+    def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
         monitor = self._monitor()
         monitored = self._monitored(monitor)
-        report = self.task.report(program.predict(self.rows["test"]), "test")
+        report = learner.report()
         metrics = outcome.summary(
             self.config,
             self.task,
-            program.model,
+            learner,
             report,
             epochs=len(self.history),
             best_epoch=monitor.best_epoch(monitored) if monitored else len(self.history),
@@ -252,10 +255,10 @@ class Session:
         )
         return metrics, report
 
-    def _write_results(self, model: keras.Model, metrics: dict[str, Any], report: Report) -> None:
+    def _write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
         with self._writing("the results"):
             self.folder.write_predictions(report.predictions)
-            self._write_attention(model)
+            self._write_attention(learner)
             self.folder.write_json("metrics.json", metrics)
 
     def _draw(self) -> None:
@@ -264,13 +267,13 @@ class Session:
         with self._writing("the figures"):
             self.tracker.log_artifacts(*draw_run(self.folder), folder="plots")
 
-    def _write_attention(self, model: keras.Model) -> None:
-        examples = outcome.attention_examples(model, self.task)
+    def _write_attention(self, learner: Learner) -> None:
+        examples = learner.examples()
         if examples is not None:
             with files.replacing(self.folder.path / "attention.npz") as temporary:
                 np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
 
-    def _track_results(self, model: keras.Model, metrics: Mapping[str, Any], scratch: Path) -> None:
+    def _track_results(self, learner: Learner, metrics: Mapping[str, Any], scratch: Path) -> None:
         """The numbers, the files and the best model, to MLflow."""
         folder, best = self.folder, metrics["best_epoch"]
         self.tracker.log_metrics(best, outcome.tracked_metrics(metrics))
@@ -280,19 +283,19 @@ class Session:
             self.tracker.log_artifacts(folder.weights_path(best), folder="weights")
         if self.config.tracking.weights != "none":
             with self._writing("the MLflow model"):
-                self._track_model(model, best, scratch)
+                self._track_model(learner, best, scratch)
 
-    def _track_model(self, model: keras.Model, epoch: int, scratch: Path) -> None:
+    def _track_model(self, learner: Learner, epoch: int, scratch: Path) -> None:
         """The best weights with all that `attnlab.trained` needs to load them."""
         shutil.copy(self.folder.path / "config.yaml", scratch)
         shutil.copytree(self.folder.assets, scratch / "assets")
-        outcome.save_weights(model, scratch / "best.weights.h5")
-        example = self.task.last_history()[None].astype(np.float64)
+        outcome.save_weights(learner.model, scratch / "best.weights.h5")
+        example, output = learner.served_example()
         self.tracker.log_model(
             scratch,
             requirements=[f"attnlab=={__version__}"],
             input_example=example,
-            output_example=np.zeros((1, self.task.horizon)),
+            output_example=output,
             step=epoch,
         )
 
@@ -312,24 +315,12 @@ class Session:
             self._write_failed = True
 
 
-def _resident(splits: Splits) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """All parts in one array, so that one compiled program serves them; and each part's rows."""
-    parts = splits.parts()
-    rows, first = {"validation": np.arange(0)}, 0
-    for name, windows in parts.items():
-        rows[name] = np.arange(first, first + len(windows))
-        first += len(windows)
-    inputs = np.concatenate([windows.history for windows in parts.values()])
-    targets = np.concatenate([windows.target for windows in parts.values()])
-    return rows, inputs, targets
-
-
-def _require_finite(losses: np.ndarray, epoch: int) -> None:
+def _require_finite(losses: np.ndarray, epoch: int, before: int) -> None:
     """Stop at the first loss that is not finite; raises `RunFailed` with its epoch and step."""
     wrong = np.flatnonzero(~np.isfinite(losses))
     if len(wrong):
         step = int(wrong[0])
         raise RunFailed(
-            f"epoch {epoch}, step {step + 1}: the loss is {losses[step]}. "
+            f"epoch {epoch}, step {before + step + 1}: the loss is {losses[step]}. "
             "A smaller optimizer.learning_rate or optimizer.clip_norm=1 may help."
         )

@@ -1,8 +1,9 @@
 """What a run's configuration is: typed sections, and the rules that their values obey.
 
 The sections that every run has are dataclasses whose fields carry their range. The groups that
-grow by one YAML file (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`) are `Option`s: a name
-and settings, whose ranges stand in the same file under `rules`. `attnlab.rules` judges both.
+grow by one YAML file (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`) are
+`Option`s: a name and settings, whose ranges stand in the same file under `rules`. `attnlab.rules`
+judges both.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,65 +17,106 @@ from attnlab.schema import RunConfig, parse
 if TYPE_CHECKING:
     import keras
 
-    from attnlab.tasks.forecasting import ForecastingTask
+    from attnlab.tasks.base import Task
 
 
 class TrainedRun:
-    """A task and a model with the weights of one epoch.
+    """A task and a model with the weights of one epoch, or the mean of several.
 
     Attributes:
         config: the run's configuration.
         task: its task; the data are loaded by `load_data` alone.
         model: its model.
-        epoch: whose weights these are; None for the best ones of an MLflow model.
+        epoch: whose weights these are, in words: `7`, or `mean of 3, 4, 5`.
     """
 
-    def __init__(
-        self, config: RunConfig, task: ForecastingTask, model: keras.Model, epoch: int | None
-    ) -> None:
+    def __init__(self, config: RunConfig, task: Task, model: keras.Model, epoch: str) -> None:
         self.config, self.task, self.model, self.epoch = config, task, model, epoch
 
     @classmethod
-    def load(cls, run: RunDirectory, epoch: str = "best") -> TrainedRun:
+    def load(cls, run: RunDirectory, epoch: str = "best", average: int | None = None) -> TrainedRun:
         """Load a run's weights.
 
         Args:
             run: its folder.
-            epoch: a number, `best` or `last`.
+            epoch: a number, `best`, `last`, or `average` for the mean of the last ones.
+            average: how many epochs to take the mean of: the `average` best ones with
+                `epoch="best"`, else those up to the epoch; None: that epoch alone (of
+                `epoch="average"` five).
 
         Raises:
             RequestError: no such epoch, or a file is missing or damaged.
         """
-        number = choose_epoch(run, epoch)
-        return cls._load(run.read_config(), run.assets, run.weights_path(number), number)
+        numbers = choose_epochs(run, epoch, average)
+        paths = [run.weights_path(number) for number in numbers]
+        words = ", ".join(map(str, numbers))
+        name = words if len(numbers) == 1 else f"mean of {words}"
+        return cls._load(run.read_config(), run.assets, paths, name)
 
     @classmethod
     def _load(
-        cls, document: dict[str, Any], assets: Path, weights: Path, epoch: int | None
+        cls, document: dict[str, Any], assets: Path, weights: list[Path], epoch: str
     ) -> TrainedRun:
         config = parse(document, {})
-        task = make_task(config.task)
+        task = make_task(config)
         task.load_from(assets)
         model = make_model(config, task)
+        from attnlab.training.averaging import load_average
+
         try:
-            model.load_weights(weights)
+            load_average(model, weights) if len(weights) > 1 else model.load_weights(weights[0])
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().splitlines()[0]
-            raise RequestError(f"{weights}: expected this run's weights, but: {reason}") from error
+            raise RequestError(f"{weights[0]}: expected this run's weights, but: {reason}") from (
+                error
+            )
         return cls(config, task, model, epoch)
 
     def load_data(self, digest: str | None) -> bool:
         """Load the task's data; returns whether they are those of the run (by digest)."""
-        splits = self.task.load(self.config.seed)
-        return digest is None or splits.digest == digest
+        data = self.task.load(self.config.seed)
+        return digest is None or data.digest == digest
 
-    def predict(self, history: np.ndarray) -> np.ndarray:
-        """Forecasts in model units: (B, S, 1) to (B, horizon)."""
-        return np.asarray(self.model(history, training=False), np.float64)
 
-    def forecast(self, history: np.ndarray, steps: int) -> np.ndarray:
-        """The next values in natural units; see `ForecastingTask.forecast_values`."""
-        return self.task.forecast_values(self.predict, history, steps)
+def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:
+    """The epochs that `best`, `last`, `average` or a number's text means; see `TrainedRun.load`.
+
+    Raises:
+        RequestError: the run has no weights of such an epoch, or is not done, so none is the best.
+    """
+    if epoch == "average":
+        epoch, average = "last", average or 5
+    if average is None or average == 1:
+        return [choose_epoch(run, epoch)]
+    saved = run.weights_epochs()
+    if average > len(saved):
+        raise RequestError(
+            f"--average: expected at most the {len(saved)} epochs that were saved, got {average}."
+        )
+    if epoch == "best":
+        return _best_epochs(run, saved, average)
+    last = choose_epoch(run, epoch)
+    chosen = [number for number in saved if number <= last][-average:]
+    if len(chosen) < average:
+        raise RequestError(
+            f"--average: expected at most the {len(chosen)} epochs up to {last}, got {average}."
+        )
+    return chosen
+
+
+def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
+    """The epochs with the best monitored values, in order of time."""
+    run.require_completed()
+    monitor, history = run.read_metrics().get("monitor"), run.read_history()
+    if monitor not in history:
+        raise RequestError(
+            "--epoch: expected last, since the run has no validation part, got best."
+        )
+    higher_is_better = monitor.endswith(("bleu", "chrf", "accuracy"))
+    sign = -1.0 if higher_is_better else 1.0
+    values = dict(zip(history["epoch"], history[monitor], strict=True))
+    known = [number for number in saved if not math.isnan(values.get(number, math.nan))]
+    return sorted(sorted(known, key=lambda number: sign * values[number])[:count])
 
 
 def choose_epoch(run: RunDirectory, epoch: str) -> int:
@@ -100,29 +142,28 @@ def choose_epoch(run: RunDirectory, epoch: str) -> int:
 
 
 class ServedModel:
-    """What `mlflow.pyfunc.load_model` returns the inside of: histories in, forecasts out."""
+    """What `mlflow.pyfunc.load_model` returns the inside of."""
 
     def __init__(self, run: TrainedRun) -> None:
         self.run = run
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Forecast each row.
+        """Forecast each history, or translate each sentence.
 
         Args:
-            model_input: (N, S) histories, oldest first, natural units: an array or a data frame.
+            model_input: (N, S) histories, oldest first, natural units, or N sentences: an array
+                or a data frame.
             params: unused, part of MLflow's interface.
 
         Returns:
-            (N, horizon) in natural units.
+            (N, horizon) in natural units, or (N,) sentences.
         """
-        histories = np.asarray(model_input, dtype=np.float64)
-        horizon = self.run.task.horizon
-        return np.stack([self.run.forecast(history, horizon) for history in histories])
+        return self.run.task.serve(self.run.model, np.asarray(model_input))
 
 
 def _load_pyfunc(path: str) -> ServedModel:
     """Load what the runner logged; the name is MLflow's."""
     folder = Path(path)
     document = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-    weights = folder / "best.weights.h5"
-    return ServedModel(TrainedRun._load(document, folder / "assets", weights, None))
+    weights = [folder / "best.weights.h5"]
+    return ServedModel(TrainedRun._load(document, folder / "assets", weights, "best"))

@@ -59,7 +59,7 @@ class Pair:
         config.register_schema()
         with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):
             self.config = config.from_hydra(compose("config", overrides))
-        self.task = make_task(self.config.task)
+        self.task = make_task(self.config)
         self.train = self.task.load(self.config.seed).train
         self.rate = self.config.optimizer.settings["learning_rate"]
 

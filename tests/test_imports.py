@@ -20,11 +20,12 @@ BELOW = {
     "commands": {"analysis", "console", "data", "records", "runner", "schema", "tasks", "trained"},
     "sweeps": {"config", "records", "runner", "schema"},
     "runner": {
-        *("analysis", "assembly", "console", "data", "outcome", "records", "schema"),
+        *("analysis", "assembly", "console", "learning", "outcome", "records", "schema"),
         *("tasks", "trained", "training"),
     },
-    "outcome": {"schema", "tasks"},
-    "trained": {"assembly", "records", "schema", "tasks"},
+    "learning": {"analysis", "data", "models", "schema", "tasks", "training"},
+    "outcome": {"learning", "schema", "tasks"},
+    "trained": {"assembly", "records", "schema", "tasks", "training"},
     "assembly": {"schema", "tasks"},
     "tasks": {"attention", "data", "models", "schema"},
     "training": {"data"},
@@ -41,7 +42,8 @@ BELOW = {
     "__init__": set(),
 }
 TENSOR_ROOMS = {
-    *("attention", "models", "training", "tasks", "runner", "outcome", "trained", "assembly"),
+    *("attention", "models", "training", "tasks", "learning"),
+    *("runner", "outcome", "trained", "assembly"),
 }
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,

@@ -1,4 +1,4 @@
-"""`attnlab evaluate RUN`: test metrics of any epoch's weights."""
+"""`attnlab evaluate RUN`: test metrics of any epoch's weights, or of their mean."""
 
 from __future__ import annotations
 
@@ -7,46 +7,59 @@ import json
 import click
 
 from attnlab.commands.options import find, run_argument, runs_option
+from attnlab.errors import RequestError
 
 
 @click.command("evaluate")
 @run_argument
-@click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
+@click.option(
+    "--epoch", default=None, help="A number, best or last.  [default: best; with --average: last]"
+)
+@click.option(
+    "--average",
+    type=click.IntRange(min=1),
+    help="The mean of that many epochs' weights: up to --epoch, or with --epoch best the best.",
+)
 @click.option(
     "--part",
     default="test",
     show_default=True,
-    type=click.Choice(["test", "validation", "train"]),
-    help="What to score.",
+    help="What to score: test, validation, train, or an extra part of the run.",
 )
+@click.option("--beam", type=click.IntRange(1, 100), help="Translations: hypotheses kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @runs_option
-def command(run: str, epoch: str, part: str, as_json: bool, runs: str | None) -> None:
-    """Score the weights of one epoch of RUN on its test part, beside the baselines.
+def command(
+    run: str,
+    epoch: str | None,
+    average: int | None,
+    part: str,
+    beam: int | None,
+    as_json: bool,
+    runs: str | None,
+) -> None:
+    """Score weights of RUN on its test part, beside the baselines.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
     """
     folder = find(run, runs)
     from attnlab import console
-    from attnlab.errors import RequestError
     from attnlab.trained import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch)
+    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
     same = trained.load_data(folder.read_status().get("data_digest"))
     if not same:
         click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
-    parts = trained.task.splits.describe()
-    if not parts[part]:
-        raise RequestError(f"--part: expected a part that the run has, got {part}.")
-    windows = trained.task.splits.part(part)
-    forecast = trained.model.predict(windows.history, batch_size=256, verbose=0)
-    report = trained.task.report(forecast, part)
+    if beam is not None and trained.config.data is None:
+        raise RequestError(f"--beam: expected a run that translates, got {folder.path}.")
+    settings = {} if beam is None else {"beam": beam}
+    report = trained.task.evaluate(trained.model, part, **settings)
     result = {
         "task": trained.config.task.name,
         "attention": trained.config.attention.name,
         "seed": trained.config.seed,
         "part": part,
-        "epoch": trained.epoch,
+        "epoch": int(trained.epoch) if trained.epoch.isdecimal() else trained.epoch,
         **report.scores(),
     }
     if as_json:

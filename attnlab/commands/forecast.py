@@ -60,11 +60,16 @@ def command(
     """
     folder = find(run, runs)
     given = _given_history(values, history_file, column)
+    from attnlab.errors import RequestError
     from attnlab.trained import TrainedRun
 
+    if "data" in folder.read_config():
+        raise RequestError(
+            f"RUN: expected a run that forecasts, got {folder.path}; attnlab translate uses it."
+        )
     trained = TrainedRun.load(folder, epoch)
     history = trained.task.last_history() if given is None else given
-    forecast = trained.forecast(history, steps)
+    forecast = trained.task.forecast(trained.model, history, steps)
     times = (
         trained.task.forecast_times(steps)
         if given is None

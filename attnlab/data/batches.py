@@ -23,6 +23,11 @@ class BatchPlan:
     weights: np.ndarray
 
     @property
+    def steps(self) -> int:
+        """How many gradient steps these are."""
+        return len(self.indices)
+
+    @property
     def sizes(self) -> np.ndarray:
         """(steps,) number of real rows in each step."""
         return self.weights.sum(axis=1)

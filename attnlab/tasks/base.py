@@ -1,11 +1,92 @@
-"""What a task hands over: its windows, its parts, its report."""
+"""What every task is, and what it hands over: its data, its parts, its report."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.attention.base import Attention
+    from attnlab.schema import Option
+
+# Called with what is being done, how much of it is done, and of how much (None: not known).
+Progress = Callable[[str, int, "int | None"], None]
+
+
+class TaskData(Protocol):
+    """What the runner has to know of a task's data, whatever they are.
+
+    Attributes:
+        name: the data's name.
+        source: where they come from.
+        digest: SHA-256 of the raw values.
+    """
+
+    name: str
+    source: str
+    digest: str
+
+    def counts(self) -> dict[str, int]:
+        """Items by part."""
+
+    def describe(self) -> dict[str, Any]:
+        """Counts and sizes for a log: JSON-ready."""
+
+
+class Task(Protocol):
+    """What is learned, from which data, under which protocol.
+
+    Attributes:
+        name: the task's name.
+        monitor: the metric that chooses the best epoch, and its direction (`min`, `max`).
+    """
+
+    name: str
+    monitor: tuple[str, str]
+
+    def load(self, seed: int, progress: Progress | None = None) -> TaskData:
+        """Read or make the data, split them, and fit on the training part what is fitted.
+
+        Raises:
+            RequestError: the settings don't fit the data, or the data can't be read.
+        """
+
+    def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
+        """The model, its weights drawn.
+
+        Args:
+            attention: makes one mechanism; called for each place that wants one.
+            model: which one, and its settings.
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+
+    def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
+        """Score a model on one part of the loaded data, beside the baselines.
+
+        Raises:
+            RequestError: there is no such part.
+        """
+
+    def serve(self, model: keras.Model, inputs: Any) -> np.ndarray:
+        """What the model says to inputs as a user has them: histories, sentences."""
+
+    def save(self, folder: Path) -> None:
+        """Write what using the model needs when the data are not at hand."""
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote.
+
+        Raises:
+            RequestError: it is missing, damaged, or of other settings.
+        """
 
 
 @dataclass(frozen=True)
@@ -68,6 +149,10 @@ class Splits:
             raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
         return parts[name]
 
+    def counts(self) -> dict[str, int]:
+        """Windows by part, extra ones left out."""
+        return {name: len(windows) for name, windows in self.parts().items()}
+
     def describe(self) -> dict[str, Any]:
         """Counts and sizes for a log: JSON-ready."""
         counts = {
@@ -82,21 +167,25 @@ class Splits:
 
 @dataclass(frozen=True)
 class Report:
-    """How good a forecast is, beside what needs no network.
+    """How good a model is on one part, beside what needs no network.
 
     Attributes:
-        metrics: rmse, mae and mse in `units`; nrmse = rmse / full range of the series where it
-            is one series.
+        metrics: of forecasts rmse, mae and mse in `units`, and nrmse = rmse / full range of the
+            series where it is one series; of translations bleu, chrf and more.
         baselines: the same metrics for each baseline.
-        best_baseline: the baseline with the smallest rmse, oracles left out.
-        skill: 1 - rmse / rmse of the best baseline; 1 is perfect, 0 no better, below 0 worse.
-            A baseline that is exact to float32 rounding counts with that rounding.
+        best_baseline: the best one by `metric`, oracles left out.
+        skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
+            The error is the rmse, or 100 - BLEU. A baseline that is exact to float32 rounding
+            counts with that rounding.
         notes: caveats, a sentence each.
-        predictions: columns of predictions.csv, a row for each window and step: index and time
-            of the row's target, step (1 to horizon), target, prediction, then the baselines.
+        predictions: columns of predictions.csv. Of forecasts a row for each window and step:
+            index and time of the row's target, step (1 to horizon), target, prediction, then the
+            baselines. Of translations a row for each sentence.
         units: what the numbers count.
         oracles: those baselines that know the rule and so don't count for the skill.
         skills: the skill against each baseline, oracles too.
+        metric: the one that rows are ordered by: `rmse` (lower is better) or `bleu` (higher).
+        details: what else is worth keeping, JSON-ready.
     """
 
     metrics: dict[str, float]
@@ -108,16 +197,20 @@ class Report:
     units: str
     oracles: tuple[str, ...] = ()
     skills: dict[str, float] = field(default_factory=dict)
+    metric: str = "rmse"
+    details: dict[str, Any] = field(default_factory=dict)
 
     def scores(self) -> dict[str, Any]:
-        """The numbers without the forecasts, JSON-ready."""
+        """The numbers without the predictions, JSON-ready."""
         return {
             "units": self.units,
+            "metric": self.metric,
             "metrics": self.metrics,
             "baselines": self.baselines,
             "best_baseline": self.best_baseline,
             "skill": self.skill,
             "skills": self.skills,
+            **self.details,
         }
 
 

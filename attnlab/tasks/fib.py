@@ -8,7 +8,7 @@ from attnlab.data import baselines, windows
 from attnlab.data.fibonacci import MOST_NUMBERS, fibonacci, shuffled_split
 from attnlab.data.scaling import Scaler
 from attnlab.data.series import digest
-from attnlab.tasks.base import SeriesView, Splits, Windows
+from attnlab.tasks.base import Progress, SeriesView, Splits, Windows
 from attnlab.tasks.forecasting import ForecastingTask
 from attnlab.tasks.settings import fraction, refuse, whole
 
@@ -44,7 +44,7 @@ class Fib(ForecastingTask):
         self.test = fraction("test", test)
         self.validation = fraction("validation", validation, zero=True)
 
-    def load(self, seed: int = 0) -> Splits:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Make the numbers and split them; the seed changes nothing."""
         numbers = fibonacci(self.count)
         self._scaler = Scaler.fit(numbers, "minmax")

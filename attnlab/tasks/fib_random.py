@@ -8,7 +8,7 @@ from attnlab.data import baselines
 from attnlab.data.fibonacci import random_sequences
 from attnlab.data.scaling import Scaler
 from attnlab.data.series import digest
-from attnlab.tasks.base import Splits, Windows
+from attnlab.tasks.base import Progress, Splits, Windows
 from attnlab.tasks.forecasting import ForecastingTask
 from attnlab.tasks.settings import refuse, whole
 
@@ -68,7 +68,7 @@ class FibRandom(ForecastingTask):
         if self.max_terms < self.min_terms:
             refuse("max_terms", f"at least task.min_terms = {self.min_terms}", max_terms)
 
-    def load(self, seed: int = 0) -> Splits:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Draw the windows: train from the seed, the others always the same."""
         self._numbers = {
             "train": self._draw("train", self.train_windows, self.history, seed),

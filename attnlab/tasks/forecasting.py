@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.data.scaling import Scaler
 from attnlab.errors import RequestError, RunFailed
-from attnlab.tasks.base import Report, SeriesView, Splits, Windows
+from attnlab.tasks.base import Progress, Report, SeriesView, Splits, Windows
 from attnlab.tasks.reporting import build_report
 
 if TYPE_CHECKING:
@@ -51,11 +51,12 @@ class ForecastingTask:
     _last_history: np.ndarray | None = None
     _last_time: str = ""
 
-    def load(self, seed: int = 0) -> Splits:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Read or make the data, split them, and fit the scaling.
 
         Args:
             seed: the run's seed; only tasks that draw their data use it.
+            progress: not called, as nothing here takes long.
 
         Raises:
             RequestError: the settings don't fit the data, or the data can't be read.
@@ -148,6 +149,30 @@ class ForecastingTask:
             full_range=self._full_range(),
             notes=self._notes(part) + left_out,
         )
+
+    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
+        """Score a model's forecast of one part; see `report`.
+
+        Raises:
+            RequestError: the run has no such part.
+        """
+        if part not in self.splits.parts() | self.splits.extra:
+            raise RequestError(f"--part: expected a part that the run has, got {part}.")
+        windows = self.splits.part(part)
+        return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
+
+    def serve(self, model: keras.Model, inputs: np.ndarray) -> np.ndarray:
+        """Forecast each history, (N, S) in natural units, oldest first: (N, horizon)."""
+        histories = np.asarray(inputs, dtype=np.float64)
+        return np.stack([self.forecast(model, row, self.horizon) for row in histories])
+
+    def forecast(self, model: keras.Model, history_values: np.ndarray, steps: int) -> np.ndarray:
+        """The next values by a model; see `forecast_values`."""
+
+        def predict(history: np.ndarray) -> np.ndarray:
+            return np.asarray(model(history, training=False), np.float64)
+
+        return self.forecast_values(predict, history_values, steps)
 
     def last_history(self) -> np.ndarray:
         """The newest `history` values, (S,), natural units: where a forecast goes on from."""

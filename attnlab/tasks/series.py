@@ -10,7 +10,7 @@ from attnlab.data import baselines, windows
 from attnlab.data.scaling import KINDS, Scaler
 from attnlab.data.series import TimeSeries, read_series
 from attnlab.errors import RequestError
-from attnlab.tasks.base import SeriesView, Splits, Windows
+from attnlab.tasks.base import Progress, SeriesView, Splits, Windows
 from attnlab.tasks.forecasting import ForecastingTask
 from attnlab.tasks.settings import choice, fraction, refuse, whole
 
@@ -75,7 +75,7 @@ class Series(ForecastingTask):
         self.scaler = choice("scaler", scaler, KINDS)
         self.period = None if period is None else whole("period", period, 1)
 
-    def load(self, seed: int = 0) -> Splits:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Read the series and split it; the seed changes nothing."""
         series = self._read()
         self._series = series

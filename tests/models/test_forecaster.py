@@ -266,4 +266,4 @@ def test_the_books_presets_have_the_books_parameters(compose, preset, count):
     from attnlab.assembly import make_model, make_task
 
     config = compose(f"experiment={preset}")
-    assert make_model(config, make_task(config.task)).count_params() == count
+    assert make_model(config, make_task(config)).count_params() == count
