@@ -1,0 +1,87 @@
+"""Greedy decoding: the likeliest token at each step."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from attnlab.models.decoding import (
+    Decoded,
+    Rows,
+    forbidden,
+    negative_log_probabilities,
+    run_until_done,
+)
+from attnlab.models.translator import END, START
+
+
+class _Written(NamedTuple):
+    """What was decoded: (n, L) tokens, (n,) tokens without END, log-probability, END reached."""
+
+    tokens: Any
+    lengths: Any
+    log_probabilities: Any
+    ended: Any
+
+
+def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
+    """Translate a batch, always going on with the likeliest token.
+
+    Args:
+        model: a `Translator`.
+        source: (B, S) int32 token ids, padded at the end.
+        limits: (B,) int32, most tokens of each translation, END counted.
+        longest: int or scalar int32 tensor, at least all of `limits`.
+        shrink: let finished rows leave the batch; false for XLA.
+
+    Returns:
+        `Decoded`, one hypothesis a sentence.
+    """
+    memory = model.encode(source, training=False)
+    count = tf.shape(source)[0]
+    rows = Rows(
+        numbers=tf.range(count),
+        limits=limits,
+        done=tf.zeros((count,), tf.bool),
+        result=_Written(
+            tokens=tf.zeros((count, longest), tf.int32),
+            lengths=tf.zeros((count,), tf.int32),
+            log_probabilities=tf.zeros((count,)),
+            ended=tf.zeros((count,), tf.bool),
+        ),
+        tokens=tf.fill((count,), START),
+        memory=memory,
+        state=model.initial_state(memory, longest),
+    )
+    written = run_until_done(_advance(model), rows, 0, width=1, shrink=shrink)
+    return Decoded(*(part[:, None] for part in written))
+
+
+def _advance(model):
+    bias = forbidden(model.target_size)
+
+    def advance(index, rows: Rows) -> Rows:
+        step = model.step(rows.tokens, index, rows.memory, rows.state)
+        tokens = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
+        losses = negative_log_probabilities(tokens, step.logits)
+        ended = tf.equal(tokens, END)
+        return rows._replace(
+            done=tf.logical_or(ended, index + 1 >= rows.limits),
+            result=_written(rows.result, index, tokens, losses, ended),
+            tokens=tokens,
+            state=step.state,
+        )
+
+    return advance
+
+
+def _written(before: _Written, index, tokens, losses, ended) -> _Written:
+    here = tf.equal(tf.range(tf.shape(before.tokens)[1]), index)
+    writes = tf.logical_not(ended)
+    return _Written(
+        tokens=tf.where(writes[:, None] & here, tokens[:, None], before.tokens),
+        lengths=before.lengths + tf.cast(writes, tf.int32),
+        log_probabilities=before.log_probabilities - losses,
+        ended=ended,
+    )
