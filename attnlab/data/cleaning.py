@@ -42,9 +42,10 @@ def normalized(text: str) -> str:
 def book_cleaning(text: str) -> str:
     """The text as the seed book's pickled corpus has it: small letters a to z in words.
 
-    Accents are dropped, and what is no ASCII letter without them: "ß" is lost, "ü" becomes "u",
-    and a no-break space joins two words, as it did there. Punctuation is dropped inside of words too ("dont"); a word with anything else in it but
-    letters, such as a digit, is dropped as a whole. The text can become empty.
+    Accents are dropped, and what is no ASCII letter without them: "ß" is lost, "ü" becomes "u", and
+    a no-break space joins two words, as it did there. Punctuation is dropped inside of words too
+    ("dont"); a word with anything else in it but letters, such as a digit, is dropped as a whole.
+    The text can become empty.
     """
     plain = unicodedata.normalize("NFD", text).encode("ascii", "ignore").decode("ascii")
     words = plain.lower().translate(_NO_PUNCTUATION).split()
