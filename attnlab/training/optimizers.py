@@ -6,10 +6,48 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
+
+
+class _Fused:
+    """Adam's update in one kernel for each variable, where Keras's takes a dozen.
+
+    The same formula and the same state as Keras's class, so weights and checkpoints can be
+    exchanged. Difference: where a row of an embedding is read several times, its gradients are
+    summed before they are squared, as everywhere else; Keras sums their squares.
+    """
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Update one variable."""
+        if self.amsgrad:
+            return super().update_step(gradient, variable, learning_rate)
+        index = self._get_variable_index(variable)
+        step = tf.cast(self.iterations + 1, variable.dtype)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=tf.pow(tf.constant(self.beta_1, variable.dtype), step),
+            beta2_power=tf.pow(tf.constant(self.beta_2, variable.dtype), step),
+            lr=tf.cast(learning_rate, variable.dtype),
+            beta1=tf.constant(self.beta_1, variable.dtype),
+            beta2=tf.constant(self.beta_2, variable.dtype),
+            epsilon=tf.constant(self.epsilon, variable.dtype),
+            grad=tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
+        )
+
+
+class FusedAdam(_Fused, keras.optimizers.Adam):
+    """`keras.optimizers.Adam`, faster."""
+
+
+class FusedAdamW(_Fused, keras.optimizers.AdamW):
+    """`keras.optimizers.AdamW`, faster."""
+
 
 _CLASSES = {
-    "adam": keras.optimizers.Adam,
-    "adamw": keras.optimizers.AdamW,
+    "adam": FusedAdam,
+    "adamw": FusedAdamW,
     "sgd": keras.optimizers.SGD,
     "rmsprop": keras.optimizers.RMSprop,
 }

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from attnlab.training.optimizers import make_optimizer
 
@@ -46,3 +47,54 @@ def test_an_adaptive_first_step_has_one_length_whatever_the_gradient(name):
 def test_adamw_decays_weights_without_a_gradient():
     (decayed,) = step("adamw", [np.zeros(3, np.float32)], learning_rate=0.1, weight_decay=0.5)
     np.testing.assert_allclose(decayed, 1 - 0.1 * 0.5)
+
+
+PEERS = {"adam": keras.optimizers.Adam, "adamw": keras.optimizers.AdamW}
+SETTINGS = {"beta_1": 0.8, "beta_2": 0.98, "epsilon": 1e-3}
+CLIPPED = {"clip_norm": 0.7}, {"global_clipnorm": 0.7}
+
+
+def many_steps(optimizer, jit) -> list[np.ndarray]:
+    """Weights and state after 29 steps, one of two gradients coming from a few rows."""
+    draw = np.random.default_rng(5)
+    variables = [keras.Variable(draw.normal(size=s).astype(np.float32)) for s in [(7, 3), (5,)]]
+    optimizer.build(variables)
+
+    @tf.function(jit_compile=jit)
+    def update(rows, dense, rate):
+        optimizer.learning_rate = rate
+        sparse = tf.IndexedSlices(rows, tf.constant([2, 5, 6, 0]), tf.constant([7, 3]))
+        optimizer.apply([sparse, dense], variables)
+
+    for number in range(29):
+        rows, dense = draw.normal(size=(4, 3)), draw.normal(size=5) * 10.0 ** (number % 5 - 2)
+        update(*(tf.constant(x, tf.float32) for x in (rows, dense, 0.1 / (1 + number))))
+    return [np.array(variable.numpy()) for variable in [*variables, *optimizer.variables]]
+
+
+@pytest.mark.parametrize(
+    ("name", "clipping", "jit"),
+    [("adam", ({}, {}), False), ("adam", CLIPPED, True), ("adamw", CLIPPED, False)],
+)
+def test_adam_is_keras_adam_and_so_is_its_state(name, clipping, jit):
+    ours, keras_own = clipping
+    given = many_steps(make_optimizer(name, {**SETTINGS, **ours}), jit)
+    expected = many_steps(PEERS[name](**SETTINGS, **keras_own), jit)
+    for one, other in zip(given, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_of_one_row_are_summed_before_they_are_squared():
+    ours, peer = (keras.Variable(np.ones((3, 1), np.float32)) for _ in range(2))
+    twice = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([1, 1]), tf.constant([3, 1]))
+    settings = {"learning_rate": 0.1, "epsilon": 1.0}
+    make_optimizer("adam", settings).apply([twice], [ours])
+    keras.optimizers.Adam(**settings).apply([tf.constant([[0.0], [3.0], [0.0]])], [peer])
+    np.testing.assert_allclose(ours, peer, rtol=1e-6)
+
+
+def test_amsgrad_stays_keras_own():
+    given = many_steps(make_optimizer("adam", {"amsgrad": True}), False)
+    expected = many_steps(keras.optimizers.Adam(amsgrad=True), False)
+    for one, other in zip(given, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
