@@ -1,0 +1,82 @@
+"""Tokens of any language as labels of a figure: drawn if a font has them, never a warning."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from matplotlib import font_manager
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+
+# Beside matplotlib's own font, the usual ones of systems that have more scripts.
+_FAMILIES = (
+    "DejaVu Sans",
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans SC", "Noto Sans JP"),
+    *("WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback", "Source Han Sans SC"),
+    *("PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS"),
+    *("Microsoft YaHei", "SimHei", "MS Gothic", "Malgun Gothic", "Segoe UI", "Segoe UI Symbol"),
+    *("Noto Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari"),
+    *("Noto Sans Thai", "Noto Emoji", "Symbola", "Unifont"),
+)
+_NO_GLYPH = "\N{WHITE SQUARE}"
+
+
+@lru_cache(maxsize=1)
+def _glyphs() -> dict[str, frozenset[int]]:
+    """The code points of each installed family of `_FAMILIES`, in its order."""
+    files = {entry.name: entry.fname for entry in reversed(font_manager.fontManager.ttflist)}
+    upright = {
+        entry.name: entry.fname
+        for entry in font_manager.fontManager.ttflist
+        if entry.style == "normal" and entry.weight == 400
+    }
+    files.update(upright)
+    found = {}
+    for family in _FAMILIES:
+        if family in files:
+            found[family] = frozenset(font_manager.get_font(files[family]).get_charmap())
+    return found
+
+
+def label_font(size: float) -> FontProperties:
+    """The fonts that labels are drawn with, at a size in points."""
+    return FontProperties(family=list(_glyphs()), size=size)
+
+
+def drawable(text: str, most: int | None = None) -> str:
+    """A text as it can be drawn: a square for what no font has, long ones cut in their middle.
+
+    Args:
+        text: Any text.
+        most: The most characters; what is left out becomes an ellipsis.
+    """
+    drawn = "".join(_drawn(character) for character in unicodedata.normalize("NFC", text))
+    if most is not None and len(drawn) > most:
+        head = most // 2
+        drawn = f"{drawn[:head]}…{drawn[len(drawn) - (most - 1 - head) :]}"
+    return drawn
+
+
+def _drawn(character: str) -> str:
+    if unicodedata.category(character) in ("Cf", "Mn") and not _has(character):
+        return ""  # joiners and variation selectors: nothing to see by themselves
+    return character if character.isprintable() and _has(character) else _NO_GLYPH
+
+
+def _has(character: str) -> bool:
+    return any(ord(character) in glyphs for glyphs in _glyphs().values())
+
+
+def renderer_of(figure: Figure) -> RendererAgg:
+    """What measures texts of a figure in its pixels."""
+    return FigureCanvasAgg(figure).get_renderer()
+
+
+def widest(figure: Figure, texts: Iterable[str], size: float) -> float:
+    """The width in inches of the widest of some labels."""
+    renderer, font = renderer_of(figure), label_font(size)
+    widths = (renderer.get_text_width_height_descent(text, font, False)[0] for text in texts)
+    return max(widths, default=0.0) / figure.dpi
