@@ -11,6 +11,7 @@ from attnlab.attention.pooling import PoolingAttention
 from attnlab.errors import RequestError
 from attnlab.models.forecaster import Forecaster
 from attnlab.models.recurrent_forecaster import RecurrentForecaster
+from attnlab.models.recurrent_translator import RecurrentTranslator
 from attnlab.models.transformer_forecaster import TransformerForecaster
 from attnlab.models.transformer_translator import TransformerTranslator
 from attnlab.models.translator import Translator
@@ -79,8 +80,8 @@ def build_translator(
         RequestError: another name, or settings that can't go together.
     """
     _check_translation(name, settings, attention(), shared)
-    translators: dict[str, type] = {"transformer": TransformerTranslator}
-    model = translators[name](
+    translator = RecurrentTranslator if name == "rnn" else TransformerTranslator
+    model: Translator = translator(
         attention=attention,
         source_size=source_size,
         target_size=target_size,

@@ -26,6 +26,19 @@ class EncoderOutput(NamedTuple):
     last_state: keras.KerasTensor
 
 
+class LayerStates(NamedTuple):
+    """All that a recurrent encoder knows at the end of a sequence.
+
+    Attributes:
+        states: (B, S, W) of the last layer.
+        last: for each layer, for each direction, the state after its last real step: (B, units),
+            of an LSTM the cell's (B, units) behind it. Empty unless `last_states` was asked for.
+    """
+
+    states: keras.KerasTensor
+    last: tuple[tuple[tuple, ...], ...]
+
+
 @keras.saving.register_keras_serializable(package="attnlab")
 class RecurrentEncoder(keras.layers.Layer):
     """Stacked recurrent layers over a sequence.
@@ -36,6 +49,9 @@ class RecurrentEncoder(keras.layers.Layer):
         layers: how many stand on each other.
         bidirectional: read in both directions and join the states, as Bahdanau et al. (2015) do.
         dropout: share of each layer's output that is dropped in training.
+        reset_after: of a GRU: whether its reset gate acts behind the matrix on the state, as fast
+            kernels have it, or before, as Cho et al. (2014) do.
+        last_states: whether `encode` is to give each layer's last states.
         **kwargs: of every Keras layer.
     """
 
@@ -47,16 +63,26 @@ class RecurrentEncoder(keras.layers.Layer):
         layers: int = 1,
         bidirectional: bool = False,
         dropout: float = 0.0,
+        reset_after: bool = True,
+        last_states: bool = False,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
         self.cell, self.units, self.layers = cell, units, layers
         self.bidirectional, self.dropout = bidirectional, dropout
+        self.reset_after, self.last_states = reset_after, last_states
         self.recurrent = [self._layer(number) for number in range(layers)]
         self.dropouts = [keras.layers.Dropout(dropout) for _ in range(layers)] if dropout else []
 
     def _layer(self, number: int) -> keras.layers.Layer:
-        layer = _CELLS[self.cell](self.units, return_sequences=True, name=f"{self.cell}_{number}")
+        form = {"reset_after": self.reset_after} if self.cell == "gru" else {}
+        layer = _CELLS[self.cell](
+            self.units,
+            return_sequences=True,
+            return_state=self.last_states,
+            name=f"{self.cell}_{number}",
+            **form,
+        )
         if not self.bidirectional:
             return layer
         return keras.layers.Bidirectional(layer, name=f"bidirectional_{number}")
@@ -75,16 +101,32 @@ class RecurrentEncoder(keras.layers.Layer):
 
     def call(self, sequence, training=None) -> EncoderOutput:
         """Encode (B, S, F)."""
-        states = sequence
-        for number, layer in enumerate(self.recurrent):
-            states = layer(states)
-            if self.dropouts:
-                states = self.dropouts[number](states, training=training)
+        states = self.encode(sequence, training=training).states
         if not self.bidirectional:
             return EncoderOutput(states, states[:, -1])
         # Read backwards, the sequence ends at its first step.
         forward, backward = states[:, -1, : self.units], states[:, 0, self.units :]
         return EncoderOutput(states, ops.concatenate([forward, backward], axis=-1))
+
+    def encode(self, sequence, mask=None, training=None) -> LayerStates:
+        """Encode sequences of several lengths.
+
+        Args:
+            sequence: (B, S, F).
+            mask: None, or bool (B, S), True where there is something, False at the end alone.
+            training: whether to drop.
+
+        Returns:
+            States, finite and without meaning where masked, and each layer's last real ones.
+        """
+        states, last = sequence, []
+        for number, layer in enumerate(self.recurrent):
+            output = layer(states, mask=mask, training=training)
+            states, *ends = output if self.last_states else (output,)
+            last.append(tuple(zip(*[iter(ends)] * (2 if self.cell == "lstm" else 1), strict=True)))
+            if self.dropouts:
+                states = self.dropouts[number](states, training=training)
+        return LayerStates(states, tuple(last))
 
     def get_config(self) -> dict:
         """The constructor's arguments."""
@@ -95,4 +137,6 @@ class RecurrentEncoder(keras.layers.Layer):
             "layers": self.layers,
             "bidirectional": self.bidirectional,
             "dropout": self.dropout,
+            "reset_after": self.reset_after,
+            "last_states": self.last_states,
         }

@@ -1,0 +1,128 @@
+"""Recurrent cells that stand on each other, taken one step at a time."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+_CELLS = {
+    "simple": keras.layers.SimpleRNNCell,
+    "gru": keras.layers.GRUCell,
+    "lstm": keras.layers.LSTMCell,
+}
+
+
+class StackedCells(keras.layers.Layer):
+    """One step of several cells, split into what can be done for all steps at once and the rest.
+
+    The cells and their weights are Keras's; with the step's whole input in one piece the result is
+    theirs. Here the input is a sum: what `project` makes of the part that is known beforehand, for
+    all steps in one product, and what `project_entering` makes of the part that depends on the
+    step before.
+
+    Args:
+        cell: `simple`, `gru` or `lstm`.
+        units: width of the states.
+        layers: how many stand on each other.
+        dropout: share of what passes from one to the next that is dropped in training.
+        reset_after: form of the GRU, as for `RecurrentEncoder`.
+        **kwargs: of every Keras layer.
+    """
+
+    def __init__(
+        self,
+        *,
+        cell: str,
+        units: int,
+        layers: int = 1,
+        dropout: float = 0.0,
+        reset_after: bool = True,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.kind, self.units, self.reset_after = cell, units, reset_after
+        form = {"reset_after": reset_after} if cell == "gru" else {}
+        self.cells = [_CELLS[cell](units, name=f"{cell}_{n}", **form) for n in range(layers)]
+        passing = layers - 1 if dropout else 0
+        self.dropouts = [keras.layers.Dropout(dropout) for _ in range(passing)]
+
+    def build(self, known_shape: tuple, entering: int = 0) -> None:
+        """Create the weights for known inputs (..., F) and entering ones of a width."""
+        self.known = known_shape[-1]
+        width = self.known + entering
+        for cell in self.cells:
+            cell.build((None, width))
+            width = self.units
+
+    def project(self, inputs):
+        """What inputs (..., F), known beforehand, add to the first cell's gates: (..., G)."""
+        kernel = self._cast(self.cells[0].kernel)[: self.known]
+        return ops.matmul(inputs, kernel) + self._input_bias(self.cells[0])
+
+    def project_entering(self, inputs):
+        """What inputs (B, F) that depend on the step before add to them: (B, G)."""
+        return ops.matmul(inputs, self._cast(self.cells[0].kernel)[self.known :])
+
+    def drops(self, inputs, training) -> tuple:
+        """For each passage between cells its dropout as factors (B, T, units) for inputs (B, T, F)."""
+        if not training:
+            return ()
+        shape = (*ops.shape(inputs)[:2], self.units)
+        ones = ops.ones(shape, self.compute_dtype)
+        return tuple(dropout(ones, training=True) for dropout in self.dropouts)
+
+    def advance(self, states: tuple, projected, drops: tuple = ()) -> tuple:
+        """Take a step.
+
+        Args:
+            states: for each cell its state, of an LSTM two: (B, units) each.
+            projected: (B, G) the sum of what the projections give.
+            drops: of `drops`, (B, units) each.
+
+        Returns:
+            The next states; the output of the last cell is `states[-1][0]`.
+        """
+        following = []
+        for number, (cell, state) in enumerate(zip(self.cells, states, strict=True)):
+            if number:
+                passed = following[-1][0]
+                if drops:
+                    passed = passed * drops[number - 1]
+                projected = ops.matmul(passed, self._cast(cell.kernel)) + self._input_bias(cell)
+            following.append(getattr(self, f"_{self.kind}")(cell, projected, state))
+        return tuple(following)
+
+    def _simple(self, cell, projected, state):
+        """`h = tanh(W x + U h + b)`."""
+        return (ops.tanh(projected + self._recurrent(cell, state[0])),)
+
+    def _lstm(self, cell, projected, state):
+        """`c = f c + i tanh(..)`, `h = o tanh(c)`."""
+        gates = projected + self._recurrent(cell, state[0])
+        i, f, new, o = ops.split(gates, 4, axis=-1)
+        carry = ops.sigmoid(f) * state[1] + ops.sigmoid(i) * ops.tanh(new)
+        return ops.sigmoid(o) * ops.tanh(carry), carry
+
+    def _gru(self, cell, projected, state):
+        """`h = z h + (1 - z) h'`, `h' = tanh(W x + U (r h))` or `tanh(W x + r U h)`."""
+        (old,) = state
+        kernel, two = self._cast(cell.recurrent_kernel), 2 * self.units
+        if self.reset_after:
+            inner = ops.matmul(old, kernel) + self._cast(cell.bias)[1]
+            gates, inner = inner[:, :two], inner[:, two:]
+        else:
+            gates = ops.matmul(old, kernel[:, :two])
+        z, r = ops.split(ops.sigmoid(projected[:, :two] + gates), 2, axis=-1)
+        inner = r * inner if self.reset_after else ops.matmul(r * old, kernel[:, two:])
+        new = ops.tanh(projected[:, two:] + inner)
+        return (z * old + (1 - z) * new,)
+
+    def _recurrent(self, cell, old):
+        return ops.matmul(old, self._cast(cell.recurrent_kernel))
+
+    def _input_bias(self, cell):
+        bias = self._cast(cell.bias)
+        return bias[0] if self.kind == "gru" and self.reset_after else bias
+
+    def _cast(self, weight):
+        return ops.cast(weight, self.compute_dtype)
