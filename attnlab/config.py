@@ -129,9 +129,7 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     return (composed if composed is not None else shipped) or {}
 
 
-def _shipped_rules(
-    group: str, name: Any, document: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
+def _shipped_rules(group: str, name: Any, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The rules in a shipped option's file; None where there is no such file."""
     if name not in options(group):
         return None

@@ -72,7 +72,7 @@ def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Bar]:
 
 
 @contextmanager
-def preparation() -> Iterator[Callable[[str, int, int | None], None]]:
+def preparation() -> Iterator[Callable[[int, int | None, str], None]]:
     """Show how far preparing the data is: a bar, or without a terminal a line now and then."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -87,7 +87,7 @@ def preparation() -> Iterator[Callable[[str, int, int | None], None]]:
     with Progress(*columns, console=console, transient=True) as progress:
         entries: dict[str, TaskID] = {}
 
-        def report(what: str, done: int, total: int | None) -> None:
+        def report(done: int, total: int | None, what: str) -> None:
             if what not in entries:
                 entries[what] = progress.add_task(what, total=total)
             progress.update(entries[what], completed=done, total=total)
@@ -101,7 +101,7 @@ class _Lines:
     def __init__(self) -> None:
         self._last = time.monotonic()
 
-    def __call__(self, what: str, done: int, total: int | None) -> None:
+    def __call__(self, done: int, total: int | None, what: str) -> None:
         if time.monotonic() - self._last < _REPORT_EVERY:
             return
         self._last = time.monotonic()

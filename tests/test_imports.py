@@ -27,7 +27,7 @@ BELOW = {
     "outcome": {"learning", "schema", "tasks"},
     "trained": {"assembly", "records", "schema", "tasks", "training"},
     "assembly": {"schema", "tasks"},
-    "tasks": {"attention", "data", "models", "schema"},
+    "tasks": {"analysis", "attention", "data", "models", "schema", "training"},
     "training": {"data"},
     "analysis": {"records"},
     "models": {"attention"},

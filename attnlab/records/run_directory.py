@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
 
 
+# Columns of predictions.csv that are text.
+_TEXT = ("time", "source", "reference", "hypothesis")
+
+
 class RunDirectory:
     """One run's folder, `<runs>/<task>/<attention>/<date>_<time>_s<seed>`.
 
@@ -184,10 +188,12 @@ class RunDirectory:
         files.write_text(self.path / name, text)
 
     def write_predictions(self, columns: Mapping[str, Any]) -> None:
-        """Write predictions.csv: a row for each test item and step, natural units.
+        """Write predictions.csv: a row for each test item, and of forecasts for each step.
 
         Args:
-            columns: Name to array (N,): index, time, step, target, prediction, each baseline.
+            columns: Name to array (N,); of forecasts index, time, step, target, prediction and
+                each baseline in natural units, of translations index, source, reference,
+                hypothesis and scores of the sentence.
 
         Raises:
             ValueError: The columns differ in length.
@@ -199,12 +205,13 @@ class RunDirectory:
         """The columns of predictions.csv: int64, float64, or text where they aren't numbers.
 
         Returns:
-            Name to array (N,); `time` is always text, since a label may look like a number.
+            Name to array (N,); `time` and sentences are always text, even where one looks like a
+            number.
 
         Raises:
             RequestError: The file is missing or damaged.
         """
-        return files.read_table(self.path / "predictions.csv", text=("time",))
+        return files.read_table(self.path / "predictions.csv", text=_TEXT)
 
     def read_metrics(self) -> dict[str, Any]:
         """What metrics.json says.

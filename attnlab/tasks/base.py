@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from attnlab.data.corpus import Progress as Progress
+
 if TYPE_CHECKING:
     import keras
 
     from attnlab.attention.base import Attention
     from attnlab.schema import Option
-
-# Called with what is being done, how much of it is done, and of how much (None: not known).
-Progress = Callable[[str, int, "int | None"], None]
 
 
 class TaskData(Protocol):

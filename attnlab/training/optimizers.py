@@ -50,6 +50,7 @@ _CLASSES = {
     "adamw": FusedAdamW,
     "sgd": keras.optimizers.SGD,
     "rmsprop": keras.optimizers.RMSprop,
+    "adadelta": keras.optimizers.Adadelta,
 }
 _CLIPPING = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
 
@@ -58,7 +59,7 @@ def make_optimizer(name: str, settings: Mapping[str, Any]) -> keras.Optimizer:
     """The Keras optimizer `name`.
 
     Args:
-        name: adam, adamw, sgd or rmsprop.
+        name: adam, adamw, sgd, rmsprop or adadelta.
         settings: the arguments of the Keras class, and `clip_norm` (the norm of all gradients
             together is cut to it) and `clip_value` (each element is).
     """

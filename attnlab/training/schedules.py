@@ -70,7 +70,9 @@ def cosine(step: np.ndarray, total_steps: int, *, warmup: float, final: float) -
     return np.where(step <= rise, step / max(rise, 1), fall)
 
 
-def noam(step: np.ndarray, total_steps: int, *, warmup: float) -> np.ndarray:
+def noam(
+    step: np.ndarray, total_steps: int, *, warmup: float, warmup_steps: int | None = None
+) -> np.ndarray:
     """Linear warm-up, then the inverse square root: min(step / w, sqrt(w / step)).
 
     Source: Vaswani et al. (2017), equation 3. Difference: the paper fixes the peak to
@@ -80,8 +82,9 @@ def noam(step: np.ndarray, total_steps: int, *, warmup: float) -> np.ndarray:
         step: (n,) steps from 1.
         total_steps: steps of the run.
         warmup: share of the run that the warm-up takes; w = warmup * total_steps, at least 1.
+        warmup_steps: w itself, whatever the length of the run; None leaves it to `warmup`.
     """
-    rise = max(round(warmup * total_steps), 1)
+    rise = warmup_steps or max(round(warmup * total_steps), 1)
     return np.minimum(step / rise, np.sqrt(rise / step))
 
 

@@ -1,0 +1,171 @@
+"""Learning to translate: batches of near-equal length, scored by translating."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from attnlab.analysis.translation_scores import score
+from attnlab.data.batches import token_plan
+from attnlab.learning.base import Losses
+from attnlab.models.search import Search
+from attnlab.schema import RunConfig
+from attnlab.tasks.translation_examples import examples, stacked
+from attnlab.tasks.translation_report import padded, padded_batches, search_rows
+from attnlab.training.optimizers import make_optimizer
+from attnlab.training.translation_program import TranslationProgram
+
+if TYPE_CHECKING:
+    from attnlab.tasks.base import Report
+    from attnlab.tasks.translate import Translate
+
+# Steps between two looks at the progress and the losses.
+_CHUNK = 16
+# Under XLA each shape compiles, so widths are rounded up to this.
+_WIDTH_STEP = 8
+# Test sentences whose attention is kept, and validation sentences drawn while training.
+_EXAMPLES, _DRAWN = 8, 2
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Consecutive gradient steps: the rows of each."""
+
+    rows: Sequence[np.ndarray]
+
+    @property
+    def steps(self) -> int:
+        """How many gradient steps these are."""
+        return len(self.rows)
+
+
+class TranslationLearner:
+    """A translator on its corpus; see `Learner`.
+
+    Args:
+        config: the run's configuration.
+        task: translation, loaded.
+        model: its model.
+    """
+
+    def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
+        self.model, self._task, self._trainer = model, task, config.trainer
+        self._seed = config.seed
+        jit = config.trainer.jit
+        self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
+        self._multiple = _WIDTH_STEP if self._jit else 1
+        self._train = task.prepared.parts["train"]
+        self._lengths = [
+            np.asarray(side.lengths) for side in (self._train.source, self._train.target)
+        ]
+        self._program = TranslationProgram(
+            model,
+            make_optimizer(config.optimizer.name, config.optimizer.settings),
+            label_smoothing=task.label_smoothing,
+            seed=config.seed,
+            jit=self._jit,
+        )
+        self._search = Search(model, jit=self._jit)
+        self._validation: list | None = None
+
+    def chunks(self, epoch: int) -> list[Batches]:
+        """The epoch's batches, a few together."""
+        plan = token_plan(
+            *self._lengths,
+            size=self._trainer.batch_size,
+            by=self._trainer.batch_by,
+            seed=self._seed,
+            epoch=epoch,
+            multiple=self._multiple,
+        )
+        return [Batches(plan[first : first + _CHUNK]) for first in range(0, len(plan), _CHUNK)]
+
+    def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
+        """Take some steps; see `TranslationProgram.train`."""
+        batches = [padded(self.model, self._train, rows, self._multiple) for rows in chunk.rows]
+        return Losses(*self._program.train(batches, rates, first_step))
+
+    def validate(self, epoch: int) -> dict[str, float]:
+        """Loss, perplexity and accuracy of tokens; BLEU and chrF in the epochs that translate."""
+        part = self._task.prepared.parts.get("validation")
+        if part is None:
+            return {}
+        if self._validation is None:
+            self._validation = padded_batches(self.model, part, self._multiple)
+        scores = self._program.evaluate(self._validation)
+        translated = {"bleu": float("nan"), "chrf": float("nan")}
+        if self._scored(epoch):
+            translated = self._translation_scores()
+        return {
+            "val_loss": scores.loss,
+            "val_perplexity": scores.perplexity,
+            "val_accuracy": scores.accuracy,
+            "val_bleu": translated["bleu"],
+            "val_chrf": translated["chrf"],
+        }
+
+    def _scored(self, epoch: int) -> bool:
+        return epoch % self._task.score_every == 0 or epoch == self._trainer.epochs
+
+    def _translation_scores(self) -> dict[str, float]:
+        """BLEU and chrF of greedy translations of some validation sentences, the same each time."""
+        count = len(self._task.prepared.parts["validation"].source)
+        some = min(self._task.score_sentences or count, count)
+        rows = np.linspace(0, count - 1, some).astype(int)
+        _, references, _ = self._task.prepared.texts("validation")
+        hypotheses = search_rows(self._task, self._search, "validation", rows)
+        scores = score(hypotheses, [references[row] for row in rows])
+        return {"bleu": scores["bleu"], "chrf": scores["chrf"]}
+
+    def report(self) -> Report:
+        """The test part's translations beside the baselines."""
+        return self._task.evaluate(self.model, "test")
+
+    def extra_reports(self) -> dict[str, Any]:
+        """Scores on the corpus's further test parts."""
+        found: dict[str, Any] = {}
+        for part in self._task.prepared.parts:
+            if part in ("train", "validation", "test"):
+                continue
+            report = self._task.evaluate(self.model, part)
+            found[part] = {
+                "test": report.metrics,
+                "baselines": report.baselines,
+                "skill": report.skill,
+                **report.details,
+            }
+        return found
+
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Attention on a few test sentences, each translated greedily.
+
+        Returns:
+            `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded;
+            `source` and `target`, (N, ...) labels of tokens, "" behind the last one.
+        """
+        return stacked(examples(self._task, self.model, self._search, "test", _EXAMPLES))
+
+    def served_example(self) -> tuple[np.ndarray, np.ndarray]:
+        """A sentence, and the shape of a translation."""
+        sources, _, _ = self._task.prepared.texts("test")
+        return np.array(sources[:1], object), np.array([""], object)
+
+    def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
+        """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
+        if epoch & (epoch - 1) or "validation" not in self._task.prepared.parts:
+            return []
+        from attnlab.analysis.translation_maps import draw_maps
+
+        drawn = []
+        found = examples(self._task, self.model, self._search, "validation", _DRAWN)
+        for number, each in enumerate(found, 1):
+            path = folder / f"attention_epoch_{epoch:03d}_{number}.png"
+            draw_maps(each.maps, each.source, each.target, path)
+            drawn.append(path)
+        return drawn

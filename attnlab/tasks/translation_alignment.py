@@ -1,0 +1,103 @@
+"""How a model's attention aligns the words of a corpus that has gold links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.analysis.alignment import AlignedSentence, alignment_error_rate, parse_links
+from attnlab.analysis.map_measures import measures
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.tasks.translate import Translate
+
+# Sentences that are aligned, and how many of them at once.
+_MOST, _BATCH = 1000, 64
+
+
+def alignment_scores(task: Translate, model: keras.Model, part: str) -> dict[str, Any] | None:
+    """Alignment error rates of the cross-attention on a part's true translations.
+
+    The model reads the reference (forced decoding, as in Luong et al. 2015, section 5.4), each
+    target word is linked to the source word with the largest weight.
+
+    Returns:
+        JSON-ready: `error_rate` and `shifted_error_rate` (the weights of step t align the word
+        that the step reads, not the one it predicts), each the mean over heads and layers;
+        `layers`, both for each layer by itself where there are several; `measures` of the maps.
+        None where nothing attends.
+    """
+    maps = list(_maps(task, model, part))
+    if not maps:
+        return None
+    found = {"sentences": len(maps), **_rates(maps)}
+    layers = maps[0].weights.shape[0]
+    if layers > 1:
+        found["layers"] = [
+            _rates([_layer(each, layer) for each in maps]) for layer in range(layers)
+        ]
+    found["measures"] = _mean_measures(maps)
+    return found
+
+
+def _rates(maps: list[AlignedSentence]) -> dict[str, float]:
+    merged = [each._replace(weights=_merged(each.weights)) for each in maps]
+    return {
+        "error_rate": alignment_error_rate(merged).error_rate,
+        "shifted_error_rate": alignment_error_rate(merged, shift=1).error_rate,
+    }
+
+
+def _merged(weights: np.ndarray) -> np.ndarray:
+    """(..., T, S) to (T, S): the mean over layers and heads."""
+    return weights.mean(axis=tuple(range(weights.ndim - 2)))
+
+
+def _layer(sentence: AlignedSentence, layer: int) -> AlignedSentence:
+    return sentence._replace(weights=sentence.weights[layer])
+
+
+def _mean_measures(maps: list[AlignedSentence]) -> dict[str, float]:
+    """Means over sentences, layers and heads."""
+    sums: dict[str, list[float]] = {}
+    for each in maps:
+        values = measures(
+            each.weights,
+            source_length=len(each.source_words) + 1,
+            target_length=len(each.target_words) + 1,
+        )
+        for name, value in values.items():
+            sums.setdefault(name, []).append(_known_mean(value))
+    return {name: _known_mean(np.array(values)) for name, values in sums.items()}
+
+
+def _known_mean(values: np.ndarray) -> float:
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _maps(task: Translate, model: keras.Model, part: str) -> Iterator[AlignedSentence]:
+    """The cross-attention (L, H, T, S) of each sentence with its gold links."""
+    from attnlab.tasks.translation_report import padded
+
+    encoded = task.prepared.parts[part]
+    sources, references, links = task.prepared.texts(part)
+    for first in range(0, min(len(sources), _MOST), _BATCH):
+        rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
+        source, target = padded(model, encoded, rows)
+        cross = model.attend(source, target).get("cross")
+        if cross is None:
+            return
+        for weights, row in zip(cross, rows, strict=True):
+            source_words = task.source_tokenizer.word_numbers(sources[row])
+            target_words = task.target_tokenizer.word_numbers(references[row])
+            if max(len(source_words) + 1, len(target_words) + 1) > max(weights.shape[-2:]):
+                continue  # cut off
+            gold = parse_links(links[row], f"{part}, sentence {row + 1}")
+            steps, width = len(target_words) + 1, len(source_words) + 1
+            yield AlignedSentence(weights[..., :steps, :width], source_words, target_words, gold)
