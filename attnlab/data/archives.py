@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from attnlab.errors import RequestError
 
-LARGEST_MEMBER = 8 << 30  # bytes unpacked
+LARGEST_MEMBER = 2 << 30  # bytes unpacked
 _ENCRYPTED = 0x1
 
 
@@ -58,6 +58,20 @@ def check_zip(path: Path) -> None:
         raise RequestError(f"{path}: expected a zip archive, got something else.")
     with opened(path):
         pass
+
+
+def check_gzip(path: Path) -> None:
+    """Refuse what is no whole gzip file.
+
+    Raises:
+        RequestError: with what was expected.
+    """
+    with open(path, "rb") as stream:
+        if stream.read(2) != b"\x1f\x8b":
+            raise RequestError(f"{path}: expected a gzip file, got something else.")
+    with opened(path) as stream:
+        while stream.read(1 << 20):
+            pass
 
 
 def text_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:

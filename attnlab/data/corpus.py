@@ -82,6 +82,10 @@ class Corpus:
             RequestError: a file is missing, can't be downloaded or is not what it should be.
         """
 
+    def location(self, cache: Path) -> Path | None:
+        """Where the corpus's files lie, without opening them; None where there are none (yet)."""
+        return None
+
     def pairs(self, part: str | None = None) -> Iterator[Pair]:
         """The pairs in their order, from the first one at each call; memory stays bounded.
 
@@ -118,6 +122,11 @@ class Corpus:
             for reason, count in counts.items():
                 total[reason] = total.get(reason, 0) + count
         return total
+
+    def set_direction(self, first: str, second: str, reverse: bool) -> None:
+        """Take the languages of the files' two sides, and which of them is the source."""
+        self.reverse = reverse
+        self.source_language, self.target_language = (second, first) if reverse else (first, second)
 
     def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
         """The pairs of a part as the files have them; counts what it leaves out in `dropped`."""

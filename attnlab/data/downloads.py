@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,9 +60,10 @@ def fetch(
         raise RequestError(f"{folder}: expected room for {name}, but: {reason}.") from error
 
 
-def in_cache(folder: Path, name: str) -> bool:
-    """Whether a download lies in the cache; its digest is not looked at."""
-    return (folder / name).is_file()
+def cache_folder(cache: Path, name: str, url: str, usual: str) -> Path:
+    """The folder of a corpus's downloads; another address than the usual one has its own."""
+    folder = cache.expanduser() / name
+    return folder if url == usual else folder / sha256(url.encode()).hexdigest()[:12]
 
 
 def _fetch(
