@@ -16,7 +16,7 @@ from attnlab.errors import RequestError
 
 # Python's own names are turned away by some sites, manythings.org among them.
 USER_AGENT = "Mozilla/5.0 (compatible; attnlab)"
-_CHUNK = 1 << 16
+_CHUNK = 1 << 13  # what a cut can lose
 _TIMEOUT = 30  # seconds without a byte
 _ATTEMPTS = 5
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickletools
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,8 @@ def read_string_array(path: Path) -> np.ndarray:
         RequestError: the file can't be read, or is anything but such an array.
     """
     try:
-        with open(path, "rb") as stream:
+        with open(path, "rb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd escapes in texts
             size = stream.seek(0, 2)
             stream.seek(0)
             return _Machine(size).run(stream)
@@ -102,10 +104,11 @@ class _Array:
             raise _Refused("an array that has not two axes")
         if not all(type(length) is int and 0 <= length < 2**40 for length in self.shape):
             raise _Refused("an array with an impossible shape")
-        values = self._objects() if self.dtype.code.startswith("O") else self._fixed_width()
+        objects = self.dtype.code.startswith("O")  # always listed row by row
+        values = self._objects() if objects else self._fixed_width()
         if len(values) != self.shape[0] * self.shape[1]:
             raise _Refused(f"{len(values):,} strings for the shape {self.shape}")
-        return values.reshape(self.shape, order="F" if self.fortran else "C")
+        return values.reshape(self.shape, order="F" if self.fortran and not objects else "C")
 
     def _fixed_width(self) -> np.ndarray:
         dtype = np.dtype(f"{self.dtype.order}{self.dtype.code}".replace("|", "="))
