@@ -18,7 +18,9 @@ COLOUR_MAP = "cividis"
 DOTS_PER_INCH = 100
 
 
-def new_figure(width: float, height: float, title: str, subtitle: str = "") -> Figure:
+def new_figure(
+    width: float, height: float, title: str, subtitle: str = "", *, placed: bool = False
+) -> Figure:
     """An empty figure with a bold title and a line below it.
 
     Args:
@@ -26,12 +28,14 @@ def new_figure(width: float, height: float, title: str, subtitle: str = "") -> F
         height: In inches.
         title: What is shown.
         subtitle: What came out.
+        placed: The caller gives every axes its place; else they share what room there is.
     """
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
     inch = 1 / height
     lines = 0.56 if subtitle else 0.34
-    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - lines * inch))
-    figure.set_layout_engine(layout)
+    if not placed:
+        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - lines * inch))
+        figure.set_layout_engine(layout)
     figure.text(0.012, 1 - 0.09 * inch, title, va="top", fontsize=11, fontweight="bold")
     figure.text(0.012, 1 - 0.32 * inch, subtitle, va="top", fontsize=9, color="#444444")
     return figure

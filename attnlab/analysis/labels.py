@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from matplotlib import font_manager
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
-from matplotlib.figure import Figure
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.font_manager import FontProperties
 
 # Beside matplotlib's own font, the usual ones of systems that have more scripts.
@@ -61,7 +60,8 @@ def drawable(text: str, most: int | None = None) -> str:
 
 
 def _drawn(character: str) -> str:
-    if unicodedata.category(character) in ("Cf", "Mn") and not _has(character):
+    kind = unicodedata.category(character)
+    if kind == "Cf" or (kind == "Mn" and not _has(character)):
         return ""  # joiners and variation selectors: nothing to see by themselves
     return character if character.isprintable() and _has(character) else _NO_GLYPH
 
@@ -70,13 +70,8 @@ def _has(character: str) -> bool:
     return any(ord(character) in glyphs for glyphs in _glyphs().values())
 
 
-def renderer_of(figure: Figure) -> RendererAgg:
-    """What measures texts of a figure in its pixels."""
-    return FigureCanvasAgg(figure).get_renderer()
-
-
-def widest(figure: Figure, texts: Iterable[str], size: float) -> float:
-    """The width in inches of the widest of some labels."""
-    renderer, font = renderer_of(figure), label_font(size)
+def widest(texts: Iterable[str], size: float) -> float:
+    """The width in inches of the widest of some labels of a size in points."""
+    renderer, font = RendererAgg(1, 1, 72), label_font(size)
     widths = (renderer.get_text_width_height_descent(text, font, False)[0] for text in texts)
-    return max(widths, default=0.0) / figure.dpi
+    return max(widths, default=0.0) / 72

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 
-START_LABEL, END_LABEL = "⟨start⟩", "⟨end⟩"
+START_LABEL, END_LABEL = "<start>", "<end>"  # as tokenizers name them
 EXPLAINED = {
     "encoder": "encoder: rows and columns are the source",
     "decoder": "decoder: rows are the words chosen, columns those before",
@@ -67,10 +67,9 @@ def _block(
     if not 2 <= table.ndim <= 4:
         raise ValueError(f"maps[{kind!r}]: expected weights (L, H, T, S), got {table.shape}")
     table = table.reshape((1,) * (4 - table.ndim) + table.shape)
-    source = [*source_pieces, END_LABEL]
-    target = [*target_pieces, END_LABEL]
+    source, target = _ended(source_pieces), _ended(target_pieces)
     rows = source if kind == "encoder" else target
-    columns = [START_LABEL, *target_pieces] if kind == "decoder" else source
+    columns = [START_LABEL, *target[:-1]] if kind == "decoder" else source
     height, width = table.shape[2:]
     if not len(rows) - 1 <= height or not len(columns) - 1 <= width:
         raise ValueError(
@@ -80,6 +79,11 @@ def _block(
     table = table[:, :, : len(rows), : len(columns)]
     layers, heads = (list(range(1, size + 1)) for size in table.shape[:2])
     return Block(kind, table, rows[:height], columns[:width], layers, heads)
+
+
+def _ended(pieces: Sequence[str]) -> list[str]:
+    ended = len(pieces) > 0 and pieces[-1] == END_LABEL
+    return [*pieces] if ended else [*pieces, END_LABEL]
 
 
 def _select(block: Block, layer: int | None, head: int | None) -> Block:

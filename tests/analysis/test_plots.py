@@ -8,9 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.image import imread
-from matplotlib.text import Text
 
 from attnlab.analysis.attention_map import attention_figure
 from attnlab.analysis.plots import draw_run, forecast_figure, loss_figure
@@ -77,21 +75,6 @@ def assert_picture(path, width, height):
     assert pixels.shape[:2] == (height, width)
     ink = (pixels[..., :3].min(axis=-1) < 0.9).mean()
     assert 0.01 < ink < 0.6
-
-
-def drawn_texts(figure, monkeypatch):
-    """All that is written, and the box that it takes; ticks beyond an axis' ends are not drawn."""
-    found = {}
-    draw = Text.draw
-
-    def note(self, renderer):
-        draw(self, renderer)
-        if self.get_visible() and self.get_text().strip():
-            found[id(self)] = (self.get_text(), self.get_window_extent().padded(-1))
-
-    monkeypatch.setattr(Text, "draw", note)
-    FigureCanvasAgg(figure).draw()
-    return list(found.values())
 
 
 def test_run_with_attention_has_three_pictures(tmp_path):
@@ -220,8 +203,8 @@ def test_attention_of_every_shape(steps, heads, queries):
     ],
     ids=["loss", "along time", "against target", "one query", "many queries"],
 )
-def test_texts_neither_overlap_nor_leave_the_figure(figure, monkeypatch):
-    boxes = drawn_texts(figure, monkeypatch)
+def test_texts_neither_overlap_nor_leave_the_figure(figure, drawn_texts):
+    boxes = drawn_texts(figure)
     assert len(boxes) > 5
     for number, (text, box) in enumerate(boxes):
         assert figure.bbox.padded(1).contains(box.x0, box.y0), text
