@@ -1,4 +1,4 @@
-"""Batch plans: which windows make up which gradient step of an epoch.
+"""Batch plans: which rows of the data make up which gradient step of an epoch.
 
 A plan follows from (seed, epoch) alone, so a resumed run needs no saved iterator.
 """
@@ -54,3 +54,119 @@ def filled_plan(rows: np.ndarray, batch_size: int) -> BatchPlan:
     weights = np.zeros(steps * batch_size, np.float32)
     weights[: len(rows)] = 1.0
     return BatchPlan(indices.reshape(steps, -1), weights.reshape(steps, -1))
+
+
+def token_plan(
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    *,
+    size: int,
+    by: str = "tokens",
+    seed: int,
+    epoch: int,
+    multiple: int = 1,
+) -> list[np.ndarray]:
+    """Each pair once, in batches of near-equal lengths, drawn from (seed, epoch).
+
+    Pairs of the same two lengths are shuffled, so that other ones meet in each epoch, and the
+    batches come in random order. Each epoch of the same pairs has equally many batches.
+
+    Args:
+        source_lengths: (N,) what counts as the length of each source.
+        target_lengths: (N,) the same of the targets: with START and END if they are padded with
+            them, without one of them if the decoder's steps count.
+        size: for `tokens`, most tokens of a batch, with padding, on the side that has more; a pair
+            longer than that is a batch of its own. For `items`, the pairs of a batch.
+        by: `tokens` or `items`.
+        seed: the run's seed.
+        epoch: the epoch's number, from 1.
+        multiple: lengths count as if padded so that this divides them. Above 1 there are few shapes
+            of batches, as compilers like it: with the longest length goes one number of rows, and
+            rows of -1 fill up what is missing.
+
+    Returns:
+        The row numbers of each batch, int64.
+
+    Raises:
+        ValueError: `by` is neither of its two values.
+    """
+    random = np.random.default_rng([seed, epoch])
+    order = random.permutation(len(source_lengths))
+    batches = _batches(order, source_lengths, target_lengths, size, by, multiple)
+    return [batches[at] for at in random.permutation(len(batches))]
+
+
+def length_plan(
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    *,
+    size: int,
+    by: str = "tokens",
+    multiple: int = 1,
+) -> list[np.ndarray]:
+    """The same with nothing drawn: shortest pairs first, those of equal lengths in their order."""
+    order = np.arange(len(source_lengths))
+    return _batches(order, source_lengths, target_lengths, size, by, multiple)
+
+
+def _batches(
+    order: np.ndarray,
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    size: int,
+    by: str,
+    multiple: int,
+) -> list[np.ndarray]:
+    if by not in ("tokens", "items"):
+        raise ValueError(f"by: expected tokens or items, got {by!r}")
+    source, target = (
+        -(-np.asarray(lengths, np.int64)[order] // multiple)
+        for lengths in (source_lengths, target_lengths)
+    )
+    longest = np.maximum(source, target)
+    rows = np.argsort(_similarity(source, target), kind="stable")
+    order, longest = order[rows], longest[rows] * multiple
+    if multiple > 1:
+        return _equal_shapes(order, longest, size, by)
+    ends = range(size, len(order), size) if by == "items" else _ends(longest, size)
+    return np.split(order, list(ends)) if len(order) else []
+
+
+def _similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """A number by which pairs are sorted so that neighbours need little padding.
+
+    The longer side decides, then the difference of both, up and down in turn.
+    """
+    longest = np.maximum(source, target)
+    width = int(longest.max(initial=0)) + 1
+    turn = np.where(longest % 2, 1, -1)
+    key = longest * (2 * width) + turn * (source - target) + width
+    return key.astype(np.min_scalar_type(int(key.max(initial=0))))  # small numbers sort quicker
+
+
+def _ends(longest: np.ndarray, size: int) -> list[int]:
+    """Where batches end, but the last, when each takes as many pairs as it can.
+
+    Args:
+        longest: (N,) tokens of the longer side of each pair, ascending.
+        size: most tokens of a batch.
+    """
+    ends, first = [], 0
+    while first < len(longest):
+        widths = longest[first : first + max(1, size // int(longest[first]))]
+        padded = widths * np.arange(1, len(widths) + 1)
+        first += max(1, int(np.searchsorted(padded, size, side="right")))
+        ends.append(first)
+    return ends[:-1]
+
+
+def _equal_shapes(order: np.ndarray, longest: np.ndarray, size: int, by: str) -> list[np.ndarray]:
+    """Batches that hold one longest length each, filled up with -1."""
+    batches = []
+    bounds = np.flatnonzero(np.diff(longest)) + 1
+    for group, widths in zip(np.split(order, bounds), np.split(longest, bounds), strict=True):
+        rows = size if by == "items" else max(1, size // int(widths[0]))
+        filled = np.full(-(-len(group) // rows) * rows, -1, np.int64)
+        filled[: len(group)] = group
+        batches += list(filled.reshape(-1, rows))
+    return batches if len(order) else []
