@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import keras
-import numpy as np
 from keras import ops
 
 from attnlab.errors import RequestError
+from attnlab.models.sinusoids import sinusoidal, waves
 
 KINDS = ("sinusoidal", "learned")
-
-
-def sinusoidal(length: int, width: int, base: float = 10000.0) -> np.ndarray:
-    """Tabulate `P(k, 2i) = sin(k / base^(2i/width))`, `P(k, 2i+1) = cos(k / base^(2i/width))`.
-
-    For a fixed offset, P(k + offset) is a rotation of P(k) that doesn't depend on k.
-
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5. Difference: an odd width is
-    allowed; its last column is a sine without its cosine.
-
-    Args:
-        length: number of positions k, from 0.
-        width: d, the width of the vectors.
-        base: the paper's 10000.
-
-    Returns:
-        (length, width) float64.
-    """
-    return _waves(np.arange(length, dtype="float64")[:, None], width, base, np)
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -93,7 +74,7 @@ class PositionalEncoding(keras.layers.Layer):
             codes = sinusoidal(start_index + steps, width, self.base)[start_index:]
         else:
             positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
-            codes = _waves(ops.cast(positions, "float64")[:, None], width, self.base, ops)
+            codes = waves(ops.cast(positions, "float64")[:, None], width, self.base, ops)
         return vectors + ops.cast(codes, self.compute_dtype)
 
     def get_config(self) -> dict:
@@ -116,13 +97,3 @@ class PositionalEncoding(keras.layers.Layer):
                 f"got a sequence that ends at {start_index + steps}"
             )
         return self.table[start_index : start_index + steps]
-
-
-def _waves(positions, width: int, base: float, xp):
-    """Return sines in the even columns and cosines in the odd ones, of float64 positions.
-
-    In float32 the angle itself would be off by 5e-4 at position 10,000.
-    """
-    columns = np.arange(width)
-    angles = positions * base ** (-(columns - columns % 2) / width)
-    return xp.where(columns % 2 == 0, xp.sin(angles), xp.cos(angles))
