@@ -17,7 +17,10 @@ BELOW = {
     "__main__": {"cli"},
     "cli": {"commands", "config", "help", "rules", "runner", "schema", "sweeps"},
     "help": {"commands", "config"},
-    "commands": {"analysis", "console", "data", "records", "runner", "schema", "tasks", "trained"},
+    "commands": {
+        *("analysis", "assembly", "config", "console", "data", "records", "rules", "runner"),
+        *("schema", "tasks", "trained"),
+    },
     "sweeps": {"config", "records", "runner", "schema"},
     "runner": {
         *("analysis", "assembly", "console", "learning", "outcome", "records", "schema"),

@@ -12,6 +12,7 @@ VERBS = {
     "evaluate": "test metrics of any epoch's weights",
     "forecast": "the next values of a series",
     "plot": "draw a run's figures again",
+    "data": "list, count and download corpora",
     "ui": "open the MLflow UI on this project's store",
 }
 

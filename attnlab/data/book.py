@@ -34,11 +34,12 @@ class Book(Corpus):
     name = "book"
     origin = "'Building Transformer Models with Attention', chapter 13, from Tatoeba"
     license = "Tatoeba's: CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
+    needs = "data.path=FILE.pkl"
 
     def __init__(
         self,
         *,
-        path: str,
+        path: str | None = None,
         limit: int | None = None,
         validation: float = 0.1,
         test: float = 0.1,
@@ -51,6 +52,8 @@ class Book(Corpus):
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the array; see `Corpus.open`."""
+        if not self.path:
+            raise RequestError("data.path: expected the book's pickle file, got null.")
         self.file = existing_file(self.path, "data.path")
         self.array = read_string_array(self.file)
         if self.array.shape[1] not in _COLUMNS:
@@ -60,8 +63,8 @@ class Book(Corpus):
             )
 
     def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies."""
-        return Path(self.path).expanduser()
+        """Where the corpus lies; None where no path is given."""
+        return Path(self.path).expanduser() if self.path else None
 
     def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
         for row in range(len(self.array)):

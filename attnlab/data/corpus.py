@@ -42,6 +42,7 @@ class Corpus:
         origin: who made it, and where it is from.
         license: the terms it is given under.
         fetchable: whether it can be downloaded.
+        needs: the settings without which there is no corpus, as on the command line.
         source_language: code of the language translated from, such as `en`.
         target_language: code of the language translated into.
         own_parts: the corpus's own division, such as `("train", "validation", "test")`; empty
@@ -60,6 +61,7 @@ class Corpus:
     origin: ClassVar[str] = ""
     license: ClassVar[str] = ""
     fetchable: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
 
     source_language: str = "en"
     target_language: str = "de"

@@ -42,6 +42,7 @@ class ParallelFiles(FileCorpus):
     name = "files"
     origin = "your own files"
     license = "yours"
+    needs = "data.source=FILE data.target=FILE"
 
     def __init__(
         self,

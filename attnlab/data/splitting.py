@@ -184,9 +184,13 @@ class DuplicateCounter:
         self._sources.append(hash_of(pair.source))
         self._targets.append(hash_of(pair.target))
 
+    def sources(self) -> np.ndarray:
+        """The hash of each pair's source, in their order."""
+        return np.array(self._sources, dtype=np.uint64)
+
     def result(self) -> Duplicates:
         """What there was up to now."""
-        sources = np.array(self._sources, dtype=np.uint64)
+        sources = self.sources()
         pairs = mixed(sources) ^ np.array(self._targets, dtype=np.uint64)
         _, first = np.unique(pairs, return_index=True)
         _, translations = np.unique(sources[first], return_counts=True)
