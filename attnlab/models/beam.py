@@ -112,14 +112,16 @@ def decode_by_beam(
         result=_nothing_found(count, width, longest),
         tokens=tf.fill((count,), START),
         memory=memory,
-        state=model.initial_state(memory, longest),
+        state=model.initial_state(memory, None if shrink else longest),
     )
+    # Traced once for both places where it is taken.
+    step = tf.function(lambda *inputs: model.step(*inputs), autograph=False)
     # At first all hypotheses of a sentence are the same one: the step is taken once.
-    rows = _advance(model, settings, 1)(tf.constant(0), rows)
+    rows = _advance(step, settings, 1)(tf.constant(0), rows)
     rows = rows._replace(
         memory=tf.nest.map_structure(lambda part: tf.repeat(part, width, 0), memory)
     )
-    found = run_until_done(_advance(model, settings, width), rows, 1, width=width, shrink=shrink)
+    found = run_until_done(_advance(step, settings, width), rows, 1, width=width, shrink=shrink)
     return _decoded(found, limits)
 
 
@@ -150,11 +152,11 @@ def _decoded(found: _Found, limits) -> Decoded:
     )
 
 
-def _advance(model, settings: BeamSettings, width: int):
+def _advance(take_step, settings: BeamSettings, width: int):
     """Make the step from `width` hypotheses a sentence to K."""
 
     def advance(index, rows: Rows) -> Rows:
-        step = model.step(rows.tokens, index, rows.memory, rows.state)
+        step = take_step(rows.tokens, index, rows.memory, rows.state)
         best = _best(step.logits, rows.result.alive_log, width, settings.beam)
         found, tokens, parents = _extended(rows.result, best, index, settings)
         chosen = tf.range(tf.shape(parents)[0])[:, None] * width + parents

@@ -52,7 +52,7 @@ def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> D
         ),
         tokens=tf.fill((count,), START),
         memory=memory,
-        state=model.initial_state(memory, longest),
+        state=model.initial_state(memory, None if shrink else longest),
     )
     written = run_until_done(_advance(model), rows, 0, width=1, shrink=shrink)
     return Decoded(*(part[:, None] for part in written))

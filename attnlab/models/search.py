@@ -77,9 +77,10 @@ class Search:
         self.settings = BeamSettings(beam, n_best, float(length_penalty))
         self.extra_length, self.batch_size = extra_length, batch_size
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
+        # A function of its own: TensorFlow counts traces by function and would warn of many.
         self._compiled = tf.function(
-            self._decode,
-            input_signature=None if jit else signature,
+            lambda source, limits: self._decode(source, limits),
+            input_signature=signature,
             autograph=False,
             jit_compile=jit,
         )
@@ -117,11 +118,8 @@ class Search:
         return source, np.minimum(limits, self.model.max_positions or limits)
 
     def _decode(self, source, limits) -> Decoded:
-        longest = (source.shape[1] if self.jit else tf.shape(source)[1]) + self.extra_length
-        if not self.jit:
-            longest = tf.reduce_max(limits)
-        elif self.model.max_positions:
-            longest = min(longest, self.model.max_positions)
+        # XLA must know sizes before it runs, but not before it knows the batch's shape.
+        longest = tf.shape(source)[1] + self.extra_length if self.jit else tf.reduce_max(limits)
         shrink = not self.jit
         if self.settings.beam == 1:
             return decode_greedily(self.model, source, limits, longest, shrink=shrink)
@@ -132,6 +130,7 @@ class Search:
         scores = penalized(logs, lengths + ended, self.settings.length_penalty)
         order = np.lexsort((-scores, ~ended))
         known = [place for place in order if not np.isneginf(logs[place])]
+        known = known or list(order[:1])  # logits that are not finite lead nowhere
         return [
             Hypothesis(tokens[place, : lengths[place]], float(scores[place]), float(logs[place]))
             for place in known[: self.settings.n_best]

@@ -15,6 +15,13 @@ from attnlab.models.sublayers import FeedForward, ResidualLayer
 __all__ = ["FeedForward", "TransformerDecoderLayer", "TransformerEncoderLayer"]
 
 
+class GrowingCache(NamedTuple):
+    """A cache that is as long as the target so far, where shapes may change from step to step."""
+
+    keys: Any
+    values: Any
+
+
 class EncoderLayerOutput(NamedTuple):
     """What an encoder layer returns.
 
@@ -136,7 +143,8 @@ class TransformerDecoderLayer(ResidualLayer):
         memory: (B, S, M), or what `project` made of it.
         memory_mask: None, or bool (B, S); True = attend. Keras fills it in when the memory comes
             out of a layer that masks.
-        cache: None, or the target's keys and values so far, (B, ..., L, K), L >= start_index + T.
+        cache: None, or the target's keys and values so far: (B, ..., L, K), L >= start_index + T;
+            of a `GrowingCache`, L = start_index.
         start_index: absolute position of the first vector, int or scalar int tensor.
         training: whether to drop.
 
@@ -174,9 +182,13 @@ class TransformerDecoderLayer(ResidualLayer):
         """Make keys and values of the encoder's memory (B, S, M), once per source."""
         return self.cross_attention.project(memory)
 
-    def empty_cache(self, batch, length) -> ProjectedMemory:
-        """Make a cache for `length` target steps, to be handed to the first call."""
-        return self.self_attention.project(ops.zeros((batch, length, self.units)))
+    def empty_cache(self, batch, length) -> ProjectedMemory | GrowingCache:
+        """Make a cache for `length` target steps, None: growing, to be handed to the first call."""
+        if length is not None:
+            return self.self_attention.project(ops.zeros((batch, length, self.units)))
+        # `0 * batch` is a length that a graph takes for unknown, as a loop's variable must be.
+        none = self.self_attention.project(ops.zeros((batch, 0 * batch, self.units)))
+        return GrowingCache(*none)
 
     def call(
         self, vectors, memory, memory_mask=None, cache=None, start_index=0, training=None
@@ -186,9 +198,15 @@ class TransformerDecoderLayer(ResidualLayer):
             memory_mask = None
         sequence = self.before(0, vectors)
         cache = _extended(cache, self.self_attention.project(sequence), start_index)
-        causal = causal_mask(ops.shape(vectors)[1], ops.shape(cache.values)[-2], start_index)
+        causal = None  # one step sees all of a cache that ends with it
+        if vectors.shape[1] != 1 or not isinstance(cache, GrowingCache):
+            causal = causal_mask(ops.shape(vectors)[1], ops.shape(cache.values)[-2], start_index)
         attended = self.self_attention(
-            sequence, cache, mask=causal, start_index=start_index, training=training
+            sequence,
+            ProjectedMemory(*cache),
+            mask=causal,
+            start_index=start_index,
+            training=training,
         )
         vectors = self.after(0, vectors, attended.context, training)
         crossed = self.cross_attention(
@@ -233,10 +251,13 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
         attention.build(vectors_shape, memory_shape)
 
 
-def _extended(cache, new: ProjectedMemory, start_index) -> ProjectedMemory:
+def _extended(cache, new: ProjectedMemory, start_index):
     """Write the new steps into the cache from start_index on; without a cache they are it."""
     if cache is None:
         return new
+    if isinstance(cache, GrowingCache):
+        pairs = zip(cache, new, strict=True)
+        return GrowingCache(*(ops.concatenate(pair, axis=-2) for pair in pairs))
     return ProjectedMemory(
         *(_written(old, part, start_index) for old, part in zip(cache, new, strict=True))
     )

@@ -137,7 +137,8 @@ class Translator(keras.Model):
 
         Args:
             memory: of `encode`.
-            length: most steps to come, int or scalar int tensor.
+            length: most steps to come, int or scalar int tensor; None: not known, then the state
+                may grow with each step (under XLA it may not).
         """
         raise NotImplementedError
 
