@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+# What would make the table too wide: metrics.json has it.
+_LEFT_OUT = ("loss", "accuracy")
 # Seconds between two lines about a long preparation where there is no terminal.
 _REPORT_EVERY = 15.0
 
@@ -146,8 +148,8 @@ def result_table(metrics: Mapping[str, Any]) -> Table:
     """
     metric = metrics.get("metric", "rmse")
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("forecast" if metric == "rmse" else "translation")
-    columns = list(metrics["test"])
+    table.add_column("forecast" if metric == "rmse" else "translation", no_wrap=True)
+    columns = [name for name in metrics["test"] if name not in _LEFT_OUT]
     for column in [*columns, "skill"]:
         table.add_column(column, justify="right")
     rows = [(metrics["attention"], metrics["test"], None)]

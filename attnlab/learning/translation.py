@@ -97,7 +97,8 @@ class TranslationLearner:
         if part is None:
             return {}
         if self._validation is None:
-            self._validation = padded_batches(self.model, part, self._multiple)
+            rows = np.arange(len(part.source))
+            self._validation = padded_batches(self.model, part, rows, self._multiple)
         scores = self._program.evaluate(self._validation)
         translated = {"bleu": float("nan"), "chrf": float("nan")}
         if self._scored(epoch):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -192,6 +193,8 @@ class MlflowRun:
         inputs, outputs = _array(input_example), _array(output_example)
         mlflow.set_tracking_uri(self._uri)
         mlflow.set_experiment(experiment_id=self._experiment_id)
+        # The signature is known; an example beside it would be tried out, which takes seconds.
+        warnings.filterwarnings("ignore", message=".*input example was not provided")
         Model.log(
             artifact_path=None,
             name=name,

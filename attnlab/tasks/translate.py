@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedCorpus, TextSettings, prepare
-from attnlab.data.tokenizers import Tokenizer
+from attnlab.data.tokenizers import END, Tokenizer
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress, Report
 
@@ -132,7 +132,7 @@ class Translate:
         prepared = self._prepared
         self._tokenizers = (prepared.source_tokenizer, prepared.target_tokenizer)
         train = prepared.parts["train"]
-        self._longest = (int(max(train.source.lengths)), int(max(train.target.lengths)))
+        self._longest = (int(train.source.lengths.max()), int(train.target.lengths.max()))
         return TranslationData(prepared, self.corpus.name, self.corpus.origin)
 
     @property
@@ -271,12 +271,15 @@ class Translate:
         self._tokenizers, self._longest = (source, target), longest
 
 
+def longest_source(model: keras.Model) -> int | None:
+    """The most source tokens that a model can take; None where any length will do."""
+    limits = [limit for limit in (model.fixed_length, model.max_positions) if limit]
+    return min(limits, default=None)
+
+
 def sources_for(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Source rows as a model can take them: where it has a longest length, the rest is cut off."""
-    from attnlab.data.tokenizers import END
-
-    limits = [limit for limit in (model.fixed_length, model.max_positions) if limit]
-    if not limits:
+    most = longest_source(model)
+    if most is None:
         return list(rows)
-    most = min(limits)
     return [row if len(row) <= most else np.append(row[: most - 1], END) for row in rows]

@@ -10,7 +10,7 @@ from attnlab.analysis.translation_scores import score, sentence_scores
 from attnlab.data.batches import length_plan
 from attnlab.data.translation_memory import nearest_rows
 from attnlab.tasks.base import Report
-from attnlab.tasks.translate import sources_for
+from attnlab.tasks.translate import longest_source, sources_for
 from attnlab.tasks.translation_alignment import alignment_scores
 
 if TYPE_CHECKING:
@@ -26,20 +26,23 @@ _BATCH_TOKENS = 8192
 def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
     sources, references, links = task.prepared.texts(part)
-    hypotheses = translate_rows(task, model, part, beam=beam)
+    rows = np.arange(len(sources))  # all of them, but of the training part the first ones
+    hypotheses = translate_rows(task, model, part, rows, beam=beam)
     scores = score(hypotheses, references)
-    metrics = {**_numbers(scores), **token_scores(task, model, part)}
-    translated = baselines(task, part)
-    rows = {name: _numbers(score(texts, references)) for name, texts in translated.items()}
-    best = max(rows, key=lambda name: rows[name]["bleu"])
-    skills = {name: _skill(metrics["bleu"], values["bleu"]) for name, values in rows.items()}
+    metrics = {**_numbers(scores), **token_scores(task, model, part, rows)}
+    rules = {
+        name: _numbers(score(texts, references))
+        for name, texts in baselines(task, part, rows).items()
+    }
+    best = max(rules, key=lambda name: rules[name]["bleu"])
+    skills = {name: _skill(metrics["bleu"], values["bleu"]) for name, values in rules.items()}
     each = sentence_scores(hypotheses, references)
     details: dict[str, Any] = {"signatures": scores["signatures"], "beam": beam}
     if links is not None:
         details["alignment"] = alignment_scores(task, model, part)
     return Report(
         metrics=metrics,
-        baselines=rows,
+        baselines=rules,
         best_baseline=best,
         skill=skills[best],
         notes=[],
@@ -58,63 +61,81 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
 
 
 def translate_rows(
-    task: Translate, model: keras.Model, part: str, *, beam: int, rows: np.ndarray | None = None
+    task: Translate, model: keras.Model, part: str, rows: np.ndarray, *, beam: int
 ) -> list[str]:
-    """The best translation of each sentence of a part, or of some of its rows."""
+    """The best translation of some sentences of a part."""
     from attnlab.models.search import Search
 
     search = Search(model, beam=beam, length_penalty=task.length_penalty)
     return search_rows(task, search, part, rows)
 
 
-def search_rows(task: Translate, search: Any, part: str, rows: np.ndarray | None) -> list[str]:
+def search_rows(task: Translate, search: Any, part: str, rows: np.ndarray) -> list[str]:
     """The same with a search that exists, so that it compiles once."""
     source = task.prepared.parts[part].source
-    wanted = range(len(source)) if rows is None else rows
-    found = search(sources_for(search.model, [source[int(row)] for row in wanted]))
+    found = search(sources_for(search.model, [source[int(row)] for row in rows]))
     return task.target_tokenizer.decode([best[0].tokens if best else () for best in found])
 
 
-def token_scores(task: Translate, model: keras.Model, part: str) -> dict[str, float]:
+def token_scores(
+    task: Translate, model: keras.Model, part: str, rows: np.ndarray
+) -> dict[str, float]:
     """Loss, perplexity and accuracy of the true translations' tokens."""
     import keras
 
     from attnlab.training.translation_program import TranslationProgram
 
     program = TranslationProgram(model, keras.optimizers.SGD())
-    scores = program.evaluate(padded_batches(model, task.prepared.parts[part]))
+    scores = program.evaluate(padded_batches(model, task.prepared.parts[part], rows))
     return {"loss": scores.loss, "perplexity": scores.perplexity, "accuracy": scores.accuracy}
 
 
 def padded_batches(
-    model: keras.Model, part: EncodedPart, multiple: int = 1
+    model: keras.Model, part: EncodedPart, rows: np.ndarray, multiple: int = 1
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """A part in batches of near-equal length, nothing shuffled."""
-    plan = length_plan(part.source.lengths, part.target.lengths, size=_BATCH_TOKENS)
-    return [padded(model, part, rows, multiple) for rows in plan]
+    """Rows of a part in batches of near-equal length, nothing shuffled."""
+    lengths = (side.lengths[rows] for side in (part.source, part.target))
+    plan = length_plan(*lengths, size=_BATCH_TOKENS, multiple=multiple)
+    return [padded(model, part, _numbered(rows, places), multiple) for places in plan]
+
+
+def _numbered(rows: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The rows at some places; place -1 is row -1, which fills up a batch."""
+    return np.where(places < 0, -1, rows[places])
 
 
 def padded(
     model: keras.Model, part: EncodedPart, rows: np.ndarray, multiple: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Source and target of some rows, padded at the end so that `multiple` divides the steps."""
-    sources = sources_for(model, [part.source[int(row)] for row in rows])
-    width = -(-max(map(len, sources)) // multiple) * multiple
-    source = np.zeros((len(rows), width), np.int32)
-    for place, row in enumerate(sources):
-        source[place, : len(row)] = row
+    """Source and target of some rows, padded at the end so that `multiple` divides the steps.
+
+    A row of number -1 is all padding.
+    """
+    limit, real = longest_source(model), rows[rows >= 0]
+    lengths = part.source.lengths[real]
+    if limit is None or lengths.max() <= limit:
+        source = part.source.padded(rows, _rounded(lengths.max(), multiple))
+    else:
+        cut = sources_for(model, [part.source[int(row)] for row in rows])
+        source = np.zeros((len(rows), _rounded(limit, multiple)), np.int32)
+        for place, row in enumerate(cut):
+            source[place, : len(row)] = row
     # The decoder reads all but the last token of a target.
-    steps = -(-(int(part.target.lengths[rows].max()) - 1) // multiple) * multiple
+    steps = _rounded(part.target.lengths[real].max() - 1, multiple)
     return source, part.target.padded(rows, steps + 1)
 
 
-def baselines(task: Translate, part: str) -> dict[str, list[str]]:
+def _rounded(length: int, multiple: int) -> int:
+    return -(-int(length) // multiple) * multiple
+
+
+def baselines(task: Translate, part: str, rows: np.ndarray) -> dict[str, list[str]]:
     """Translations by rules of thumb: the source as it is, the most similar training pair's."""
     prepared = task.prepared
     sources, _, _ = prepared.texts(part)
     train = prepared.parts["train"]
-    rows = nearest_rows(train.source, prepared.parts[part].source)
-    nearest = task.target_tokenizer.decode([train.target[int(row)][1:] for row in rows])
+    found = nearest_rows(train.source, prepared.parts[part].source, rows)
+    nearest = task.target_tokenizer.decode([train.target[int(row)][1:] for row in found])
     return {"nearest_pair": nearest, "copied_source": sources}
 
 
