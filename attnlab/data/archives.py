@@ -18,6 +18,7 @@ from attnlab.errors import RequestError
 
 LARGEST_MEMBER = 2 << 30  # bytes unpacked
 _ENCRYPTED = 0x1
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second one has no members
 
 
 @contextlib.contextmanager
@@ -34,7 +35,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             if start.startswith(b"\x1f\x8b"):
                 with gzip.open(raw) as unpacked:
                     yield cast(BinaryIO, unpacked)
-            elif start == b"PK\x03\x04":
+            elif start in _ZIP_STARTS:
                 with zipfile.ZipFile(raw) as archive, archive.open(text_member(archive)) as member:
                     yield cast(BinaryIO, member)
             else:
@@ -49,15 +50,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_zip(path: Path) -> None:
-    """Refuse what is no zip archive with one text file, such as a login page in its place.
+    """Refuse what is no whole zip archive with one text file, such as a login page in its place.
 
     Raises:
         RequestError: with what was expected.
     """
     if not zipfile.is_zipfile(path):
         raise RequestError(f"{path}: expected a zip archive, got something else.")
-    with opened(path):
-        pass
+    _read_through(path)
 
 
 def check_gzip(path: Path) -> None:
@@ -69,6 +69,10 @@ def check_gzip(path: Path) -> None:
     with open(path, "rb") as stream:
         if stream.read(2) != b"\x1f\x8b":
             raise RequestError(f"{path}: expected a gzip file, got something else.")
+    _read_through(path)
+
+
+def _read_through(path: Path) -> None:
     with opened(path) as stream:
         while stream.read(1 << 20):
             pass
