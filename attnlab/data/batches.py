@@ -119,6 +119,8 @@ def _batches(
 ) -> list[np.ndarray]:
     if by not in ("tokens", "items"):
         raise ValueError(f"by: expected tokens or items, got {by!r}")
+    if not len(order):
+        return []
     source, target = (
         -(-np.asarray(lengths, np.int64)[order] // multiple)
         for lengths in (source_lengths, target_lengths)
@@ -129,7 +131,7 @@ def _batches(
     if multiple > 1:
         return _equal_shapes(order, longest, size, by)
     ends = range(size, len(order), size) if by == "items" else _ends(longest, size)
-    return np.split(order, list(ends)) if len(order) else []
+    return np.split(order, list(ends))
 
 
 def _similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -138,10 +140,10 @@ def _similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     The longer side decides, then the difference of both, up and down in turn.
     """
     longest = np.maximum(source, target)
-    width = int(longest.max(initial=0)) + 1
+    width = int(longest.max()) + 1
     turn = np.where(longest % 2, 1, -1)
     key = longest * (2 * width) + turn * (source - target) + width
-    return key.astype(np.min_scalar_type(int(key.max(initial=0))))  # small numbers sort quicker
+    return key.astype(np.min_scalar_type(int(key.max())))  # small numbers sort quicker
 
 
 def _ends(longest: np.ndarray, size: int) -> list[int]:
@@ -169,4 +171,4 @@ def _equal_shapes(order: np.ndarray, longest: np.ndarray, size: int, by: str) ->
         filled = np.full(-(-len(group) // rows) * rows, -1, np.int64)
         filled[: len(group)] = group
         batches += list(filled.reshape(-1, rows))
-    return batches if len(order) else []
+    return batches
