@@ -1,0 +1,1 @@
+"""A synchronous grammar of English and German: one structure, written out in both languages."""

@@ -1,0 +1,115 @@
+"""Words that know their translation: what the grammar's rules build, and pairs made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+NewLink = Callable[[], int]  # a number that no other link of the sentence has
+_CLINGING = frozenset(",.?")
+
+
+class Word(NamedTuple):
+    """A word or punctuation mark; it is linked to the words that share one of its numbers."""
+
+    text: str
+    links: tuple[int, ...] = ()
+
+
+class Both(NamedTuple):
+    """The same phrase in both languages.
+
+    Attributes:
+        english: its English words.
+        german: its German words.
+        tail: a German relative clause, with its comma, that may stand after the verbs instead.
+    """
+
+    english: list[Word]
+    german: list[Word]
+    tail: tuple[Word, ...] = ()
+
+
+class Translation(NamedTuple):
+    """A finished sentence.
+
+    Attributes:
+        english: the sentence as a text.
+        german: its translation as a text.
+        links: pairs of positions, English word and German word, in order.
+    """
+
+    english: str
+    german: str
+    links: list[tuple[int, int]]
+
+
+COMMA = Word(",")
+
+
+def fixed(english: str, german: str, new: NewLink, links: str | None = None) -> Both:
+    """A phrase that never changes.
+
+    Args:
+        english: its words.
+        german: its words.
+        new: gives the links their numbers.
+        links: pairs of positions ("0-0 1-0"); word by word where there are none.
+    """
+    sides, pairs = _parse(english, german, links)
+    numbers = [new() for _ in pairs]
+    words: list[list[Word]] = []
+    for at, side in enumerate(sides):
+        owned: list[tuple[int, ...]] = [()] * len(side)
+        for number, pair in zip(numbers, pairs, strict=True):
+            owned[pair[at]] += (number,)
+        words.append([Word(*each) for each in zip(side, owned, strict=True)])
+    return Both(words[0], words[1])
+
+
+@cache
+def _parse(
+    english: str, german: str, links: str | None
+) -> tuple[tuple[list[str], list[str]], list[tuple[int, int]]]:
+    sides = english.split(), german.split()
+    if links is None:
+        return sides, [(at, at) for at in range(len(sides[0]))]
+    pairs = (pair.split("-") for pair in links.split())
+    return sides, [(int(one), int(other)) for one, other in pairs]
+
+
+def finish(english: list[Word], german: list[Word], new: NewLink, mark: str) -> Translation:
+    """Put the mark at the end, commas and capitals in their places, and links into numbers."""
+    end = Word(mark, (new(),))
+    english, german = _one_comma([*english, end]), _one_comma([*german, end])
+    places: dict[int, list[int]] = {}
+    for at, word in enumerate(german):
+        for link in word.links:
+            places.setdefault(link, []).append(at)
+    links = {
+        (at, there)
+        for at, word in enumerate(english)
+        for link in word.links
+        for there in places.get(link, ())
+    }
+    return Translation(_text(english), _text(german), sorted(links))
+
+
+def _one_comma(words: list[Word]) -> list[Word]:
+    """The words without commas that stand before another mark; the comma with a link stays."""
+    if not any(word.text == "," for word in words):
+        return words
+    kept: list[Word] = []
+    for word in words:
+        if word.text in _CLINGING and kept and kept[-1].text == ",":
+            comma = kept.pop()
+            word = comma if word == COMMA else word
+        kept.append(word)
+    return kept
+
+
+def _text(words: list[Word]) -> str:
+    parts = [word.text if word.text in _CLINGING else " " + word.text for word in words]
+    text = "".join(parts)
+    return text[1].upper() + text[2:]
