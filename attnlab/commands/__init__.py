@@ -11,6 +11,7 @@ VERBS = {
     "runs": "list runs with their state and result",
     "evaluate": "test metrics of any epoch's weights",
     "forecast": "the next values of a series",
+    "translate": "sentences from arguments or standard input",
     "plot": "draw a run's figures again",
     "data": "list, count and download corpora",
     "ui": "open the MLflow UI on this project's store",

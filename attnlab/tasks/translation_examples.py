@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.data.tokenizers import END, START
+from attnlab.data.tokenizers import END, START, Tokenizer
 from attnlab.tasks.translate import sources_for
 
 if TYPE_CHECKING:
@@ -51,21 +51,32 @@ def examples(
     places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
     rows = sources_for(model, [sources[int(order[int(place)])] for place in places])
     found = [
-        _example(task, model, row, best[0].tokens)
+        example(model, (task.source_tokenizer, task.target_tokenizer), row, best[0].tokens)
         for row, best in zip(rows, search(rows), strict=True)
     ]
-    return [example for example in found if example.maps]
+    return [each for each in found if each.maps]
 
 
-def _example(
-    task: Translate, model: keras.Model, source: np.ndarray, target: np.ndarray
+def example(
+    model: keras.Model,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    source: np.ndarray,
+    target: np.ndarray,
 ) -> Example:
+    """The attention on one sentence and one translation, whoever wrote it.
+
+    Args:
+        model: a `Translator`.
+        tokenizers: of the source and of the target.
+        source: (S,) ids, END included.
+        target: (T,) ids without START and END.
+    """
     read = np.concatenate([[START], target])
     maps = model.attend(np.asarray(source)[None], read[None])
     return Example(
         {name: weights[0] for name, weights in maps.items()},
-        task.source_tokenizer.pieces(source),
-        task.target_tokenizer.pieces([*target, END]),
+        tokenizers[0].pieces(source),
+        tokenizers[1].pieces([*target, END]),
     )
 
 
