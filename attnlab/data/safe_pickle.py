@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickletools
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -115,6 +116,9 @@ class _Array:
         content = _as_bytes(self.content)
         if not dtype.itemsize or len(content) % dtype.itemsize:
             raise _Refused(f"{len(content):,} bytes for strings of {dtype.itemsize}")
+        numbers = np.frombuffer(content, np.dtype("u4").newbyteorder(dtype.byteorder))
+        if numbers.max(initial=0) > sys.maxunicode:  # of which NumPy would make a broken string
+            raise _Refused(f"the character number {numbers.max():#x}")
         return np.frombuffer(content, dtype)
 
     def _objects(self) -> np.ndarray:

@@ -9,10 +9,10 @@ import socket
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from download_server import serving
 
 from attnlab.data.downloads import cache_folder, fetch
 from attnlab.errors import RequestError
@@ -22,70 +22,21 @@ CHUNK = 8192  # what a cut can lose at most
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Serves `server.files`, with ranges, and misbehaves as `server` says."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        server = self.server
-        server.requests.append((self.path, dict(self.headers)))
-        if self.headers["User-Agent"].startswith(("Python", "python")):
-            return self.send_error(406)
-        if self.path not in server.files:
-            return self.send_error(404)
-        content = server.files[self.path]
-        start = self._start()
-        if start is not None and start >= len(content):
-            self.send_response(416)
-            self.send_header("Content-Range", f"bytes */{len(content)}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        self.send_response(200 if start is None else 206)
-        if start is not None:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        if server.etag:
-            self.send_header("ETag", server.etag)
-        self.send_header("Content-Length", str(len(content) - (start or 0)))
-        self.end_headers()
-        self._send(content[start or 0 :])
-
-    def _start(self) -> int | None:
-        if not self.server.ranges or "Range" not in self.headers:
-            return None
-        if self.headers.get("If-Range") != self.server.etag:
-            return None
-        return int(self.headers["Range"].removeprefix("bytes=").removesuffix("-"))
-
-    def _send(self, content: bytes) -> None:
-        cut = self.server.cuts.pop(0) if self.server.cuts else None
-        self.wfile.write(content[:cut])
-        self.close_connection = True
-
-    def log_message(self, *arguments):
-        pass
-
-
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "*")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.files = {"/pairs.zip": CONTENT}
-    server.requests, server.cuts, server.ranges, server.etag = [], [], True, '"one"'
-    server.url = f"http://127.0.0.1:{server.server_port}/pairs.zip"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving({"/pairs.zip": CONTENT}) as server:
+        yield server
+
+
+def file_of(server) -> str:
+    return f"{server.url}/pairs.zip"
 
 
 @pytest.fixture
 def get(server, tmp_path):
     def get(url=None, **options) -> Path:
-        return fetch(url or server.url, tmp_path / "cache", "pairs.zip", **options)
+        return fetch(url or file_of(server), tmp_path / "cache", "pairs.zip", **options)
 
     return get
 
@@ -144,11 +95,11 @@ def test_a_killed_download_goes_on(server, tmp_path):
         "time.sleep(60));"
         "fetch(sys.argv[1], Path(sys.argv[2]), 'pairs.zip', progress=slow)"
     )
-    words = [sys.executable, "-c", code, server.url, str(tmp_path)]
+    words = [sys.executable, "-c", code, file_of(server), str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, env={**os.environ, "NO_PROXY": "*"}) as it:
         it.stdout.readline()
         it.kill()
-    assert fetch(server.url, tmp_path, "pairs.zip").read_bytes() == CONTENT * 8
+    assert fetch(file_of(server), tmp_path, "pairs.zip").read_bytes() == CONTENT * 8
     assert int(ranges(server)[-1].removeprefix("bytes=").removesuffix("-")) > 1_900_000
 
 
@@ -223,7 +174,7 @@ def test_what_a_check_refuses_is_not_kept(get, tmp_path):
 
 def test_a_missing_file_is_named_with_the_servers_answer(server, get):
     with pytest.raises(RequestError, match=r"/gone\.zip: expected the file, but .* 404 Not Found"):
-        get(server.url.replace("pairs", "gone"))
+        get(file_of(server).replace("pairs", "gone"))
 
 
 def test_offline(get):
@@ -262,7 +213,7 @@ def test_two_at_once_download_once(server, tmp_path):
     paths = []
     threads = [
         threading.Thread(
-            target=lambda: paths.append(fetch(server.url, tmp_path / "cache", "pairs.zip"))
+            target=lambda: paths.append(fetch(file_of(server), tmp_path / "cache", "pairs.zip"))
         )
         for _ in range(4)
     ]

@@ -165,6 +165,8 @@ HOSTILE = {
     "dtype_of_nested_tuples": b"cnumpy\ndtype\n" + NESTED + b"I0\nI1\n\x87R.",
     "wrong_length": ARRAY + state(shape("1", "2")),
     "half_a_character": ARRAY + state(shape("1", "1"), content=b"C\x03abc"),
+    "no_character": ARRAY + state(shape("1", "1"), content=b"C\x04\x00\x00\x11\x00"),
+    "no_character_at_all": ARRAY + state(shape("1", "1"), content=b"C\x04\xff\xff\xff\xff"),
     "content_missing": ARRAY + state(shape("1", "1"), content=b"N"),
     "dtype_missing": ARRAY + state(shape("1", "1"), dtype=b"N"),
     "never_built": ARRAY + b".",
