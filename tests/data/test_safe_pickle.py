@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.data.safe_pickle import read_string_array
@@ -233,6 +233,7 @@ def test_a_file_cut_off_anywhere_is_refused(pickled, protocol):
             read_string_array(pickled(content[:length]))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_file_gives_strings_or_a_refusal(tmp_path_factory, data):
     content = bytearray(pickle.dumps(PAIRS, data.draw(st.sampled_from([0, 2, 4, 5]))))
@@ -248,6 +249,7 @@ def test_a_damaged_file_gives_strings_or_a_refusal(tmp_path_factory, data):
     assert array.ndim == 2
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(sorted(op.code for op in pickletools.opcodes)), max_size=30))
 def test_any_sequence_of_opcodes_ends(tmp_path_factory, codes):
     path = tmp_path_factory.getbasetemp() / "opcodes.pkl"

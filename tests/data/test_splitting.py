@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.data.corpus import Corpus, Pair
@@ -47,6 +47,7 @@ def test_the_shares_are_met_to_the_pair():
     assert parts.counts() == {"train": 807, "validation": 101, "test": 101}
 
 
+@settings(deadline=None)
 @given(
     sources=st.lists(st.text("aB ü.!", max_size=3), min_size=20, max_size=60),
     seed=st.integers(0, 2**31 - 1),
@@ -161,6 +162,7 @@ def test_mixing_is_splitmix64():
     assert mixed(steps).tolist() == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), min_size=1))
 def test_duplicates_are_counted_as_a_dictionary_would(pairs):
     counter = DuplicateCounter()
