@@ -19,7 +19,7 @@ BELOW = {
     "help": {"commands", "config"},
     "commands": {
         *("analysis", "assembly", "config", "console", "data", "records", "rules", "runner"),
-        *("schema", "tasks", "trained"),
+        *("models", "schema", "tasks", "trained"),
     },
     "sweeps": {"config", "records", "runner", "schema"},
     "runner": {

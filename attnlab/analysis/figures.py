@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import LogFormatter
 
 from attnlab.records.files import replacing
 
@@ -67,6 +68,20 @@ def tidy(axes: Axes, grid: str = "y") -> None:
     axes.grid(axis=grid, color="#E4E4E4", linewidth=0.8)  # type: ignore[arg-type]
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=9)
+
+
+def use_log_scale(axes: Axes) -> None:
+    """Make the upright axis logarithmic, with numbers that read well."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(_PlainLog())
+    axes.yaxis.set_minor_formatter(_PlainLog(minor_thresholds=(2, 0.5)))
+
+
+class _PlainLog(LogFormatter):
+    """Numbers on a logarithmic axis as people write them: 0.02, not 2e-02."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 def words(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from attnlab.analysis.attention_map import attention_figure
 from attnlab.analysis.figures import (
@@ -23,6 +23,7 @@ from attnlab.analysis.figures import (
     run_title,
     save,
     tidy,
+    use_log_scale,
     words,
 )
 from attnlab.errors import RequestError
@@ -32,7 +33,10 @@ _MOST_LABELS = 8
 
 
 def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
-    """Draw loss.png, forecast.png and, where the run kept attention.npz, attention.png.
+    """Draw a run's figures.
+
+    Forecasts have loss.png, forecast.png and, where the run kept attention.npz, attention.png.
+    Translations have loss.png, lengths.png and attention_1.png, attention_2.png, ...
 
     Args:
         run: A run with metrics, history and predictions.
@@ -48,23 +52,36 @@ def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
     output = run.plots if output is None else Path(output)
     metrics = run.read_metrics()
     try:
-        predictions = run.read_predictions()
-        figures = {
-            "loss.png": loss_figure(run.read_history(), metrics),
-            "forecast.png": forecast_figure(predictions, metrics),
-        }
-        attention = _read_attention(run.path / "attention.npz")
-        if attention:
-            order = np.argsort(attention["index"], kind="stable")
-            figures["attention.png"] = attention_figure(
-                attention["weights"][order],
-                attention["history"][order],
-                _labels(attention["index"][order], predictions),
-                metrics,
-            )
+        draw = _translation_figures if metrics.get("metric") == "bleu" else _forecast_figures
+        figures = draw(run, metrics)
     except (KeyError, IndexError) as error:
         raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
     return [save(figure, output / name) for name, figure in figures.items()]
+
+
+def _forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    predictions = run.read_predictions()
+    figures = {
+        "loss.png": loss_figure(run.read_history(), metrics),
+        "forecast.png": forecast_figure(predictions, metrics),
+    }
+    attention = _read_attention(run.path / "attention.npz")
+    if attention:
+        order = np.argsort(attention["index"], kind="stable")
+        figures["attention.png"] = attention_figure(
+            attention["weights"][order],
+            attention["history"][order],
+            _labels(attention["index"][order], predictions),
+            metrics,
+        )
+    return figures
+
+
+def _translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    from attnlab.analysis.translation_plots import translation_figures
+
+    attention = _read_attention(run.path / "attention.npz")
+    return translation_figures(run.read_history(), metrics, run.read_predictions(), attention)
 
 
 def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
@@ -85,9 +102,7 @@ def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) 
     losses = np.concatenate([history[column] for column in curves if column in history])
     losses = losses[np.isfinite(losses)]
     if len(losses) and losses.min() > 0 and losses.max() > 10 * losses.min():
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_PlainLog())
-        axes.yaxis.set_minor_formatter(_PlainLog(minor_thresholds=(2, 0.5)))
+        use_log_scale(axes)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
     axes.set_xlim(min(history["epoch"]) - 0.5, max(history["epoch"]) + 0.5)
     axes.set_xlabel("epoch")
@@ -171,13 +186,6 @@ def _forecast_against_target(
     for axes in (left, right):
         tidy(axes, grid="both")
     return figure
-
-
-class _PlainLog(LogFormatter):
-    """Numbers on a logarithmic axis as people write them: 0.02, not 2e-02."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 def _mark_best(axes: Axes, history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> None:
