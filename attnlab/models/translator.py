@@ -184,6 +184,17 @@ class Translator(keras.Model):
             for name, layers in weights.items()
         }
 
+    def embeddings(self) -> dict[str, np.ndarray]:
+        """The learned vectors (words, width) of the vocabularies.
+
+        Returns:
+            `source` and `target`, or `shared` where both are one table.
+        """
+        tables = {"source": self.source_embedding, "target": self.target_embedding}
+        if self.source_embedding is self.target_embedding:
+            tables = {"shared": self.target_embedding}
+        return {name: ops.convert_to_numpy(each.embeddings) for name, each in tables.items()}
+
     def _all_weights(self, source, target) -> dict[str, tuple]:
         """What `attend` gives, as tensors: (B, H, T, S) of each layer."""
         return self.decode(target, self.encode(source, training=False), training=False).attention
