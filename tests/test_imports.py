@@ -31,7 +31,7 @@ BELOW = {
     "trained": {"assembly", "records", "schema", "tasks", "training"},
     "assembly": {"schema", "tasks"},
     "tasks": {"analysis", "attention", "data", "models", "schema", "training"},
-    "training": {"data"},
+    "training": {"data", "models"},
     "analysis": {"records"},
     "models": {"attention"},
     "config": {"rules", "schema"},

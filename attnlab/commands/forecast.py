@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -12,6 +12,7 @@ from attnlab.commands.options import find, run_argument, runs_option
 if TYPE_CHECKING:
     import numpy as np
 
+    from attnlab.tasks.forecasting import ForecastingTask
     from attnlab.trained import TrainedRun
 
 
@@ -68,10 +69,11 @@ def command(
             f"RUN: expected a run that forecasts, got {folder.path}; attnlab translate uses it."
         )
     trained = TrainedRun.load(folder, epoch)
-    history = trained.task.last_history() if given is None else given
-    forecast = trained.task.forecast(trained.model, history, steps)
+    task = cast("ForecastingTask", trained.task)
+    history = task.last_history() if given is None else given
+    forecast = task.forecast(trained.model, history, steps)
     times = (
-        trained.task.forecast_times(steps)
+        task.forecast_times(steps)
         if given is None
         else [f"+{step}" for step in range(1, steps + 1)]
     )
@@ -133,7 +135,7 @@ def _draw(
         times,
         forecast,
         title=f"{name}: next {len(times)} values",
-        units=trained.task.units,
+        units=cast("ForecastingTask", trained.task).units,
     )
     try:
         save(drawn, path)
