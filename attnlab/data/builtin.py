@@ -8,14 +8,13 @@ from functools import cached_property
 from attnlab.data.corpus import Corpus, Pair
 from attnlab.data.grammar.linked import Translation
 from attnlab.data.grammar.sentences import BEYOND, KINDS, sentences
-from attnlab.data.words import split_words
 from attnlab.errors import RequestError
 
 VERSION = 1  # of the grammar; another one may write other sentences
 MOST_PAIRS = 200_000
 HELD_OUT = 1000
-_WORDS = range(4, 18)  # with the mark at the end
-_WORDS_BEYOND = range(4, 27)
+_WORDS = range(3, 17)  # before the mark at the end
+_WORDS_BEYOND = range(3, 26)
 
 
 class Builtin(Corpus):
@@ -80,7 +79,8 @@ def _distinct(stream: Iterator[Translation], size: int, words: range) -> list[Pa
     for english, german, links in stream:
         if english in pairs:
             continue
-        if len(split_words(english)) in words and len(split_words(german)) in words:
+        marks = links[-1]  # the two marks at the ends
+        if marks[0] in words and marks[1] in words:
             text = " ".join(f"{source}-{target}" for source, target in links)
             pairs[english] = Pair(english, german, text)
             if len(pairs) == size:

@@ -39,6 +39,7 @@ DENIED: tuple[Style, ...] = (
     + ((BARE, True, False),) * 3
 )
 _PLACES: tuple[Style, ...] = SINGULAR + ((A, False, False),) * 2
+_JOINED: tuple[Style, ...] = SINGULAR[:14]
 _WATER: tuple[Style, ...] = ((BARE, False, False),)
 _TENSES = (
     *("present",) * 10,
@@ -82,7 +83,7 @@ class Choices:
     """Draws parts of one sentence after another.
 
     Attributes:
-        adjectives: chance of a first adjective before a noun; of a second it is half of that.
+        adjectives: chance of adjectives before a noun; three in ten are two of them.
     """
 
     def __init__(self, random: Callable[[], float]) -> None:
@@ -169,7 +170,7 @@ class Choices:
                 return PRONOUNS[name]
         nouns = pool(verb.subjects)
         if self.chance(0.06):
-            return Together(tuple(self.noun_phrase(nouns, SINGULAR[:13]) for _ in range(2)))
+            return self._together(nouns)
         return self.noun_phrase(nouns, styles)
 
     def object(self, nouns: Sequence[Noun], styles: Sequence[Style], subject: Phrase) -> Phrase:
@@ -179,10 +180,17 @@ class Choices:
             if name == "he" or subject not in (PRONOUNS["I"], PRONOUNS["we"]):
                 return PRONOUNS[name]
         if self.chance(0.05):
-            first = self.noun_phrase(nouns, SINGULAR[:12])
-            alike = [noun for noun in nouns if noun.kind == first.noun.kind]
-            return Together((first, self.noun_phrase(alike, SINGULAR[:12])))
+            return self._together(nouns)
         return self.noun_phrase(nouns, styles)
+
+    def _together(self, nouns: Sequence[Noun]) -> Together:
+        """Two known nouns of one kind, joined by "and"."""
+        first = self.noun_phrase(nouns, _JOINED)
+        alike = [noun for noun in nouns if noun.kind == first.noun.kind]
+        parts = first, self.noun_phrase(alike, _JOINED)
+        for part in parts:
+            part.determiner = THE if part.determiner is BARE else part.determiner
+        return Together(parts)
 
     def clause(
         self,
@@ -286,7 +294,7 @@ class Choices:
         predicate = self.one(fitting)
         clause = Clause(BE, subject, predicate=predicate)
         if subject.noun.kind == "person" and self.chance(pronouns):
-            clause.subject = PRONOUNS[self.one(_PRONOUN_SUBJECTS)]
+            clause.subject = PRONOUNS[self.one((*_PRONOUN_SUBJECTS, "I"))]
         kind = self._random()
         clause.very, clause.negated = kind < 0.3, 0.3 <= kind < 0.5
         if 0.5 <= kind < 0.65 and predicate.rank == STATE:

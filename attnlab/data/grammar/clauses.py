@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from attnlab.data.grammar.entries import Adjective, Adverb, Verb
 from attnlab.data.grammar.lexicon import BE, CONJUNCTIONS
 from attnlab.data.grammar.linked import COMMA, Both, NewLink, Translation, Word, finish, fixed
-from attnlab.data.grammar.phrases import Phrase, Prepositional, Pronoun
+from attnlab.data.grammar.phrases import NounPhrase, Phrase, Prepositional, Pronoun
 from attnlab.data.grammar.verb_forms import VerbWords, verb_words
 
 _NONE = Both([], [])
@@ -102,7 +102,7 @@ class _Parts:
             helped=inverted and clause.verb is not BE,
         )  # fmt: skip
         denied = clause.object
-        self.kein = clause.negated and denied is not None and not denied.definite
+        self.kein = clause.negated and isinstance(denied, NounPhrase) and denied.takes_no
         self.subject = clause.subject.render("nom", new)
         self.object = _NONE
         if denied is not None:

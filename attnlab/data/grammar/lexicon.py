@@ -43,6 +43,7 @@ def _noun(
 
 
 _ADULT = ("person", "friendly clever old young", "friendly clever old young tired sick")
+_STAFF = ("person", "friendly clever old young new", "friendly clever old young tired sick")
 _PARENT = ("person", "friendly clever good", "friendly clever tired sick")
 _SMALL = ("person", "friendly clever good small", "friendly clever small tired sick")
 _ROYAL = ("person", "friendly clever old young", "friendly clever old young tired sick")
@@ -57,8 +58,8 @@ NOUNS = {
     noun.english: noun
     for noun in (
         _noun("man men Mann m Männer", *_ADULT, genitive="Mannes", mine=False),
-        _noun("teacher teachers Lehrer m Lehrer", *_ADULT, genitive="Lehrers"),
-        _noun("doctor doctors Arzt m Ärzte", *_ADULT, genitive="Arztes"),
+        _noun("teacher teachers Lehrer m Lehrer", *_STAFF, genitive="Lehrers"),
+        _noun("doctor doctors Arzt m Ärzte", *_STAFF, genitive="Arztes"),
         _noun("father - Vater m -", *_PARENT, genitive="Vaters"),
         _noun("king - König m -", *_ROYAL, genitive="Königs", mine=False),
         _noun("boy boys Junge m Jungen", *_SMALL, oblique="Jungen", genitive="Jungen", mine=False),
@@ -184,7 +185,7 @@ VERBS = {
         Verb("talk", "talks", "talked", "sprechen", "spricht", "gesprochen", subjects=_PERSONS,
              preposition=WITH, places=_PERSONS, needs_place=True),
         Verb("give", "gives", "given", "geben", "gibt", "gegeben", subjects=_PERSONS,
-             objects=_GIFTS, receivers=_PERSONS),
+             objects=_GIFTS, receivers=f"{_PERSONS} dog horse"),
         Verb("show", "shows", "shown", "zeigen", "zeigt", "gezeigt", subjects=_PERSONS,
              objects=f"{_GIFTS} {_ANIMALS} garden kitchen house car", receivers=_PERSONS),
     )

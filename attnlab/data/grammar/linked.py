@@ -59,6 +59,11 @@ def fixed(english: str, german: str, new: NewLink, links: str | None = None) -> 
     """
     sides, pairs = _parse(english, german, links)
     numbers = [new() for _ in pairs]
+    if links is None:
+        one, other = (
+            [Word(*each) for each in zip(side, zip(numbers), strict=True)] for side in sides
+        )
+        return Both(one, other)
     words: list[list[Word]] = []
     for at, side in enumerate(sides):
         owned: list[tuple[int, ...]] = [()] * len(side)
@@ -98,7 +103,7 @@ def finish(english: list[Word], german: list[Word], new: NewLink, mark: str) -> 
 
 def _one_comma(words: list[Word]) -> list[Word]:
     """The words without commas that stand before another mark; the comma with a link stays."""
-    if not any(word.text == "," for word in words):
+    if "," not in [word.text for word in words]:
         return words
     kept: list[Word] = []
     for word in words:
@@ -110,6 +115,6 @@ def _one_comma(words: list[Word]) -> list[Word]:
 
 
 def _text(words: list[Word]) -> str:
-    parts = [word.text if word.text in _CLINGING else " " + word.text for word in words]
-    text = "".join(parts)
-    return text[1].upper() + text[2:]
+    text = " ".join([word.text for word in words])
+    text = text.replace(" ,", ",")
+    return text[0].upper() + text[1:-2] + text[-1]  # the mark at the end has a space before it

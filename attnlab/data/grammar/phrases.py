@@ -79,6 +79,11 @@ class NounPhrase:
         """Whether it names something known."""
         return self.determiner.definite
 
+    @property
+    def takes_no(self) -> bool:
+        """Whether a negation before it becomes "kein"."""
+        return (self.determiner is A or self.determiner is BARE) and not self.number
+
     def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
         """Both sides; see `Phrase`."""
         english: list[Word] = []
@@ -112,7 +117,7 @@ class NounPhrase:
         """Write the determiner to both sides; returns the endings that it asks for."""
         determiner, key = self.determiner, (case, self.gender)
         text = determiner.plural if self.plural else determiner.singular
-        if not_link is not None and (determiner is A or determiner is BARE):
+        if not_link is not None and self.takes_no:
             link = new()
             english.append(Word(text or "any", (link,)))
             german.append(Word(NO[key], (link, not_link)))

@@ -24,8 +24,8 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind(30, statements.simple),
-    Kind(11, statements.describing),
+    Kind(32, statements.simple),
+    Kind(9, statements.describing),
     Kind(18, statements.with_relative),
     Kind(12, statements.with_reason),
     Kind(6, statements.after_reason),

@@ -28,7 +28,7 @@ def describing(choices: Choices) -> Clause | None:
     """Something is good, somebody is or has been tired."""
     perfect = choices.chance(0.15)
     choices.adjectives = 0.6
-    clause = choices.being(states=perfect, pronouns=0.3)
+    clause = choices.being(states=perfect, pronouns=0.5)
     if clause is not None and perfect:
         clause.tense = "perfect"
         clause.frequency = clause.frequency and FREQUENCIES[choices.one((0, 1, 2))]
@@ -38,7 +38,9 @@ def describing(choices: Choices) -> Clause | None:
 def with_relative(choices: Choices) -> Clause | None:
     """A clause whose subject or object has a relative clause."""
     choices.adjectives = 0.25
-    clause = choices.clause(choices.one(ALL_VERBS), without="time", pronouns=0.1)
+    clause = choices.being() if choices.chance(0.2) else None
+    if clause is None:
+        clause = choices.clause(choices.one(ALL_VERBS), without="time", pronouns=0.1)
     heads = [
         part
         for part in (clause.subject, None if clause.receiver else clause.object)
@@ -58,7 +60,9 @@ def with_relative(choices: Choices) -> Clause | None:
 def with_reason(choices: Choices) -> Clause:
     """A clause and a subordinate one behind it."""
     choices.adjectives = 0.25
-    clause = choices.clause(choices.one(ACTIONS))
+    clause = choices.being(states=True, pronouns=0.5) if choices.chance(0.15) else None
+    if clause is None:
+        clause = choices.clause(choices.one(ACTIONS))
     clause.time_first = clause.time is not None and choices.chance(0.3)
     clause.last = reason(choices, clause, ("because", "because", "although", "before", "when"))
     return clause
