@@ -201,7 +201,7 @@ def test_subordinate_clauses_end_with_a_finite_verb(sentences):
 
 
 def test_the_finite_verb_comes_second(sentences):
-    """Behind a subordinate clause, and behind a time."""
+    """Behind a time that opens the sentence, which is where English keeps its order."""
     behind = 0
     for words in sentences:
         if words[0] in ("heute", "morgen"):

@@ -64,7 +64,9 @@ def with_reason(choices: Choices) -> Clause:
     if clause is None:
         clause = choices.clause(choices.one(ACTIONS))
     clause.time_first = clause.time is not None and choices.chance(0.3)
-    clause.last = reason(choices, clause, ("because", "because", "although", "before", "when"))
+    grounds = ("because", "because", "although")
+    moments = () if clause.predicate else ("before", "when")
+    clause.last = reason(choices, clause, (*grounds, *moments))
     return clause
 
 

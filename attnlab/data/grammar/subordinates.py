@@ -69,7 +69,7 @@ def reason(choices: Choices, main: Clause, conjunctions: tuple[str, ...]) -> Sub
     if main.tense == "perfect" and conjunction in ("when", "before"):
         conjunction = "because"
     subordinate = None
-    if conjunction != "before" and choices.chance(0.3):
+    if conjunction != "before" and main.verb is not BE and choices.chance(0.3):
         subordinate = choices.being(states=True)
     if subordinate is None:
         subordinate = _event(choices, conjunction, main.verb)

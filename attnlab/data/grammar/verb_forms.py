@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.data.grammar.entries import Auxiliary, Forms, Verb
+from attnlab.data.grammar.entries import Auxiliary, Verb
 from attnlab.data.grammar.lexicon import AUXILIARIES, BE, DO, HAVE, HAVE_WITH_BE, TO_BE
 from attnlab.data.grammar.linked import NewLink, Word
 
@@ -115,6 +115,3 @@ def _auxiliary(verb: Verb, tense: str) -> Auxiliary:
     if tense != "perfect":
         return AUXILIARIES[tense]
     return HAVE_WITH_BE if verb.be else HAVE
-
-
-__all__ = ["Forms", "VerbWords", "verb_words"]
