@@ -61,9 +61,8 @@ class TranslationLearner:
         self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
         self._multiple = _WIDTH_STEP if self._jit else 1
         self._train = task.prepared.parts["train"]
-        self._lengths = [
-            np.asarray(side.lengths) for side in (self._train.source, self._train.target)
-        ]
+        # The decoder reads all but the last token of a target.
+        self._lengths = self._train.source.lengths, self._train.target.lengths - 1
         self._program = TranslationProgram(
             model,
             make_optimizer(config.optimizer.name, config.optimizer.settings),

@@ -94,7 +94,7 @@ def padded_batches(
     model: keras.Model, part: EncodedPart, rows: np.ndarray, multiple: int = 1
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows of a part in batches of near-equal length, nothing shuffled."""
-    lengths = (side.lengths[rows] for side in (part.source, part.target))
+    lengths = part.source.lengths[rows], part.target.lengths[rows] - 1
     plan = length_plan(*lengths, size=_BATCH_TOKENS, multiple=multiple)
     return [padded(model, part, _numbered(rows, places), multiple) for places in plan]
 
