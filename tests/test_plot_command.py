@@ -1,0 +1,217 @@
+"""`attnlab plot`: a run's figures, positional encodings, embeddings; and what can't be drawn."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import click
+import numpy as np
+import pytest
+
+from attnlab.commands import command
+from attnlab.commands.plot import _most_frequent
+from attnlab.data.tokenizers import Tokenizer
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+
+SENTENCES = ["Der Hund schläft .", "Der Hund bellt .", "Die Katze schläft nicht .", "Der Mann ."]
+
+
+def plot(*words, runs="nowhere"):
+    needs_runs = words[0] != "positional-encoding"
+    more = ["--runs", str(runs)] if needs_runs else []
+    command("plot").main([*map(str, words), *more], standalone_mode=False)
+
+
+def make_run(folder, task):
+    run = RunDirectory.create(folder, task, "bahdanau", 3)
+    config = f"seed: 3\ntask: {{name: {task}}}\nattention: {{name: bahdanau}}\n"
+    (run.path / "config.yaml").write_text(config)
+    run.write_status("completed")
+    return run
+
+
+class FakeTranslator:
+    """A run that is loaded at once; remembers which epoch was asked for."""
+
+    epochs: list[str] = []
+
+    def __init__(self, sides):
+        self.source, self.target = (
+            Tokenizer.fit(SENTENCES, kind=kind, size=300) for kind in ("word", "bpe")
+        )
+        self.sides = sides
+
+    def load(self, run, epoch):
+        self.epochs.append(epoch)
+        sizes = {"source": self.source.size}
+        tables = {
+            side: np.random.default_rng(0).normal(size=(sizes.get(side, self.target.size), 8))
+            for side in self.sides
+        }
+        task = SimpleNamespace(source_tokenizer=self.source, target_tokenizer=self.target)
+        model = SimpleNamespace(embeddings=lambda: tables)
+        return SimpleNamespace(task=task, model=model, epoch="7")
+
+
+@pytest.fixture
+def trained_on(monkeypatch):
+    """Let every run be one of a fake translator with some tables."""
+
+    def use(*sides):
+        fake = FakeTranslator(sides)
+        monkeypatch.setattr("attnlab.trained.TrainedRun", fake)
+        return fake
+
+    return use
+
+
+def test_positional_encoding_from_the_command_line(attnlab):
+    outcome = attnlab("plot", "positional-encoding", "--length", "20", "--units", "16")
+    assert (outcome.code, outcome.err) == (0, "")
+    written = sorted(path.name for path in (attnlab.folder / "positional-encoding").iterdir())
+    assert written == sorted(path.rpartition("/")[2] for path in outcome.out.split())
+    assert len(written) == 4
+
+
+def test_positional_encoding_into_a_folder(tmp_path, capsys):
+    folder = tmp_path / "new" / "figures"
+    plot("positional-encoding", "--dimensions", "0,1, 5", "--offset", 3, "--output", folder)
+    assert capsys.readouterr().out.splitlines() == [
+        str(folder / f"positional_{name}.png")
+        for name in ("matrix", "waves", "circles", "distances")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--dimensions", "0,128"), "--dimensions: expected 1 to 12 numbers from 0 to 127"),
+        (("--dimensions", "a"), "--dimensions: .* got a"),
+        (("--dimensions", ""), "--dimensions: "),
+        (("--dimensions", "-1"), "--dimensions: .* got -1"),
+        (("--dimensions", ",".join(map(str, range(13)))), "--dimensions: expected 1 to 12"),
+        (("--offset", "100"), "--offset: expected 1 to 99, below --length, got 100"),
+        (("--output", "/proc/nowhere"), "--output: expected a folder that can be written"),
+    ],
+)
+def test_wrong_options_of_positional_encoding(options, sentence):
+    with pytest.raises(RequestError, match=sentence):
+        plot("positional-encoding", *options)
+
+
+def test_ranges_are_clicks():
+    for options in (("--units", "1"), ("--length", "1"), ("--offset", "0")):
+        with pytest.raises(click.BadParameter, match="not in the range"):
+            plot("positional-encoding", *options)
+
+
+@pytest.mark.parametrize("words", [("{run}",), ("run", "{run}"), ("--output", "{out}", "{run}")])
+def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, words):
+    run = make_run(tmp_path / "runs", "sunspots")
+    asked = []
+    monkeypatch.setattr(
+        "attnlab.analysis.plots.draw_run",
+        lambda found, output: asked.append((found.path, output)) or [tmp_path / "loss.png"],
+    )
+    plot(*(word.format(run=run.path, out=tmp_path / "out") for word in words))
+    assert asked == [(run.path, tmp_path / "out" if len(words) == 3 else None)]
+    assert capsys.readouterr().out == f"{tmp_path / 'loss.png'}\n"
+
+
+def test_no_word_is_refused():
+    with pytest.raises(click.MissingParameter):
+        command("plot").main([], standalone_mode=False)
+
+
+def test_help_shows_all_three(capsys):
+    command("plot").main(["--help"], prog_name="attnlab plot", standalone_mode=False)
+    usage = capsys.readouterr().out
+    for line in ("plot RUN [OPTIONS]", "plot positional-encoding [OPT", "plot embeddings RUN [OPT"):
+        assert f"attnlab {line}" in usage
+
+
+def test_embeddings_of_two_vocabularies(tmp_path, trained_on, capsys):
+    run = make_run(tmp_path, "translate")
+    fake = trained_on("source", "target")
+    plot("embeddings", run.path, "--words", 5, "--epoch", 7)
+    names = ["embeddings_source.png", "embeddings_target.png"]
+    assert capsys.readouterr().out.splitlines() == [str(run.plots / name) for name in names]
+    assert fake.epochs[-1] == "7"
+    assert sorted(path.name for path in run.plots.iterdir()) == names
+
+
+def test_embeddings_of_a_shared_vocabulary(tmp_path, trained_on):
+    run = make_run(tmp_path, "translate")
+    trained_on("shared")
+    plot("embeddings", run.path, "--output", tmp_path / "figures")
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["embeddings_shared.png"]
+
+
+def test_a_run_of_another_task_has_no_embeddings(tmp_path, trained_on):
+    run = make_run(tmp_path, "sunspots")
+    trained_on("source")
+    with pytest.raises(RequestError, match="^RUN: expected a run of task=translate") as error:
+        plot("embeddings", run.path)
+    assert "of task=sunspots" in str(error.value)
+
+
+def test_a_missing_run_has_no_embeddings(tmp_path):
+    with pytest.raises(RequestError, match="RUN: expected a run folder"):
+        plot("embeddings", "latest", runs=tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "bpe"])
+def test_the_most_frequent_words_come_first(kind):
+    tokenizer = Tokenizer.fit(SENTENCES, kind=kind, size=300)
+    table = np.arange(tokenizer.size, dtype=float)[:, None] * [1, 1]
+    vectors, labels = _most_frequent(table, tokenizer, 4)
+    assert vectors.shape == (4, 2)
+    first = 260 if kind == "bpe" else 4  # special tokens, and the bytes of BPE
+    assert vectors[:, 0].tolist() == list(range(first, first + 4))
+    assert not {"<pad>", "<start>", "<end>"} & set(labels)
+    if kind == "word":
+        assert set(labels[:2]) == {"Der", "."}
+
+
+def test_a_small_vocabulary_is_shown_whole():
+    tokenizer = Tokenizer.fit(SENTENCES, kind="word")
+    vectors, labels = _most_frequent(np.ones((tokenizer.size, 2)), tokenizer, 2000)
+    assert len(vectors) == len(labels) == tokenizer.size - 4
+    bytes_only = Tokenizer.fit(["a"], kind="bpe", size=260)
+    assert len(_most_frequent(np.ones((260, 2)), bytes_only, 2000)[1]) == 256
+
+
+@pytest.mark.parametrize("model", ["rnn", "transformer"])
+def test_translators_give_the_vectors_that_they_look_up(model):
+    from attnlab.attention.multi_head import MultiHeadAttention
+    from attnlab.models.build import build_translator
+
+    sizes = {"source_size": 11, "target_size": 13}
+    widths = {"rnn": {"units": 8, "embedding": 6}, "transformer": {"units": 6, "heads": 2}}
+    translator = build_translator(
+        model, widths[model], lambda: MultiHeadAttention(heads=2), **sizes
+    )
+    tables = translator.embeddings()
+    assert {side: table.shape for side, table in tables.items()} == {
+        "source": (11, 6),
+        "target": (13, 6),
+    }
+    np.testing.assert_array_equal(translator.source_embedding(np.array([7])), tables["source"][[7]])
+
+
+def test_a_shared_table_is_given_once():
+    from attnlab.attention.multi_head import MultiHeadAttention
+    from attnlab.models.build import build_translator
+
+    translator = build_translator(
+        "transformer",
+        {"units": 6, "heads": 2, "tie_embeddings": "all"},
+        lambda: MultiHeadAttention(heads=2),
+        source_size=13,
+        target_size=13,
+        shared=True,
+    )
+    assert {side: table.shape for side, table in translator.embeddings().items()} == {
+        "shared": (13, 6)
+    }
