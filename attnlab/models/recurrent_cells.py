@@ -64,7 +64,7 @@ class StackedCells(keras.layers.Layer):
         return ops.matmul(inputs, self._cast(self.cells[0].kernel)[self.known :])
 
     def drops(self, inputs, training) -> tuple:
-        """For each passage between cells its dropout as factors (B, T, units) for inputs (B, T, F)."""
+        """The dropout between cells as factors (B, T, units), for inputs (B, T, F)."""
         if not training:
             return ()
         shape = (*ops.shape(inputs)[:2], self.units)

@@ -29,7 +29,6 @@ class TransformerMemory(NamedTuple):
     projected: tuple
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class TransformerTranslator(Translator):
     """Encoder and decoder stacks of Transformer layers.
 
