@@ -13,7 +13,13 @@ from attnlab.attention.none import NoAttention
 from attnlab.errors import RequestError
 from attnlab.models.recurrent import RecurrentEncoder
 from attnlab.models.recurrent_decoder import DecoderState, RecurrentDecoder, SourceMemory
-from attnlab.models.translator import PAD, DecoderOutput, StepOutput, Translator
+from attnlab.models.translator import (
+    PAD,
+    DecoderOutput,
+    StepOutput,
+    Translator,
+    memory_length,
+)
 
 
 class RecurrentTranslator(Translator):
@@ -132,10 +138,8 @@ class RecurrentTranslator(Translator):
         self.build_vocabularies(self.decoder.width)
         self.encoder.build((None, None, self.width))
         attention = self.decoder.attention
-        longest = self.max_source
-        if longest and attention is not None and attention.fixed_length:
-            longest = min(longest, attention.fixed_length)
-        self.decoder.build(self.width, (None, longest, self.encoder.width))
+        length = None if attention is None else memory_length(attention, self.max_source)
+        self.decoder.build(self.width, (None, length, self.encoder.width))
         width = self.encoder.width if attention is None else self.encoder.units
         for layer in self.initial:
             for dense in layer:

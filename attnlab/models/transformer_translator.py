@@ -14,7 +14,13 @@ from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.models.positional_encoding import PositionalEncoding, sinusoidal
 from attnlab.models.transformer import TransformerDecoderLayer, TransformerEncoderLayer
-from attnlab.models.translator import PAD, DecoderOutput, StepOutput, Translator
+from attnlab.models.translator import (
+    PAD,
+    DecoderOutput,
+    StepOutput,
+    Translator,
+    memory_length,
+)
 
 
 class TransformerMemory(NamedTuple):
@@ -43,8 +49,9 @@ class TransformerTranslator(Translator):
 
     Args:
         attention: makes one mechanism.
-        max_length: longest source or target, for learned positions and for mechanisms of fixed
-            length; None where neither is wanted.
+        max_source: longest source, for learned positions and for mechanisms of fixed length; None
+            where neither is wanted.
+        max_target: longest target, for learned positions; both tables reach the longer of the two.
         units: d_model.
         layers: of the encoder, and of the decoder.
         heads: of the self-attentions.
@@ -78,11 +85,7 @@ class TransformerTranslator(Translator):
         book: bool = False,
         **kwargs,
     ) -> None:
-        if book and tie_embeddings != "none":
-            raise RequestError(
-                "model.book=true: expected model.tie_embeddings=none (its word vectors are "
-                f"frozen), got {tie_embeddings}."
-            )
+        _check(book, tie_embeddings, positions, max_source and max_target)
         super().__init__(width=units, tie_embeddings=tie_embeddings, **kwargs)
         self.units, self.heads, self.book, self.dropout = units, heads, book, dropout
         self.max_source, self.positions = max_source, positions
@@ -110,8 +113,7 @@ class TransformerTranslator(Translator):
             )
             for number in range(layers)
         ]
-        longest = max(max_source, max_target) if max_source and max_target else None
-        self.longest = longest if positions == "learned" else None
+        self.longest = max(max_source, max_target) if positions == "learned" else None
         for side in ("source", "target"):
             position = PositionalEncoding(
                 kind=positions, max_length=self.longest, name=f"{side}_position"
@@ -149,7 +151,8 @@ class TransformerTranslator(Translator):
         for layer in self.encoder:
             layer.build(vectors)
         for layer in self.decoder:
-            layer.build(vectors, (None, self.max_source, self.units))
+            length = memory_length(layer.cross_attention, self.max_source)
+            layer.build(vectors, (None, length, self.units))
 
     @property
     def fixed_length(self) -> int | None:
@@ -229,3 +232,21 @@ class TransformerTranslator(Translator):
     def _normed(self, side: str, vectors):
         """What leaves a stack: normalised where its layers are pre-norm."""
         return self.norms[side](vectors) if self.norms else vectors
+
+
+def _check(book: bool, tie_embeddings: str, positions: str, lengths: int | None) -> None:
+    """Refuse settings that contradict each other."""
+    if book and tie_embeddings != "none":
+        raise RequestError(
+            "model.book=true: expected model.tie_embeddings=none (its word vectors are frozen), "
+            f"got {tie_embeddings}."
+        )
+    if book and positions != "sinusoidal":
+        raise RequestError(
+            f"model.book=true: expected model.positions=sinusoidal, got {positions}."
+        )
+    if positions == "learned" and not lengths:
+        raise RequestError(
+            "model.positions=learned: expected the longest source and target to be known "
+            "(max_source, max_target), got none."
+        )

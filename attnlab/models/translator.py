@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from attnlab.attention.base import require_choice
+from attnlab.attention.base import Attention, require_choice
 from attnlab.errors import RequestError
 
 # The first ids of every vocabulary.
@@ -204,3 +204,13 @@ class Translator(keras.Model):
             ids = tf.TensorSpec((None, None), tf.int32)
             self._weights_program = tf.function(self._all_weights, input_signature=(ids, ids))
         return self._weights_program(source, target)
+
+
+def memory_length(attention: Attention, longest: int | None) -> int | None:
+    """The memory length to build a mechanism for: the longest source, or what it says it reaches.
+
+    Args:
+        attention: a mechanism that is not built yet.
+        longest: source that is to be expected; None where that is not known.
+    """
+    return min(longest, attention.fixed_length or longest) if longest else None
