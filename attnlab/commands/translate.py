@@ -231,7 +231,7 @@ def _standard_input() -> Iterator[list[str]]:
     """
     if sys.stdin is None:
         raise RequestError("SENTENCE: expected a sentence, or standard input, got neither.")
-    stream = cast(BufferedReader, click.get_binary_stream("stdin"))
+    stream = cast(BufferedReader, sys.stdin.buffer)
     if stream.isatty():
         click.echo("attnlab: type a sentence and Enter; Ctrl-D ends.", err=True)
     number = 0

@@ -38,7 +38,6 @@ class _Found(NamedTuple):
     Attributes:
         alive: (n, W, L) int32, tokens of the hypotheses that go on, best first.
         alive_log: (n, W) their log-probabilities; -inf where there is no such hypothesis.
-        steps: (n,) int32, how many tokens they have.
         ended: (n, K, L) int32, tokens of hypotheses that reached END, best score first.
         ended_log: (n, K) their log-probabilities; -inf where there is none.
         lengths: (n, K) int32, their tokens, END not counted.
@@ -48,7 +47,6 @@ class _Found(NamedTuple):
 
     alive: Any
     alive_log: Any
-    steps: Any
     ended: Any
     ended_log: Any
     lengths: Any
@@ -86,11 +84,10 @@ def decode_by_beam(
     END and among the best K has ended: it leaves for a set of its own, and the best K others are
     extended. A sentence is done when K hypotheses have ended, when no hypothesis could become one
     of the `n_best` any more, whatever follows, or at its longest length, where hypotheses are
-    closed as they are. With K = 1 this is greedy decoding.
+    closed as they are, with END and its probability. With K = 1 this is greedy decoding.
 
     Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
-    1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin; a
-    hypothesis that is better but never ends doesn't displace one that has.
+    1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
 
     Args:
         model: a `Translator`.
@@ -101,7 +98,7 @@ def decode_by_beam(
         shrink: let finished rows leave the batch; false for XLA.
 
     Returns:
-        `Decoded`, 2K hypotheses a sentence, many of them none.
+        `Decoded`, K hypotheses a sentence, the best one first.
     """
     memory = model.encode(source, training=False)
     count, width = tf.shape(source)[0], settings.beam
@@ -122,7 +119,7 @@ def decode_by_beam(
         memory=tf.nest.map_structure(lambda part: tf.repeat(part, width, 0), memory)
     )
     found = run_until_done(_advance(step, settings, width), rows, 1, width=width, shrink=shrink)
-    return _decoded(found, limits)
+    return Decoded(found.ended, found.lengths, found.ended_log)
 
 
 def _nothing_found(count, width: int, longest) -> _Found:
@@ -130,7 +127,6 @@ def _nothing_found(count, width: int, longest) -> _Found:
     return _Found(
         alive=tf.zeros((count, 1, longest), tf.int32),
         alive_log=tf.zeros((count, 1)),
-        steps=tf.zeros((count,), tf.int32),
         ended=tf.zeros((count, width, longest), tf.int32),
         ended_log=never,
         lengths=tf.zeros((count, width), tf.int32),
@@ -139,25 +135,13 @@ def _nothing_found(count, width: int, longest) -> _Found:
     )
 
 
-def _decoded(found: _Found, limits) -> Decoded:
-    """All that ended, and behind it what is closed at its longest length."""
-    closed = tf.where((found.steps >= limits)[:, None], found.alive_log, _NEVER)
-    lengths = tf.zeros_like(found.lengths) + found.steps[:, None]
-    none = tf.zeros_like(closed, tf.bool)
-    return Decoded(
-        tokens=tf.concat([found.ended, found.alive], 1),
-        lengths=tf.concat([found.lengths, lengths], 1),
-        log_probabilities=tf.concat([found.ended_log, closed], 1),
-        ended=tf.concat([tf.logical_not(none), none], 1),
-    )
-
-
 def _advance(take_step, settings: BeamSettings, width: int):
     """Make the step from `width` hypotheses a sentence to K."""
 
     def advance(index, rows: Rows) -> Rows:
         step = take_step(rows.tokens, index, rows.memory, rows.state)
-        best = _best(step.logits, rows.result.alive_log, width, settings.beam)
+        must_end = index + 1 >= rows.limits
+        best = _best(step.logits, rows.result.alive_log, must_end, width, settings.beam)
         found, tokens, parents = _extended(rows.result, best, index, settings)
         chosen = tf.range(tf.shape(parents)[0])[:, None] * width + parents
         chosen = tf.reshape(chosen, (-1,))
@@ -171,17 +155,21 @@ def _advance(take_step, settings: BeamSettings, width: int):
     return advance
 
 
-def _best(logits, log_probabilities, width: int, beam: int) -> _Candidates:
-    """Find the 2K best continuations of `width` hypotheses a sentence.
+def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candidates:
+    """Find the 2K best continuations of `width` hypotheses a sentence; END alone at last.
 
     The best of each hypothesis come first, two more than wanted, since two tokens are forbidden;
     so neither a softmax nor a selection runs over all K * V of them at once.
     """
     each = min(2 * beam + 2, logits.shape[-1])
     values, tokens = tf.math.top_k(logits, each)
-    likeliest = tokens[:, 0]
-    normalizer = negative_log_probabilities(likeliest, logits) + values[:, 0]
-    logs = tf.where(is_forbidden(tokens), _NEVER, values - normalizer[:, None])
+    normalizer = negative_log_probabilities(tokens[:, 0], logits) + values[:, 0]
+    last = tf.repeat(must_end, width)[:, None]
+    values = tf.where(last, logits[:, END, None], values)
+    tokens = tf.where(last, END, tokens)
+    # Of a sentence that must end, each hypothesis has one continuation, not many that are END.
+    ruled_out = is_forbidden(tokens) | (last & (tf.range(each) > 0))
+    logs = tf.where(ruled_out, _NEVER, values - normalizer[:, None])
     logs = tf.reshape(logs, (-1, width, each)) + log_probabilities[:, :, None]
     logs = tf.reshape(logs, (-1, width * each))
     if width * each < 2 * beam:
@@ -211,7 +199,6 @@ def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
         _with_ended(found, ended_log, best.parents[:, :beam], index, settings)._replace(
             alive=tf.where(here, tokens[..., None], alive),
             alive_log=alive_log,
-            steps=found.steps + 1,
         ),
         tokens,
         parents,

@@ -23,14 +23,12 @@ class Decoded(NamedTuple):
     Attributes:
         tokens: (B, N, L) int32 without START and END; what lies behind `lengths` is PAD.
         lengths: (B, N) int32, tokens, END not counted.
-        log_probabilities: (B, N) float32, END included where there is one; -inf: no hypothesis.
-        ended: (B, N) bool: END was reached, not the longest length allowed.
+        log_probabilities: (B, N) float32, END included; -inf: no hypothesis.
     """
 
     tokens: Any
     lengths: Any
     log_probabilities: Any
-    ended: Any
 
 
 class Rows(NamedTuple):
@@ -38,7 +36,7 @@ class Rows(NamedTuple):
 
     Attributes:
         numbers: (n,) int32, places in the batch that was given.
-        limits: (n,) int32, most tokens of a hypothesis, END counted.
+        limits: (n,) int32, most tokens of a hypothesis, END counted; the last one must be END.
         done: (n,) bool.
         result: a structure of (n, ...) tensors: what was found so far.
         tokens: (n * width,) int32, the last token of each hypothesis.

@@ -17,16 +17,17 @@ from attnlab.models.translator import END, START
 
 
 class _Written(NamedTuple):
-    """What was decoded: (n, L) tokens, (n,) tokens without END, log-probability, END reached."""
+    """What was decoded: (n, L) tokens, (n,) how many without END, (n,) log-probability."""
 
     tokens: Any
     lengths: Any
     log_probabilities: Any
-    ended: Any
 
 
 def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
     """Translate a batch, always going on with the likeliest token.
+
+    At its longest length a translation is closed as it is, with END.
 
     Args:
         model: a `Translator`.
@@ -48,7 +49,6 @@ def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> D
             tokens=tf.zeros((count, longest), tf.int32),
             lengths=tf.zeros((count,), tf.int32),
             log_probabilities=tf.zeros((count,)),
-            ended=tf.zeros((count,), tf.bool),
         ),
         tokens=tf.fill((count,), START),
         memory=memory,
@@ -63,11 +63,12 @@ def _advance(model):
 
     def advance(index, rows: Rows) -> Rows:
         step = model.step(rows.tokens, index, rows.memory, rows.state)
-        tokens = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
+        likeliest = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
+        tokens = tf.where(index + 1 >= rows.limits, END, likeliest)
         losses = negative_log_probabilities(tokens, step.logits)
         ended = tf.equal(tokens, END)
         return rows._replace(
-            done=tf.logical_or(ended, index + 1 >= rows.limits),
+            done=ended,
             result=_written(rows.result, index, tokens, losses, ended),
             tokens=tokens,
             state=step.state,
@@ -83,5 +84,4 @@ def _written(before: _Written, index, tokens, losses, ended) -> _Written:
         tokens=tf.where(writes[:, None] & here, tokens[:, None], before.tokens),
         lengths=before.lengths + tf.cast(writes, tf.int32),
         log_probabilities=before.log_probabilities - losses,
-        ended=ended,
     )

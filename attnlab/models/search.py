@@ -26,8 +26,7 @@ class Hypothesis(NamedTuple):
         tokens: (T,) int32, without START, END and padding.
         score: log-probability by length penalty, see `attnlab.models.beam.penalized`. Higher is
             better.
-        log_probability: of all its tokens, natural logarithm; of END, too, unless the translation
-            was closed at its longest length.
+        log_probability: of all its tokens and END, natural logarithm.
     """
 
     tokens: np.ndarray
@@ -38,9 +37,9 @@ class Hypothesis(NamedTuple):
 class Search:
     """Find translations: greedy with a beam of 1, by beam search with a wider one.
 
-    A translation has at most as many tokens, END counted, as its own source, END counted, plus
-    `extra_length`. So a sentence's batch makes no difference to it, but for sums that round in
-    another order.
+    A translation has at most as many tokens as its own source plus `extra_length`, END counted in
+    both. So a sentence's batch makes no difference to it, but for sums that round in another
+    order.
 
     Args:
         model: a `Translator`; its weights may change between calls.
@@ -125,10 +124,10 @@ class Search:
             return decode_greedily(self.model, source, limits, longest, shrink=shrink)
         return decode_by_beam(self.model, source, limits, longest, self.settings, shrink=shrink)
 
-    def _ranked(self, tokens, lengths, logs, ended) -> list[Hypothesis]:
-        """The n best of one sentence; what was closed stands behind what ended."""
-        scores = penalized(logs, lengths + ended, self.settings.length_penalty)
-        order = np.lexsort((-scores, ~ended))
+    def _ranked(self, tokens, lengths, logs) -> list[Hypothesis]:
+        """The n best of one sentence."""
+        scores = penalized(logs, lengths + 1.0, self.settings.length_penalty)
+        order = np.argsort(-scores, kind="stable")
         known = [place for place in order if not np.isneginf(logs[place])]
         known = known or list(order[:1])  # logits that are not finite lead nowhere
         return [

@@ -87,43 +87,38 @@ class Option(NamedTuple):
         return END in self.tokens
 
 
-def continuations(model: TableModel, row: np.ndarray, option: Option) -> list[Option]:
-    """All ways to go on, best first."""
+def continuations(model: TableModel, row: np.ndarray, option: Option, limit: int) -> list[Option]:
+    """All ways to go on, best first; at the longest length to END alone."""
     logs = model.log_probabilities(row, option.tokens)
     allowed = [token for token in range(model.target_size) if token not in (PAD, START)]
+    allowed = [END] if len(option.tokens) == limit - 1 else allowed
     options = [Option((*option.tokens, token), option.log + logs[token]) for token in allowed]
     return sorted(options, key=lambda option: -option.log)
 
 
 def every_translation(model, row, limit: int, alpha: float) -> list[Option]:
-    """The whole space: what ends by its score, then what is closed at the longest length."""
+    """The whole space, by score."""
     alive, ended = [Option((), 0.0)], []
-    for _ in range(limit):
-        options = itertools.chain(*(continuations(model, row, option) for option in alive))
-        alive = []
-        for option in options:
-            (ended if option.ended else alive).append(option)
-    by_score = [sorted(part, key=lambda o: -o.score(alpha)) for part in (ended, alive)]
-    return by_score[0] + by_score[1]
+    while alive:
+        options = [each for option in alive for each in continuations(model, row, option, limit)]
+        ended += [option for option in options if option.ended]
+        alive = [option for option in options if not option.ended]
+    return sorted(ended, key=lambda option: -option.score(alpha))
 
 
 def plain_beam(model, row, limit: int, beam: int, n_best: int, alpha: float) -> list[Option]:
     """Beam search over Python lists."""
     alive, ended = [Option((), 0.0)], []
-    for step in range(limit):
-        options = itertools.chain(*(continuations(model, row, option) for option in alive))
+    while alive and len(ended) < beam:
+        options = [each for option in alive for each in continuations(model, row, option, limit)]
         options = sorted(options, key=lambda option: -option.log)
         ended += [option for option in options[:beam] if option.ended]
         alive = [option for option in options if not option.ended][:beam]
-        scores = sorted((option.score(alpha) for option in ended), reverse=True)
-        bound = Option(tuple([0] * limit), alive[0].log).score(alpha)
-        if len(ended) >= beam or (len(scores) >= n_best and scores[n_best - 1] >= bound):
-            closed = alive if step == limit - 1 else []
+        ended = sorted(ended, key=lambda option: -option.score(alpha))
+        hope = [Option((0,) * limit, option.log).score(alpha) for option in alive[:1]]
+        if len(ended) >= n_best and hope <= [ended[n_best - 1].score(alpha)]:
             break
-    else:
-        closed = alive
-    ended = sorted(ended, key=lambda option: -option.score(alpha))
-    return (ended + closed)[:n_best]
+    return ended[:n_best]
 
 
 def assert_same(found: list[Hypothesis], expected: list[Option], alpha: float) -> None:
@@ -150,21 +145,21 @@ def test_greedy_takes_the_likeliest_token_of_each_step():
         model.become(seed)
         for row, (found,) in zip(rows, search(rows), strict=True):
             option = Option((), 0.0)
-            while not option.ended and len(option.tokens) < len(row) + 4:
-                option = continuations(model, row, option)[0]
+            while not option.ended:
+                option = continuations(model, row, option, len(row) + 4)[0]
             assert_same([found], [option], 0.6)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.3])
 def test_a_beam_as_wide_as_the_space_finds_every_translation_in_order(alpha):
-    """Three words that go on and three steps: 13 translations end, 27 are closed."""
+    """Three words that go on, two or three times before END must follow."""
     model, rows = TableModel(6), rows_of([1, 2])
-    search = Search(model, beam=121, n_best=121, extra_length=2, length_penalty=alpha)
+    search = Search(model, beam=40, n_best=40, extra_length=2, length_penalty=alpha)
     for seed in range(4):
         model.become(seed)
         for row, found in zip(rows, search(rows), strict=True):
             expected = every_translation(model, row, len(row) + 2, alpha)
-            assert len(expected) == (40 if len(row) == 1 else 121)
+            assert len(expected) == (13 if len(row) == 1 else 40)
             assert_same(found, expected, alpha)
 
 
@@ -229,23 +224,22 @@ def test_a_translation_that_never_ends_is_closed_at_its_own_longest_length(beam)
     model, rows = TableModel(9), rows_of([4, 1, 11])
     model.prefer(END, -50)
     found = Search(model, beam=beam, n_best=beam, extra_length=5)(rows)
-    assert [{len(h.tokens) for h in best} for best in found] == [{9}, {6}, {16}]
+    assert [{len(h.tokens) for h in best} for best in found] == [{8}, {5}, {15}]
     model.max_positions = 8
     found = Search(model, beam=beam, extra_length=5)(rows)
-    assert [len(best[0].tokens) for best in found] == [8, 6, 8]
+    assert [len(best[0].tokens) for best in found] == [7, 5, 7]
 
 
-def test_what_never_ends_does_not_displace_what_does():
-    """END is likely at the first step alone; what goes on then costs almost nothing."""
+def test_what_does_not_want_to_end_does_not_displace_what_does():
+    """END is likely at the first step alone; going on costs almost nothing, END then much."""
     model, row = TableModel(6), rows_of([3])[0]
     logits = np.zeros(model.table.shape, "f") + [-9, -9, -9, -30, 9, -9]
     logits[:, model.story(())] = [-9, -9, -9, 6, 8, -9]
     model.table.assign(logits)
-    for n_best in (1, 2):
-        search = Search(model, beam=3, n_best=n_best, extra_length=9, length_penalty=2.0)
-        best, *others = search([row])[0]
-        assert len(best.tokens) == 0 and len(others) == n_best - 1
-    assert best.score < others[0].score and len(others[0].tokens) == 12
+    search = Search(model, beam=3, n_best=2, extra_length=9, length_penalty=1.0)
+    best, other = search([row])[0]
+    assert len(best.tokens) == 0 and len(other.tokens) == 11
+    assert other.log_probability == pytest.approx(-0.127 - 39, abs=0.1)
 
 
 @pytest.mark.parametrize("beam", [1, 3])
