@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from attnlab.data.builtin import VERSION, Builtin
+from attnlab.data.grammar.sentences import BEYOND, KINDS, sentences
 from attnlab.data.words import split_words
 from attnlab.errors import RequestError
 
@@ -64,10 +66,6 @@ def test_a_sentence_has_one_translation_and_stands_in_one_part(pairs):
 
 
 def test_the_grammar_itself_is_one_to_one():
-    from itertools import islice
-
-    from attnlab.data.grammar.sentences import BEYOND, KINDS, sentences
-
     made = [*islice(sentences(KINDS, "more"), 20_000), *islice(sentences(BEYOND, "more"), 10_000)]
     english = {}
     german = {}
