@@ -12,7 +12,7 @@ VERBS = {
     "evaluate": "test metrics of any epoch's weights",
     "forecast": "the next values of a series",
     "translate": "sentences from arguments or standard input",
-    "plot": "draw a run's figures again",
+    "plot": "a run's figures again; positional encodings, embeddings",
     "data": "list, count and download corpora",
     "ui": "open the MLflow UI on this project's store",
 }
