@@ -15,10 +15,10 @@ _CELLS = {
 class StackedCells(keras.layers.Layer):
     """One step of several cells, split into what can be done for all steps at once and the rest.
 
-    The cells and their weights are Keras's; with the step's whole input in one piece the result is
-    theirs. Here the input is a sum: what `project` makes of the part that is known beforehand, for
-    all steps in one product, and what `project_entering` makes of the part that depends on the
-    step before.
+    The cells and their weights are Keras's. The first one's input comes in two parts: `project`
+    multiplies the one that is known beforehand, for all steps at once; `project_entering` the one
+    that depends on the step before (Bahdanau's matrices C, beside his W). The sum of both goes into
+    `advance`.
 
     Args:
         cell: `simple`, `gru` or `lstm`.
@@ -47,21 +47,24 @@ class StackedCells(keras.layers.Layer):
         self.dropouts = [keras.layers.Dropout(dropout) for _ in range(passing)]
 
     def build(self, known_shape: tuple, entering: int = 0) -> None:
-        """Create the weights for known inputs (..., F) and entering ones of a width."""
-        self.known = known_shape[-1]
-        width = self.known + entering
+        """Create the weights for known inputs (..., F) and entering ones of a width, if any."""
+        width = known_shape[-1]
         for cell in self.cells:
             cell.build((None, width))
             width = self.units
+        if entering:
+            gates = self.cells[0].kernel.shape[1]
+            self.entering_kernel = self.add_weight(
+                name="entering_kernel", shape=(entering, gates), initializer="glorot_uniform"
+            )
 
     def project(self, inputs):
         """What inputs (..., F), known beforehand, add to the first cell's gates: (..., G)."""
-        kernel = self._cast(self.cells[0].kernel)[: self.known]
-        return ops.matmul(inputs, kernel) + self._input_bias(self.cells[0])
+        return self._projected(self.cells[0], inputs)
 
     def project_entering(self, inputs):
         """What inputs (B, F) that depend on the step before add to them: (B, G)."""
-        return ops.matmul(inputs, self._cast(self.cells[0].kernel)[self.known :])
+        return ops.matmul(inputs, self._cast(self.entering_kernel))
 
     def drops(self, inputs, training) -> tuple:
         """The dropout between cells as factors (B, T, units), for inputs (B, T, F)."""
@@ -88,7 +91,7 @@ class StackedCells(keras.layers.Layer):
                 passed = following[-1][0]
                 if drops:
                     passed = passed * drops[number - 1]
-                projected = ops.matmul(passed, self._cast(cell.kernel)) + self._input_bias(cell)
+                projected = self._projected(cell, passed)
             following.append(getattr(self, f"_{self.kind}")(cell, projected, state))
         return tuple(following)
 
@@ -117,12 +120,13 @@ class StackedCells(keras.layers.Layer):
         new = ops.tanh(projected[:, two:] + inner)
         return (z * old + (1 - z) * new,)
 
+    def _projected(self, cell, inputs):
+        bias = self._cast(cell.bias)
+        bias = bias[0] if len(bias.shape) == 2 else bias
+        return ops.matmul(inputs, self._cast(cell.kernel)) + bias
+
     def _recurrent(self, cell, old):
         return ops.matmul(old, self._cast(cell.recurrent_kernel))
-
-    def _input_bias(self, cell):
-        bias = self._cast(cell.bias)
-        return bias[0] if self.kind == "gru" and self.reset_after else bias
 
     def _cast(self, weight):
         return ops.cast(weight, self.compute_dtype)

@@ -60,9 +60,10 @@ def softmax(x):
     return exponentials / exponentials.sum()
 
 
-def papers_gru(cell, x, h):
+def papers_gru(cell, x, h, w=None):
     """Bahdanau et al., A.1.1; Keras's z is the paper's 1 - z, its biases the paper leaves out."""
-    w, u, b = (weight.numpy() for weight in (cell.kernel, cell.recurrent_kernel, cell.bias))
+    w = cell.kernel.numpy() if w is None else w
+    u, b = (weight.numpy() for weight in (cell.recurrent_kernel, cell.bias))
     (w_z, w_r, w_h), (u_z, u_r, u_h), (b_z, b_r, b_h) = (np.split(m, 3, axis=-1) for m in (w, u, b))
     z = 1 - sigmoid(x @ w_z + h @ u_z + b_z)
     r = sigmoid(x @ w_r + h @ u_r + b_r)
@@ -97,7 +98,9 @@ def test_bahdanau_is_the_papers_appendix(row):
         scores = np.array([v @ np.tanh(state @ w + h @ u) for h in memory])
         weights.append(softmax(scores))
         context = weights[-1] @ memory
-        state = papers_gru(decoder.cells.cells[0], np.concatenate([embedded, context]), state)
+        (cell,) = decoder.cells.cells
+        w_and_c = np.concatenate([cell.kernel, decoder.cells.entering_kernel])
+        state = papers_gru(cell, np.concatenate([embedded, context]), state, w_and_c)
         wide = np.concatenate([state, embedded, context]) @ decoder.combine.kernel.numpy()
         maxout = np.array([max(wide[2 * j], wide[2 * j + 1]) for j in range(MAXOUT)])
         logits.append(maxout @ model.vocabulary.kernel.numpy() + model.vocabulary.bias.numpy())
@@ -106,9 +109,9 @@ def test_bahdanau_is_the_papers_appendix(row):
     np.testing.assert_allclose(maps[:, : len(ids)], weights, atol=1e-5)
 
 
-def lstm(cell, x, h, c):
+def lstm(cell, x, h, c, fed=0):
     w, u, b = (weight.numpy() for weight in (cell.kernel, cell.recurrent_kernel, cell.bias))
-    i, f, new, o = np.split(x @ w + h @ u + b, 4)
+    i, f, new, o = np.split(x @ w + h @ u + b + fed, 4)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
     return sigmoid(o) * np.tanh(c), c
 
@@ -133,11 +136,12 @@ def test_luong_is_the_papers_section_3(feeding):
                 x = part[0]
             memory.append(x)
         memory, attentional, expected = np.array(memory), np.zeros(UNITS), []
+        cells = model.decoder.cells
         for x in model.target_embedding.embeddings.numpy()[TARGET[row]]:
-            x = np.concatenate([x, attentional]) if feeding else x
-            for cell, part in zip(model.decoder.cells.cells, states, strict=True):
-                part[:] = lstm(cell, x, *part)
-                x = part[0]
+            fed = attentional @ cells.entering_kernel.numpy() if feeding else 0
+            for cell, part in zip(cells.cells, states, strict=True):
+                part[:] = lstm(cell, x, *part, fed)
+                x, fed = part[0], 0
             weights = softmax(memory @ model.decoder.attention.kernel.numpy() @ x)
             joined = np.concatenate([weights @ memory, x])
             attentional = np.tanh(joined @ model.decoder.combine.kernel.numpy())
@@ -162,8 +166,12 @@ def test_cells_are_those_of_keras(kind, reset_after):
     ]
     projected = stack.project(known) + stack.project_entering(entering)
     following = stack.advance(states, projected)
+    whole = type(stack.cells[0])(**stack.cells[0].get_config())
+    whole.build((None, 7))
+    kernel = np.concatenate([stack.cells[0].kernel, stack.entering_kernel])
+    whole.set_weights([kernel, *stack.cells[0].get_weights()[1:]])
     inputs = np.concatenate([known, entering], axis=1)
-    for cell, state, ours in zip(stack.cells, states, following, strict=True):
+    for cell, state, ours in zip([whole, stack.cells[1]], states, following, strict=True):
         inputs, expected = cell(inputs, state)
         for one, other in zip(ours, expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-6)
