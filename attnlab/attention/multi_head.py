@@ -99,7 +99,7 @@ class MultiHeadAttention(Attention):
 
     def affine(self, tensor, kernel, bias):
         """Compute `tensor @ kernel + bias` in the compute dtype."""
-        return ops.matmul(tensor, self.as_compute(kernel)) + self.as_compute(bias)
+        return ops.add(ops.matmul(tensor, self.as_compute(kernel)), self.as_compute(bias))
 
     def add_bias(self, name, width):
         """Create a bias of zeros."""

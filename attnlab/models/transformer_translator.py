@@ -13,6 +13,7 @@ from attnlab.attention.functional import padding_mask
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.models.positional_encoding import PositionalEncoding, sinusoidal
+from attnlab.models.sublayers import Dropout, LayerNorm
 from attnlab.models.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from attnlab.models.translator import (
     PAD,
@@ -119,9 +120,9 @@ class TransformerTranslator(Translator):
                 kind=positions, max_length=self.longest, name=f"{side}_position"
             )
             setattr(self, f"{side}_position", position)
-            setattr(self, f"{side}_dropout", keras.layers.Dropout(dropout))
+            setattr(self, f"{side}_dropout", Dropout(dropout))
         self.norms = {
-            side: keras.layers.LayerNormalization(epsilon=common["epsilon"], name=f"{side}_norm")
+            side: LayerNorm(epsilon=common["epsilon"], name=f"{side}_norm")
             for side in (("source", "target") if norm == "pre" else ())
         }
 

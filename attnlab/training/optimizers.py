@@ -17,18 +17,23 @@ class _Fused:
     summed before they are squared, as everywhere else; Keras sums their squares.
     """
 
+    def apply(self, grads, trainable_variables=None):
+        """Update all variables."""
+        step = tf.cast(self.iterations + 1, tf.float32)
+        self._powers = tf.pow(self.beta_1, step), tf.pow(self.beta_2, step)
+        super().apply(grads, trainable_variables)
+
     def update_step(self, gradient, variable, learning_rate):
         """Update one variable."""
         if self.amsgrad:
             return super().update_step(gradient, variable, learning_rate)
         index = self._get_variable_index(variable)
-        step = tf.cast(self.iterations + 1, variable.dtype)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=self._momentums[index].value.handle,
             v=self._velocities[index].value.handle,
-            beta1_power=tf.pow(tf.constant(self.beta_1, variable.dtype), step),
-            beta2_power=tf.pow(tf.constant(self.beta_2, variable.dtype), step),
+            beta1_power=tf.cast(self._powers[0], variable.dtype),
+            beta2_power=tf.cast(self._powers[1], variable.dtype),
             lr=tf.cast(learning_rate, variable.dtype),
             beta1=tf.constant(self.beta_1, variable.dtype),
             beta2=tf.constant(self.beta_2, variable.dtype),
