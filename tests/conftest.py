@@ -98,6 +98,33 @@ def trained(tmp_path_factory) -> TrainedRun:
     return TrainedRun(attnlab, outcome, folder)
 
 
+def some_pairs(count: int) -> list:
+    """The first pairs of the built-in corpus, with gold links."""
+    from itertools import islice
+
+    from attnlab.data.builtin import Builtin
+
+    return list(islice(Builtin(pairs=max(count, 100)).pairs("train"), count))
+
+
+@pytest.fixture(scope="session")
+def translating(tmp_path_factory) -> TrainedRun:
+    """A run that translates, with gold links and with MLflow."""
+    attnlab = CommandLine(tmp_path_factory.mktemp("translating"))
+    pairs = some_pairs(90)
+    lines = [f"{pair.source}\t{pair.target}\r\n" for pair in pairs]
+    (attnlab.folder / "pairs.tsv").write_bytes("".join(lines).encode())
+    (attnlab.folder / "pairs.links").write_text("".join(f"{pair.links}\n" for pair in pairs))
+    outcome = attnlab(
+        *("task=translate", "data=files", "data.path=pairs.tsv", "data.links=pairs.links"),
+        *("attention=bahdanau", "model.units=8", "model.embedding=6", "model.maxout_units=4"),
+        *("trainer.epochs=2", "trainer.batch_size=400", "paths.data=cache"),
+    )
+    assert outcome.code == 0, outcome.err
+    (folder,) = attnlab.run_folders()
+    return TrainedRun(attnlab, outcome, folder)
+
+
 @pytest.fixture(scope="session")
 def compose(tmp_path_factory):
     """Compose and check a configuration from overrides, in this process, with its own runs."""

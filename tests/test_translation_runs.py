@@ -1,0 +1,121 @@
+"""A run that translates, from the command line: what it leaves, and what can be done with it."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+
+def read_json(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_it_says_what_came_out(translating):
+    assert translating.outcome.err == ""
+    assert translating.folder.parent.name == "bahdanau"
+    out = translating.outcome.out
+    assert out.startswith("translate / bahdanau / seed 0: test, in points of 100")
+    for words in ("nearest_pair", "copied_source", "bleu", "chrf", "best epoch"):
+        assert words in out
+    assert max(map(len, out.splitlines()[:8])) <= 80
+
+
+def test_its_folder_has_all_that_users_rely_on(translating):
+    folder = translating.folder
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    weights = {f"weights/epoch_{epoch:03d}.weights.h5" for epoch in (1, 2)}
+    assets = {f"assets/{name}.json" for name in ("text", "source_tokenizer", "target_tokenizer")}
+    own = {"status.json", "config.yaml", "history.csv", "metrics.json", "predictions.csv"}
+    assert files >= {*weights, *assets, *own, "attention.npz", "environment.json", "run.log"}
+    assert {"plots/loss.png", "plots/attention_1.png"} <= files
+    assert any(name.startswith("plots/attention_epoch_001") for name in files)
+    assert read_json(folder / "status.json")["state"] == "completed"
+
+
+def test_its_numbers_are_whole(translating):
+    metrics = read_json(translating.folder / "metrics.json")
+    assert (metrics["metric"], metrics["monitor"]) == ("bleu", "val_bleu")
+    assert metrics["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|")
+    assert 0 <= metrics["alignment"]["error_rate"] <= 1
+    with open(translating.folder / "history.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["epoch"] for row in rows] == ["1", "2"]
+    assert {"train_loss", "val_perplexity", "val_accuracy", "val_bleu", "val_chrf"} <= set(rows[0])
+
+
+def test_its_hypotheses_are_kept_with_their_references(translating):
+    from attnlab.analysis.translation_scores import score
+    from attnlab.records.run_directory import RunDirectory
+
+    rows = RunDirectory(translating.folder).read_predictions()
+    again = score(rows["hypothesis"].tolist(), rows["reference"].tolist())
+    metrics = read_json(translating.folder / "metrics.json")
+    assert again["chrf"] == pytest.approx(metrics["test"]["chrf"])
+    statistics = read_json(translating.folder / "assets" / "text.json")["statistics"]
+    assert statistics["parts"]["test"]["pairs"] == len(rows["source"])
+
+
+def test_evaluate_gives_the_runs_own_numbers_again(translating):
+    code, out, err = translating.attnlab("evaluate", "latest", "--json")
+    assert code == 0, err
+    metrics = read_json(translating.folder / "metrics.json")
+    found = json.loads(out)
+    assert found["metrics"] == pytest.approx(metrics["test"])
+    assert found["epoch"] == metrics["best_epoch"]
+
+
+def test_evaluate_takes_the_mean_of_epochs_and_a_beam(translating):
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.trained import TrainedRun
+
+    code, out, err = translating.attnlab(
+        "evaluate", "latest", "--average", "2", "--beam", "3", "--json"
+    )
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["epoch"], found["beam"]) == ("mean of 1, 2", 3)
+    run = RunDirectory.open(translating.folder)
+    single = [TrainedRun.load(run, epoch).model.get_weights() for epoch in ("1", "2")]
+    mean = TrainedRun.load(run, "average", 2).model.get_weights()
+    for first, second, value in zip(*single, mean, strict=True):
+        if np.issubdtype(value.dtype, np.floating):
+            np.testing.assert_allclose(value, (first + second) / 2, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch):
+    import mlflow
+
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.trained import TrainedRun
+
+    monkeypatch.chdir(translating.attnlab.folder)
+    mlflow.set_tracking_uri(f"sqlite:///{translating.attnlab.runs}/mlflow.db")
+    (model,) = mlflow.search_logged_models(output_format="list")
+    served = mlflow.pyfunc.load_model(f"models:/{model.model_id}")
+    lines = ["The old dog sleeps.", "", "The king reads the newspaper."]
+    trained = TrainedRun.load(RunDirectory.open(translating.folder))
+    wanted = [best[0].text for best in trained.task.translator(trained.model).translate(lines)]
+    assert served.predict(np.array(lines, object)).tolist() == wanted
+    run_id = read_json(translating.folder / "status.json")["mlflow_run_id"]
+    steps = mlflow.MlflowClient().get_metric_history(run_id, "val_bleu")
+    assert [metric.step for metric in steps] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("forecast latest", "RUN: expected a run that forecasts"),
+        ("evaluate latest --part dev", "--part: expected one of train, validation, test, got dev."),
+        ("evaluate latest --average 3", "--average: expected at most the 2 epochs"),
+        ("evaluate latest --epoch 1 --average 2", "--average: expected at most the 1 epochs"),
+    ],
+)
+def test_what_it_cannot_do_is_said(translating, words, sentence):
+    code, out, err = translating.attnlab(*words.split())
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert sentence in line
