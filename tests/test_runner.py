@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 import yaml
+from conftest import some_pairs
 
 from attnlab.analysis import plots
 from attnlab.assembly import import_tensorflow
@@ -17,7 +18,7 @@ from attnlab.cli import main
 from attnlab.config import options
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner import run
-from attnlab.schema import parse
+from attnlab.schema import RunConfig, parse
 from attnlab.trained import TrainedRun
 
 import_tensorflow()
@@ -253,8 +254,8 @@ def series_file(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("attention", options("attention"))
-@pytest.mark.parametrize("task", options("task"))
-def test_every_task_runs_with_every_mechanism(compose, no_figures, tmp_path, task, attention):
+@pytest.mark.parametrize("task", sorted({*options("task")} - {"translate"}))
+def test_every_forecast_runs_with_every_mechanism(compose, no_figures, tmp_path, task, attention):
     needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
     given = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
     folder = run(compose(*given, *QUICK, *needed))
@@ -273,9 +274,25 @@ def test_a_transformer_forecasts_several_steps(compose, no_figures):
     assert set(predictions["step"]) == {1, 2, 3}
 
 
+def small_translation(config: RunConfig, folder: Path) -> list[str]:
+    """A preset's model in miniature, on 60 pairs in a file."""
+    lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(60)]
+    (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    sizes = {"units": 64, "encoder_units": 64, "embedding": 8, "maxout_units": 4, "layers": 1}
+    sizes |= {"feed_forward": 8}
+    return [
+        *("data=files", f"data.path={folder / 'pairs.tsv'}", f"paths.data={folder}"),
+        *(f"model.{key}={size}" for key, size in sizes.items() if key in config.model.settings),
+        *("task.vocabulary=300", "task.beam=2"),
+    ]
+
+
 @pytest.mark.parametrize("name", options("experiment"))
-def test_every_preset_runs(compose, name):
-    folder = run(compose(f"experiment={name}", *QUICK))
+def test_every_preset_runs(compose, tmp_path, name):
+    config = compose(f"experiment={name}", *QUICK)
+    if config.data is not None:
+        config = compose(f"experiment={name}", *QUICK, *small_translation(config, tmp_path))
+    folder = run(config)
     assert read_json(folder / "status.json")["state"] == "completed"
     assert (folder / "plots" / "loss.png").is_file()
 
@@ -305,5 +322,5 @@ def test_mlflow_has_the_run_and_a_model_that_predicts_the_same(trained, monkeypa
     served = mlflow.pyfunc.load_model(f"models:/{output.model_id}")
     windows = np.random.default_rng(59).uniform(50, 130, size=(3, 7))
     direct = TrainedRun.load(RunDirectory(trained.folder))
-    expected = [direct.forecast(window, 1) for window in windows]
+    expected = [direct.task.forecast(direct.model, window, 1) for window in windows]
     np.testing.assert_allclose(served.predict(windows), expected, rtol=1e-6)

@@ -92,16 +92,19 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
     from attnlab.records.run_directory import RunDirectory
     from attnlab.trained import TrainedRun
 
-    monkeypatch.chdir(translating.attnlab.folder)
-    mlflow.set_tracking_uri(f"sqlite:///{translating.attnlab.runs}/mlflow.db")
-    (model,) = mlflow.search_logged_models(output_format="list")
-    served = mlflow.pyfunc.load_model(f"models:/{model.model_id}")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    uri = f"sqlite:///{translating.attnlab.runs / 'mlflow.db'}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)  # put back afterwards, whatever MLflow sets
+    mlflow.set_tracking_uri(uri)
+    client = mlflow.MlflowClient(uri)
+    logged = client.get_run(read_json(translating.folder / "status.json")["mlflow_run_id"])
+    (output,) = logged.outputs.model_outputs
+    served = mlflow.pyfunc.load_model(f"models:/{output.model_id}")
     lines = ["The old dog sleeps.", "", "The king reads the newspaper."]
     trained = TrainedRun.load(RunDirectory.open(translating.folder))
     wanted = [best[0].text for best in trained.task.translator(trained.model).translate(lines)]
     assert served.predict(np.array(lines, object)).tolist() == wanted
-    run_id = read_json(translating.folder / "status.json")["mlflow_run_id"]
-    steps = mlflow.MlflowClient().get_metric_history(run_id, "val_bleu")
+    steps = client.get_metric_history(logged.info.run_id, "val_bleu")
     assert [metric.step for metric in steps] == [1, 2]
 
 
