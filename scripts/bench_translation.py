@@ -1,0 +1,348 @@
+"""How fast attnlab trains and decodes translators, as ratios against peers of the same run.
+
+    python scripts/bench_translation.py [--data deu.txt] [--part train] [--quick]
+
+    train    real target tokens a second on Tatoeba, against a plain keras.Model.fit
+    torch    a training step, against PyTorch's nn.Transformer (left out where torch is missing)
+    matmul   share that a training step reaches of the rate of its matrix products alone
+    decode   greedy search against one sentence at a time without a cache, and beam 5 against greedy
+
+Each line says what was measured, the ratio, and the bound that the project holds itself to. The
+exit code is 1 if a bound is missed. Ours and the peer take turns, and a ratio is the median of
+those of the turns, so that it holds where the machine does other work beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+BATCH = 64
+missed: list[str] = []
+
+
+class Size(NamedTuple):
+    """A Transformer and the lengths of a batch's sentences."""
+
+    units: int
+    layers: int
+    inner: int
+    heads: int
+    source: int
+    target: int
+    vocabulary: int
+
+
+SIZES = {
+    512: Size(512, 6, 2048, 8, 7, 11, 3858),
+    256: Size(256, 3, 1024, 8, 14, 14, 8000),
+    128: Size(128, 2, 512, 4, 7, 11, 3858),
+}
+
+
+def report(what: str, ratio: float, bound: float, at_least: bool, detail: str) -> None:
+    """Print a line, and remember it if the bound is missed."""
+    fits = ratio >= bound if at_least else ratio <= bound
+    sign = ">=" if at_least else "<="
+    print(f"{'ok  ' if fits else 'MISS'} {what:<44} {ratio:8.3g} ({sign} {bound:g})  {detail}")
+    sys.stdout.flush()
+    if not fits:
+        missed.append(what)
+
+
+def turns(times: int, *actions: Callable[[], object]) -> np.ndarray:
+    """Seconds of each action at each turn, (times, actions), after one turn to warm up."""
+    seconds = np.zeros((times + 1, len(actions)))
+    for turn in seconds:
+        for number, action in enumerate(actions):
+            start = time.perf_counter()
+            action()
+            turn[number] = time.perf_counter() - start
+    return seconds[1:]
+
+
+def make_model(size: Size, **settings):
+    """Ours, with the mechanism of the paper."""
+    from attnlab.assembly import start_afresh
+    from attnlab.attention import MultiHeadAttention
+    from attnlab.models.transformer_translator import TransformerTranslator
+
+    start_afresh(0)
+    model = TransformerTranslator(
+        attention=lambda: MultiHeadAttention(heads=size.heads),
+        source_size=size.vocabulary,
+        target_size=size.vocabulary,
+        units=size.units,
+        layers=size.layers,
+        feed_forward=size.inner,
+        heads=size.heads,
+        **{"norm": "post", "tie_embeddings": "none", "dropout": 0.1, **settings},
+    )
+    model.build()
+    return model
+
+
+def make_program(size: Size, **settings):
+    """Ours, ready to train."""
+    from attnlab.training.optimizers import make_optimizer
+    from attnlab.training.translation_program import TranslationProgram
+
+    model = make_model(size, **settings)
+    return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1)
+
+
+def make_batch(size: Size) -> tuple[np.ndarray, np.ndarray]:
+    """Sources and targets without padding, which is the harder comparison for ours."""
+    draw = np.random.default_rng(0)
+    widths = size.source, size.target + 1  # a target is START and what is predicted
+    source, target = (draw.integers(4, size.vocabulary, (BATCH, w), np.int32) for w in widths)
+    return source, target
+
+
+# --- training against fit ----------------------------------------------------------------------
+
+
+def read_pairs(path: str, part: str = "train"):
+    """The first 10,000 pairs as the seed book cleans them, in words."""
+    from attnlab.data.prepared import prepare
+    from attnlab.data.tatoeba import Tatoeba
+    from attnlab.data.text_settings import TextSettings
+
+    with tempfile.TemporaryDirectory() as cache:
+        corpus = Tatoeba(path=path, limit=10_000)
+        corpus.open(Path(cache))
+        prepared = prepare(corpus, TextSettings(clean="book"), seed=0, cache=Path(cache))
+        sizes = prepared.source_tokenizer.size, prepared.target_tokenizer.size
+        sides = prepared.parts[part].source, prepared.parts[part].target
+        return *([np.array(row) for row in side] for side in sides), max(sizes)
+
+
+def padded(rows) -> np.ndarray:
+    """Rows of their greatest length."""
+    table = np.zeros((len(rows), max(map(len, rows))), np.int32)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return table
+
+
+def bench_train(options: argparse.Namespace) -> None:
+    """Ours in batches of near-equal lengths, `fit` on one array padded to the longest.
+
+    Batches are of one size in what costs time, positions of the decoder with the padding.
+    """
+    import keras
+
+    from attnlab.data.batches import token_plan
+
+    sources, targets, vocabulary = read_pairs(options.data)
+    size = SIZES[128]._replace(vocabulary=vocabulary)
+    steps = 20 if options.quick else 60
+    lengths = [np.array([len(row) for row in rows]) for rows in (sources, targets)]
+    positions = BATCH * (max(lengths[1]) - 1)
+    plan = token_plan(lengths[0], lengths[1] - 1, size=positions, seed=0, epoch=1)[:steps]
+    batches = [
+        (padded([sources[i] for i in rows]), padded([targets[i] for i in rows])) for rows in plan
+    ]
+    program, rates = make_program(size), np.full(len(batches), 1e-4)
+
+    peer = make_model(size)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
+    peer.compile(keras.optimizers.Adam(1e-4), loss=loss)
+    rows = np.random.default_rng(0).permutation(len(sources))[: steps * BATCH]
+    source, target = padded(sources)[rows], padded(targets)[rows]
+
+    def fit() -> None:
+        inputs = source, target[:, :-1]
+        peer.fit(inputs, target[:, 1:], batch_size=BATCH, shuffle=False, verbose=0)
+
+    ours, fits = turns(3, lambda: program.train(batches, rates, 0), fit).T
+    tokens = sum(int(np.count_nonzero(target[:, 1:])) for _, target in batches)
+    fit_tokens = int(np.count_nonzero(target[:, 1:]))
+    ratio = np.median((tokens / ours) / (fit_tokens / fits))
+    detail = (
+        f"{tokens / np.median(ours):.0f} against {fit_tokens / np.median(fits):.0f} tokens/s, "
+        f"padded to {source.shape[1]} and {target.shape[1]}"
+    )
+    report("train d 128: tokens/s, ours / fit", ratio, 1.8, True, detail)
+
+
+# --- training against PyTorch ------------------------------------------------------------------
+
+
+def make_torch_step(size: Size) -> Callable[[], object]:
+    """The same step by PyTorch's own Transformer, loss and fused Adam, eager."""
+    import torch
+
+    from attnlab.models.positional_encoding import sinusoidal
+
+    torch.manual_seed(0)
+    torch.set_num_threads(os.cpu_count() or 1)
+    source, target = (torch.from_numpy(ids).long() for ids in make_batch(size))
+    embeddings = [torch.nn.Embedding(size.vocabulary, size.units) for _ in range(2)]
+    body = torch.nn.Transformer(
+        *(size.units, size.heads, size.layers, size.layers, size.inner), 0.1, batch_first=True
+    )
+    output, drop = torch.nn.Linear(size.units, size.vocabulary), torch.nn.Dropout(0.1)
+    model = torch.nn.ModuleList([*embeddings, body, output, drop]).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+    loss_of = torch.nn.CrossEntropyLoss(label_smoothing=0.1, ignore_index=0)
+    codes = torch.from_numpy(sinusoidal(size.source + size.target, size.units)).float()
+    causal = torch.nn.Transformer.generate_square_subsequent_mask(size.target)
+
+    def embed(side: int, ids):
+        return drop(embeddings[side](ids) * size.units**0.5 + codes[: ids.shape[1]])
+
+    def step() -> float:
+        optimizer.zero_grad(set_to_none=True)
+        padding = source == 0
+        states = body(
+            *(embed(0, source), embed(1, target[:, :-1])),
+            tgt_mask=causal,
+            tgt_is_causal=True,
+            src_key_padding_mask=padding,
+            memory_key_padding_mask=padding,
+        )
+        loss = loss_of(output(states).flatten(0, 1), target[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return step
+
+
+def bench_torch(options: argparse.Namespace) -> None:
+    """One step on one batch, over and over."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("skip torch: it is not installed")
+        return
+    for units, size in SIZES.items():
+        program, batch = make_program(size), make_batch(size)
+        count = {512: 4, 256: 10, 128: 40}[units] // (2 if options.quick else 1)
+        ours, theirs = turns(
+            count, lambda p=program, b=batch: p.train([b], [1e-4], 0), make_torch_step(size)
+        ).T
+        detail = f"{np.median(theirs) * 1e3:.0f} against {np.median(ours) * 1e3:.0f} ms a step"
+        report(f"step d {units}: torch / ours", np.median(theirs / ours), 1.0, True, detail)
+
+
+# --- training against matrix products ----------------------------------------------------------
+
+
+def products(size: Size) -> dict[tuple[int, int, int], int]:
+    """Forward products (rows, inner, columns) of a step, but those of scores; how many of each."""
+    units, inner, layers = size.units, size.inner, size.layers
+    sources, targets = BATCH * size.source, BATCH * size.target
+    return {
+        (sources, units, units): 6 * layers,  # self-attention; the cross-attention's keys, values
+        (targets, units, units): 6 * layers,  # self-attention; the cross-attention's query, output
+        (sources, units, inner): layers,
+        (sources, inner, units): layers,
+        (targets, units, inner): layers,
+        (targets, inner, units): layers,
+        (targets, units, size.vocabulary): 1,
+    }
+
+
+def bench_matmul(options: argparse.Namespace) -> None:
+    """A step's multiply-adds a second over those of its products one by one, with gradients."""
+    import tensorflow as tf
+
+    size = SIZES[512]
+    program, batch = make_program(size), make_batch(size)
+
+    @tf.function(reduce_retracing=True)
+    def product(x, w, slope):
+        forward = tf.matmul(x, w)
+        return forward, tf.matmul(slope, w, transpose_b=True), tf.matmul(x, slope, transpose_a=True)
+
+    def operands(m: int, k: int, n: int):
+        return [tf.random.stateless_normal(s, (m, n)) for s in ((m, k), (k, n), (m, n))]
+
+    actions = [partial(product, *operands(*shape)) for shape in products(size)]
+    seconds = turns(3 if options.quick else 7, lambda: program.train([batch], [1e-4], 0), *actions)
+    alone = seconds[:, 1:] @ np.array(list(products(size).values()))
+    work = 3 * sum(np.prod(shape) * count for shape, count in products(size).items())
+    rates = work / np.median(alone) / 1e9, work / np.median(seconds[:, 0]) / 1e9
+    detail = f"{rates[1]:.0f} of {rates[0]:.0f} billion multiply-adds a second"
+    share = np.median(alone / seconds[:, 0])
+    report("step d 512: share of the matmul rate", share, 0.75, True, detail)
+
+
+# --- decoding ----------------------------------------------------------------------------------
+
+
+def bench_decode(options: argparse.Namespace) -> None:
+    """Untrained weights seldom say END: each translation is as long as its source."""
+    import tensorflow as tf
+
+    from attnlab.models.search import Search
+    from attnlab.models.translator import START
+
+    sources, _, vocabulary = read_pairs(options.data)
+    rows = [sources[i] for i in np.random.default_rng(0).permutation(len(sources))[:1000]]
+    rows = rows[:200] if options.quick else rows
+    model = make_model(SIZES[512]._replace(vocabulary=vocabulary), dropout=0.0)
+    greedy = Search(model, beam=1, extra_length=0)
+    beam = Search(model, beam=5, extra_length=0)
+    few = sorted(rows, key=len)[len(rows) // 6 :: len(rows) // 3][:3]
+
+    def as_the_book() -> list[list[int]]:
+        translations = []
+        for row in few:
+            ids = [START]
+            for _ in row:
+                logits = model((tf.constant(row[None]), tf.constant([ids])), training=False)
+                ids.append(int(np.argmax(logits[0, -1])))
+            translations.append(ids[1:-1])  # at this length ours is closed with END
+        return translations
+
+    same = [hypotheses[0].tokens.tolist() for hypotheses in greedy(few)] == as_the_book()
+    report("decode d 512: the same words both ways", float(same), 1, True, "")
+
+    ours, wide, book = turns(2, lambda: greedy(rows), lambda: beam(rows), as_the_book).T
+    steps, few_steps = sum(map(len, rows)), sum(map(len, few))
+    ratio = np.median((book / few_steps) / (ours / steps))
+    detail = (
+        f"{np.median(book) / len(few):.2f} s a sentence against "
+        f"{np.median(ours) / len(rows) * 1e3:.2f} ms"
+    )
+    report("decode d 512: the book's way / greedy", ratio, 200, True, detail)
+    detail = f"{np.median(wide) / len(rows) * 1e3:.2f} ms a sentence"
+    report("decode d 512: beam 5 / greedy", np.median(wide / ours), 6, False, detail)
+
+
+PARTS = {"train": bench_train, "torch": bench_torch, "matmul": bench_matmul, "decode": bench_decode}
+
+
+def main(words: list[str]) -> int:
+    """Run the wanted parts."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter turns")
+    folder = os.environ.get("ATTNLAB_REALDATA")
+    default = str(Path(folder) / "tatoeba" / "deu.txt") if folder else None
+    parser.add_argument("--data", default=default, help="Tatoeba's English-German file")
+    options = parser.parse_args(words)
+    for part in options.part or PARTS:
+        if part in ("train", "decode") and options.data is None:
+            print(f"skip {part}: expected --data FILE or $ATTNLAB_REALDATA, got neither")
+            continue
+        PARTS[part](options)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
