@@ -109,16 +109,18 @@ class StackedCells(keras.layers.Layer):
     def _gru(self, cell, projected, state):
         """`h = z h + (1 - z) h'`, `h' = tanh(W x + U (r h))` or `tanh(W x + r U h)`."""
         (old,) = state
-        kernel, two = self._cast(cell.recurrent_kernel), 2 * self.units
+        kernel, two = self._cast(cell.recurrent_kernel), [2 * self.units]
+        gates, new = ops.split(projected, two, axis=-1)
         if self.reset_after:
             inner = ops.matmul(old, kernel) + self._cast(cell.bias)[1]
-            gates, inner = inner[:, :two], inner[:, two:]
+            inner_gates, inner = ops.split(inner, two, axis=-1)
         else:
-            gates = ops.matmul(old, kernel[:, :two])
-        z, r = ops.split(ops.sigmoid(projected[:, :two] + gates), 2, axis=-1)
-        inner = r * inner if self.reset_after else ops.matmul(r * old, kernel[:, two:])
-        new = ops.tanh(projected[:, two:] + inner)
-        return (z * old + (1 - z) * new,)
+            gate_kernel, kernel = ops.split(kernel, two, axis=-1)
+            inner_gates = ops.matmul(old, gate_kernel)
+        z, r = ops.split(ops.sigmoid(gates + inner_gates), 2, axis=-1)
+        inner = r * inner if self.reset_after else ops.matmul(r * old, kernel)
+        new = ops.tanh(new + inner)
+        return (new + z * (old - new),)
 
     def _projected(self, cell, inputs):
         bias = self._cast(cell.bias)
