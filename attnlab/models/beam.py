@@ -10,7 +10,8 @@ from attnlab.models.decoding import (
     Decoded,
     Rows,
     is_forbidden,
-    negative_log_probabilities,
+    largest,
+    normalizers,
     run_until_done,
 )
 from attnlab.models.translator import END, START
@@ -162,8 +163,8 @@ def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candid
     so neither a softmax nor a selection runs over all K * V of them at once.
     """
     each = min(2 * beam + 2, logits.shape[-1])
-    values, tokens = tf.math.top_k(logits, each)
-    normalizer = negative_log_probabilities(tokens[:, 0], logits) + values[:, 0]
+    values, tokens = largest(logits, each)
+    normalizer = normalizers(logits, values[:, 0])
     last = tf.repeat(must_end, width)[:, None]
     values = tf.where(last, logits[:, END, None], values)
     tokens = tf.where(last, END, tokens)

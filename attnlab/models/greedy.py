@@ -10,7 +10,7 @@ from attnlab.models.decoding import (
     Decoded,
     Rows,
     forbidden,
-    negative_log_probabilities,
+    normalizers,
     run_until_done,
 )
 from attnlab.models.translator import END, START
@@ -65,11 +65,12 @@ def _advance(model):
         step = model.step(rows.tokens, index, rows.memory, rows.state)
         likeliest = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
         tokens = tf.where(index + 1 >= rows.limits, END, likeliest)
-        losses = negative_log_probabilities(tokens, step.logits)
+        chosen = tf.gather(step.logits, tokens, batch_dims=1)
+        logs = chosen - normalizers(step.logits, tf.reduce_max(step.logits, -1))
         ended = tf.equal(tokens, END)
         return rows._replace(
             done=ended,
-            result=_written(rows.result, index, tokens, losses, ended),
+            result=_written(rows.result, index, tokens, logs, ended),
             tokens=tokens,
             state=step.state,
         )
@@ -77,11 +78,11 @@ def _advance(model):
     return advance
 
 
-def _written(before: _Written, index, tokens, losses, ended) -> _Written:
+def _written(before: _Written, index, tokens, logs, ended) -> _Written:
     here = tf.equal(tf.range(tf.shape(before.tokens)[1]), index)
     writes = tf.logical_not(ended)
     return _Written(
         tokens=tf.where(writes[:, None] & here, tokens[:, None], before.tokens),
         lengths=before.lengths + tf.cast(writes, tf.int32),
-        log_probabilities=before.log_probabilities - losses,
+        log_probabilities=before.log_probabilities + logs,
     )

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.models.beam import BeamSettings, decode_by_beam
+from attnlab.models.decoding import largest
 from attnlab.models.search import Hypothesis, Search, plan_batches
 from attnlab.models.translator import END, PAD, START, StepOutput
 
@@ -310,6 +311,28 @@ def test_xla_finds_the_same(beam):
     for (one,), (other,) in zip(plain, compiled, strict=True):
         np.testing.assert_array_equal(one.tokens, other.tokens)
         assert one.score == pytest.approx(other.score, abs=1e-4)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 3000), st.integers(1, 14), st.integers(0, 99))
+def test_the_largest_logits_are_found_in_blocks(size, count, seed):
+    """Ties too: of equal ones, the first maximum is the one that greedy takes."""
+    count = min(count, size)
+    logits = np.random.default_rng(seed).integers(0, 2000, (3, size)).astype(np.float32)
+    values, tokens = largest(tf.constant(logits), count)
+    np.testing.assert_array_equal(values, np.sort(logits, 1)[:, ::-1][:, :count])
+    np.testing.assert_array_equal(np.take_along_axis(logits, np.array(tokens), 1), values)
+    np.testing.assert_array_equal(np.array(tokens)[:, 0], logits.argmax(1))
+    assert all(len(set(row)) == count for row in np.array(tokens).tolist())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_large_vocabulary(beam):
+    """Here the largest logits are found in blocks; the last block is not a whole one."""
+    model, rows = TableModel(1501), rows_of([1, 4, 2])
+    search = Search(model, beam=beam, n_best=beam, extra_length=3)
+    for row, found in zip(rows, search(rows), strict=True):
+        assert_same(found, plain_beam(model, row, len(row) + 3, beam, beam, 0.6), 0.6)
 
 
 @pytest.mark.parametrize(
