@@ -56,7 +56,7 @@ class TranslationLearner:
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self.model, self._task, self._trainer = model, task, config.trainer
-        self._seed = config.seed
+        self._seed, self._title = config.seed, f"translate · {config.attention.name}"
         jit = config.trainer.jit
         self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
         self._multiple = _WIDTH_STEP if self._jit else 1
@@ -166,6 +166,8 @@ class TranslationLearner:
         found = examples(self._task, self.model, self._search, "validation", _DRAWN)
         for number, each in enumerate(found, 1):
             path = folder / f"attention_epoch_{epoch:03d}_{number}.png"
-            draw_maps(each.maps, each.source, each.target, path)
+            draw_maps(
+                each.maps, each.source, each.target, path, title=f"{self._title}, epoch {epoch}"
+            )
             drawn.append(path)
         return drawn
