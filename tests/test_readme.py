@@ -17,8 +17,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 RECIPES = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", README, flags=re.MULTILINE)
 
 
-def test_there_are_ten_recipes():
-    assert len(RECIPES) == 10
+def test_there_are_recipes_to_forecast_and_to_translate():
+    assert len(RECIPES) == 22
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
