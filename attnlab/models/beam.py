@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -113,7 +114,7 @@ def decode_by_beam(
         state=model.initial_state(memory, None if shrink else longest),
     )
     # Traced once for both places where it is taken.
-    step = tf.function(lambda *inputs: model.step(*inputs), autograph=False)
+    step = tf.function(partial(model.step), autograph=False)
     # At first all hypotheses of a sentence are the same one: the step is taken once.
     rows = _advance(step, settings, 1)(tf.constant(0), rows)
     rows = rows._replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -76,9 +77,9 @@ class Search:
         self.settings = BeamSettings(beam, n_best, float(length_penalty))
         self.extra_length, self.batch_size = extra_length, batch_size
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
-        # A function of its own: TensorFlow counts traces by function and would warn of many.
+        # TensorFlow counts traces by a function's code, and would warn of many searches' ones.
         self._compiled = tf.function(
-            lambda source, limits: self._decode(source, limits),
+            partial(self._decode),
             input_signature=signature,
             autograph=False,
             jit_compile=jit,
