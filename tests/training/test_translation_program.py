@@ -10,6 +10,9 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from attnlab.attention import MultiHeadAttention
+from attnlab.models.transformer_translator import TransformerTranslator
+from attnlab.training.optimizers import make_optimizer
 from attnlab.training.translation_program import TokenScores, TranslationProgram
 
 SOURCES, TARGETS, UNITS = 13, 17, 5
@@ -202,3 +205,35 @@ def test_dropout_differs_from_step_to_step_and_from_seed_to_seed():
 def test_unequal_numbers_of_batches_and_rates_are_refused():
     with pytest.raises(ValueError):
         make_program().train(BATCHES, RATES[:3], 0)
+
+
+def transformer_losses(jit=False, dropout=0.0):
+    """Losses of an epoch on one small batch, by the Transformer with one vocabulary for all."""
+    keras.utils.set_random_seed(19)
+    model = TransformerTranslator(
+        attention=lambda: MultiHeadAttention(heads=3),
+        source_size=TARGETS,
+        target_size=TARGETS,
+        units=12,
+        layers=1,
+        heads=3,
+        feed_forward=7,
+        dropout=dropout,
+        tie_embeddings="all",
+    )
+    model.build()
+    program = TranslationProgram(model, make_optimizer("adam", {"clip_norm": 1.0}), jit=jit)
+    return program.train(BATCHES[:1] * 11, np.full(11, 0.01), 0)[0], model.get_weights()
+
+
+def test_a_transformer_learns_alike_in_graph_mode_and_under_xla():
+    graph, jit = transformer_losses()[0], transformer_losses(jit=True)[0]
+    np.testing.assert_allclose(jit, graph, rtol=1e-3)
+    assert graph[-1] < 0.6 * graph[0]
+
+
+def test_a_transformer_repeats_to_the_bit():
+    (losses, weights), (again, others) = (transformer_losses(dropout=0.3) for _ in range(2))
+    np.testing.assert_array_equal(losses, again)
+    for one, other in zip(weights, others, strict=True):
+        np.testing.assert_array_equal(one, other)
