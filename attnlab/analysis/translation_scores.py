@@ -65,6 +65,36 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationSc
     )
 
 
+def bleu_of_all_references(
+    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+) -> tuple[float, int]:
+    """BLEU that counts each source once, against every translation that it has.
+
+    In a corpus with several translations of one source, a translation can be right and not be the
+    one that a row asks for.
+
+    Args:
+        sources: of each row; rows with one source have one hypothesis.
+        hypotheses: of each row.
+        references: of each row.
+
+    Returns:
+        BLEU, 0 to 100, and the number of different sources.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    _check(hypotheses, references)
+    translated = dict(zip(sources, hypotheses, strict=True))
+    known: dict[str, list[str]] = {source: [] for source in translated}
+    for source, reference in zip(sources, references, strict=True):
+        known[source].append(reference)
+    most = max(map(len, known.values()))
+    # sacreBLEU takes None for a reference that a sentence lacks.
+    streams = [[each[n] if n < len(each) else None for each in known.values()] for n in range(most)]
+    score = BLEU(force=True).corpus_score(list(translated.values()), streams).score  # type: ignore[arg-type]
+    return min(float(score), _PERFECT), len(known)
+
+
 def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, np.ndarray]:
     """BLEU and chrF of each sentence by itself, for looking at and for paired tests.
 

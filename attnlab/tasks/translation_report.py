@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.analysis.translation_scores import score, sentence_scores
+from attnlab.analysis.translation_scores import bleu_of_all_references, score, sentence_scores
 from attnlab.data.batches import length_plan
 from attnlab.data.translation_memory import nearest_rows
 from attnlab.tasks.base import Report
@@ -38,6 +38,14 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     skills = {name: _skill(metrics["bleu"], values["bleu"]) for name, values in rules.items()}
     each = sentence_scores(hypotheses, references)
     details: dict[str, Any] = {"signatures": scores["signatures"], "beam": beam}
+    notes = []
+    if len(set(sources)) < len(sources):
+        bleu, count = bleu_of_all_references(sources, hypotheses, references)
+        details["all_references"] = {"bleu": bleu, "sources": count}
+        notes.append(
+            f"Sources come back with other translations: BLEU is {bleu:.2f} where each of the "
+            f"{count} different ones counts once, against all of its own."
+        )
     if links is not None:
         details["alignment"] = alignment_scores(task, model, part)
     return Report(
@@ -45,7 +53,7 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
         baselines=rules,
         best_baseline=best,
         skill=skills[best],
-        notes=[],
+        notes=notes,
         predictions={
             "index": np.arange(len(sources)),
             "source": np.array(sources, object),

@@ -119,3 +119,21 @@ def test_sacrebleu_is_loaded_at_the_first_score():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_source_with_several_translations_can_count_once_against_all():
+    from attnlab.analysis.translation_scores import bleu_of_all_references
+
+    sources = ["a", "a", "b"]
+    hypotheses = ["the big dog runs home", "the big dog runs home", "we see the old cat"]
+    references = ["the big dog runs home", "a large hound goes home", "we see the old cat"]
+    assert score(hypotheses, references)["bleu"] < 100
+    assert bleu_of_all_references(sources, hypotheses, references) == (pytest.approx(100), 2)
+    # sacreBLEU's own interface, two references of the first sentence and one of the second.
+    import sacrebleu
+
+    hypotheses = ["the big hound runs home", "the big hound runs home", "we see an old cat"]
+    streams = [["the big dog runs home", "we see the old cat"], ["a large hound goes home", None]]
+    expected = sacrebleu.corpus_bleu(["the big hound runs home", "we see an old cat"], streams)
+    found, count = bleu_of_all_references(sources, hypotheses, references)
+    assert (found, count) == (pytest.approx(expected.score), 2)
