@@ -9,6 +9,7 @@ Each mechanism is one run of one seed; a run that the folder has already is only
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ TATOEBA_SETTINGS = ["data=tatoeba", "task.tokenizer=bpe", "task.score_every=5"]
 
 def run(name: str, overrides: list[str], runs: Path, seed: int) -> RunDirectory:
     """The completed run of these settings, trained if there is none yet."""
-    folder = runs / name.replace(" ", "_").replace(",", "")
+    folder = runs / "_".join(re.findall(r"\w+", name))
     if not _completed(folder):
         attnlab(["task=translate", *overrides, f"paths.runs={folder}", f"seed={seed}"])
     (found,) = _completed(folder)

@@ -11,11 +11,11 @@ NORMS = ("pre", "post")
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
-class LayerNorm(keras.layers.LayerNormalization):
+class LayerNormalization(keras.layers.LayerNormalization):
     """`keras.layers.LayerNormalization` over the last axis, with its gradient written by hand.
 
     The same weights and the same numbers, but half the passes over memory, which is all that a
-    norm costs.
+    norm costs. It bears Keras's name because saved weights are found by the names of classes.
     """
 
     def call(self, vectors):
@@ -162,7 +162,7 @@ class ResidualLayer(keras.layers.Layer):
             name="feed_forward",
         )
         self.norms = [
-            LayerNorm(epsilon=epsilon, dtype=self.dtype_policy, name=f"norm_{number}")
+            LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=f"norm_{number}")
             for number in sorted(set(norm_of))
         ]
         self.dropouts = [

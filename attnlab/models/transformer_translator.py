@@ -13,7 +13,7 @@ from attnlab.attention.functional import padding_mask
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.models.positional_encoding import PositionalEncoding, sinusoidal
-from attnlab.models.sublayers import Dropout, LayerNorm
+from attnlab.models.sublayers import Dropout, LayerNormalization
 from attnlab.models.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from attnlab.models.translator import (
     PAD,
@@ -122,7 +122,7 @@ class TransformerTranslator(Translator):
             setattr(self, f"{side}_position", position)
             setattr(self, f"{side}_dropout", Dropout(dropout))
         self.norms = {
-            side: LayerNorm(epsilon=common["epsilon"], name=f"{side}_norm")
+            side: LayerNormalization(epsilon=common["epsilon"], name=f"{side}_norm")
             for side in (("source", "target") if norm == "pre" else ())
         }
 

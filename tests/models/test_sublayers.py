@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.models.sublayers import Dropout, LayerNorm
+from attnlab.models.sublayers import Dropout, LayerNormalization
 
 B, T, W = 3, 5, 7
 
@@ -30,14 +30,14 @@ def outcome(layer, vectors, upstream):
 @pytest.mark.parametrize("shape", [(B, T, W), (B, W)])
 def test_the_norm_is_keras_norm_and_so_are_its_gradients(shape, epsilon):
     vectors, upstream = 5 + 3 * normal(*shape, seed=1), normal(*shape, seed=2)
-    given = outcome(LayerNorm(epsilon=epsilon), vectors, upstream)
+    given = outcome(LayerNormalization(epsilon=epsilon), vectors, upstream)
     expected = outcome(keras.layers.LayerNormalization(epsilon=epsilon), vectors, upstream)
     for one, other in zip(given, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_the_norm_of_equal_numbers_is_the_offset():
-    layer = LayerNorm(epsilon=1e-6)
+    layer = LayerNormalization(epsilon=1e-6)
     layer.build((B, W))
     layer.set_weights([normal(W), normal(W, seed=4)])
     np.testing.assert_array_equal(layer(np.full((B, W), 1e4)), np.tile(layer.beta, (B, 1)))
@@ -45,7 +45,7 @@ def test_the_norm_of_equal_numbers_is_the_offset():
 
 @pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
 def test_the_norm_computes_in_float32_and_answers_in_the_policys_type(precision):
-    layer = LayerNorm(epsilon=1e-6, dtype=precision)
+    layer = LayerNormalization(epsilon=1e-6, dtype=precision)
     layer.build((B, W))
     vectors = 1000 * normal(B, W)  # squares that float16 can't hold
     answer = layer(vectors)
