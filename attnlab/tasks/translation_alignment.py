@@ -1,4 +1,4 @@
-"""How a model's attention aligns the words of a corpus that has gold links."""
+"""Where a model looks: measures of its maps, and how right they are beside gold links."""
 
 from __future__ import annotations
 
@@ -19,28 +19,36 @@ if TYPE_CHECKING:
 _MOST, _BATCH = 1000, 64
 
 
-def alignment_scores(task: Translate, model: keras.Model, part: str) -> dict[str, Any] | None:
-    """Alignment error rates of the cross-attention on a part's true translations.
-
-    The model reads the reference (forced decoding, as in Luong et al. 2015, section 5.4), each
-    target word is linked to the source word with the largest weight.
+def attention_details(task: Translate, model: keras.Model, part: str) -> dict[str, Any]:
+    """Numbers on the cross-attention over a part's true translations, which the model reads.
 
     Returns:
-        JSON-ready: `error_rate` and `shifted_error_rate` (the weights of step t align the word
-        that the step reads, not the one it predicts), each the mean over heads and layers;
-        `layers`, both for each layer by itself where there are several; `measures` of the maps.
-        None where nothing attends.
+        JSON-ready: `attention`, means of the maps' measures; where the corpus has gold links also
+        `alignment`, see `_alignment`. Empty where nothing attends.
     """
     maps = list(_maps(task, model, part))
     if not maps:
-        return None
-    found = {"sentences": len(maps), **_rates(maps)}
+        return {}
+    details: dict[str, Any] = {"attention": {"sentences": len(maps), **_mean_measures(maps)}}
+    if task.prepared.texts(part)[2] is not None:
+        details["alignment"] = _alignment(maps)
+    return details
+
+
+def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
+    """Alignment error rates: each target word is linked to the source word of the largest weight.
+
+    Returns:
+        `error_rate` and `shifted_error_rate` (the weights of step t align the word that the step
+        reads, not the one it predicts) of the mean over heads and layers; `layers`, both for each
+        layer by itself where there are several.
+    """
+    found: dict[str, Any] = _rates(maps)
     layers = maps[0].weights.shape[0]
     if layers > 1:
         found["layers"] = [
             _rates([_layer(each, layer) for each in maps]) for layer in range(layers)
         ]
-    found["measures"] = _mean_measures(maps)
     return found
 
 
@@ -96,8 +104,9 @@ def _maps(task: Translate, model: keras.Model, part: str) -> Iterator[AlignedSen
         for weights, row in zip(cross, rows, strict=True):
             source_words = task.source_tokenizer.word_numbers(sources[row])
             target_words = task.target_tokenizer.word_numbers(references[row])
-            if max(len(source_words) + 1, len(target_words) + 1) > max(weights.shape[-2:]):
-                continue  # cut off
-            gold = parse_links(links[row], f"{part}, sentence {row + 1}")
             steps, width = len(target_words) + 1, len(source_words) + 1
+            if steps > weights.shape[-2] or width > weights.shape[-1]:
+                continue  # cut off
+            text = links[row] if links is not None else ""
+            gold = parse_links(text, f"{part}, sentence {row + 1}")
             yield AlignedSentence(weights[..., :steps, :width], source_words, target_words, gold)

@@ -11,7 +11,7 @@ from attnlab.data.batches import length_plan
 from attnlab.data.translation_memory import nearest_rows
 from attnlab.tasks.base import Report
 from attnlab.tasks.translate import longest_source, sources_for
-from attnlab.tasks.translation_alignment import alignment_scores
+from attnlab.tasks.translation_alignment import attention_details
 
 if TYPE_CHECKING:
     import keras
@@ -25,7 +25,7 @@ _BATCH_TOKENS = 8192
 
 def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
-    sources, references, links = task.prepared.texts(part)
+    sources, references, _ = task.prepared.texts(part)
     rows = np.arange(len(sources))  # all of them, but of the training part the first ones
     hypotheses = translate_rows(task, model, part, rows, beam=beam)
     scores = score(hypotheses, references)
@@ -46,8 +46,7 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
             f"Sources come back with other translations: BLEU is {bleu:.2f} where each of the "
             f"{count} different ones counts once, against all of its own."
         )
-    if links is not None:
-        details["alignment"] = alignment_scores(task, model, part)
+    details |= attention_details(task, model, part)
     return Report(
         metrics=metrics,
         baselines=rules,
