@@ -25,10 +25,10 @@ BUILTIN = {
     "luong_global": ["attention=luong_global"],
     "luong_local, local-m": LOCAL_M,
     "luong_local, local-p": ["attention=luong_local"],
+    "none": ["attention=none"],
     "scaled_dot_product": ["attention=scaled_dot_product"],
     "multi_head (RNN)": ["attention=multi_head", "model=rnn"],
     "bahdanau (Transformer)": ["attention=bahdanau", "model=transformer"],
-    "none": ["attention=none"],
 }
 TATOEBA = {
     name: BUILTIN[name] for name in ("multi_head (Transformer)", "bahdanau", "luong_global")
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("study", choices=["builtin", "tatoeba"])
     parser.add_argument("--path", help="deu.txt or deu-eng.zip, where it is not to be downloaded")
     parser.add_argument("--runs", type=Path, default=Path("runs/study"))
-    parser.add_argument("--only", help="names that contain this")
+    parser.add_argument("--only", action="append", help="a row of the table; may be repeated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("overrides", nargs="*", help="further KEY=VALUE for all runs")
     given = parser.parse_intermixed_args()
@@ -90,7 +90,7 @@ def main() -> None:
     print("| mechanism | parameters | minutes | BLEU | chrF | compositions | AER | AER, shifted |")
     print("|---|---|---|---|---|---|---|---|")
     for name, overrides in rows.items():
-        if given.only and given.only not in name:
+        if given.only and name not in given.only:
             continue
         settings = [*overrides, *given.overrides]
         if given.study == "tatoeba":

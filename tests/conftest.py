@@ -1,64 +1,19 @@
-"""What tests share: the real command line in a process of its own, and composed configurations."""
+"""What tests share: runs by the real command line, and composed configurations."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from command_line import CONF, TINY, CommandLine, TrainedRun, some_pairs
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-ROOT = Path(__file__).parents[1]
-CONF = ROOT / "conf"
-# The smallest run that is still a run.
-TINY = ("model.units=4", "trainer.epochs=2", "trainer.batch_size=61")
-
-
-class Outcome(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
 
 # A script that starts the tests in the background makes them, and what they start, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-class CommandLine:
-    """`attnlab ...` as its users have it: another process, another working folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.runs = folder, folder / "runs"
-        kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-        self.environment = {**kept, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(self.runs)}
-
-    def start(self, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*prefix, sys.executable, "-m", "attnlab", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def __call__(self, *arguments: object, **options) -> Outcome:
-        with self.start(*arguments, **options) as process:
-            out, err = process.communicate(timeout=300)
-        return Outcome(process.returncode, out, err)
-
-    def run_folders(self) -> list[Path]:
-        """The folders of all runs, in the order of their names."""
-        return sorted(path.parent for path in self.runs.glob("*/*/*/status.json"))
 
 
 @pytest.fixture(autouse=True)
@@ -71,14 +26,6 @@ def same_random_state():
 @pytest.fixture
 def attnlab(tmp_path) -> CommandLine:
     return CommandLine(tmp_path)
-
-
-class TrainedRun(NamedTuple):
-    """A run that a command left behind, for tests that only read it."""
-
-    attnlab: CommandLine
-    outcome: Outcome
-    folder: Path
 
 
 @pytest.fixture(scope="session")
@@ -96,15 +43,6 @@ def trained(tmp_path_factory) -> TrainedRun:
     assert outcome.code == 0, outcome.err
     (folder,) = attnlab.run_folders()
     return TrainedRun(attnlab, outcome, folder)
-
-
-def some_pairs(count: int) -> list:
-    """The first pairs of the built-in corpus, with gold links."""
-    from itertools import islice
-
-    from attnlab.data.builtin import Builtin
-
-    return list(islice(Builtin(pairs=max(count, 100)).pairs("train"), count))
 
 
 @pytest.fixture(scope="session")

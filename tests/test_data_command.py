@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 import yaml
-from conftest import CONF, Outcome
+from command_line import CONF, Outcome
 from download_server import serving
 
 from attnlab.cli import main

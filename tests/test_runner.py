@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 import yaml
-from conftest import some_pairs
+from command_line import some_pairs
 
 from attnlab.analysis import plots
 from attnlab.assembly import import_tensorflow

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import CommandLine, Outcome, TrainedRun
+from command_line import CommandLine, Outcome, TrainedRun
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 TINY = (

@@ -70,12 +70,7 @@ class ForecastLearner:
                 found[name] = None
                 continue
             forecast = self.model.predict(windows.history, batch_size=256, verbose=0)
-            report = self._task.report(forecast, name)
-            found[name] = {
-                "test": report.metrics,
-                "baselines": report.baselines,
-                "skill": report.skill,
-            }
+            found[name] = self._task.report(forecast, name).brief()
         return found
 
     def examples(self) -> dict[str, np.ndarray] | None:

@@ -129,18 +129,9 @@ class TranslationLearner:
 
     def extra_reports(self) -> dict[str, Any]:
         """Scores on the corpus's further test parts."""
-        found: dict[str, Any] = {}
-        for part in self._task.prepared.parts:
-            if part in ("train", "validation", "test"):
-                continue
-            report = self._task.evaluate(self.model, part)
-            found[part] = {
-                "test": report.metrics,
-                "baselines": report.baselines,
-                "skill": report.skill,
-                **report.details,
-            }
-        return found
+        parts = [*self._task.prepared.parts]
+        further = [part for part in parts if part not in ("train", "validation", "test")]
+        return {part: self._task.evaluate(self.model, part).brief() for part in further}
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Attention on a few test sentences, each translated greedily.

@@ -212,6 +212,11 @@ class Report:
             **self.details,
         }
 
+    def brief(self) -> dict[str, Any]:
+        """What metrics.json keeps of a further part, JSON-ready."""
+        numbers = {"test": self.metrics, "baselines": self.baselines, "skill": self.skill}
+        return {**numbers, **self.details}
+
 
 @dataclass(frozen=True)
 class SeriesView:

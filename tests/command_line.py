@@ -1,0 +1,68 @@
+"""The real command line in a process of its own, as tests drive it, and what they feed it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+CONF = ROOT / "conf"
+# The smallest run that is still a run.
+TINY = ("model.units=4", "trainer.epochs=2", "trainer.batch_size=61")
+
+
+class Outcome(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class CommandLine:
+    """`attnlab ...` as its users have it: another process, another working folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.runs = folder, folder / "runs"
+        kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+        self.environment = {**kept, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(self.runs)}
+
+    def start(self, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-m", "attnlab", *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *arguments: object, **options) -> Outcome:
+        with self.start(*arguments, **options) as process:
+            out, err = process.communicate(timeout=300)
+        return Outcome(process.returncode, out, err)
+
+    def run_folders(self) -> list[Path]:
+        """The folders of all runs, in the order of their names."""
+        return sorted(path.parent for path in self.runs.glob("*/*/*/status.json"))
+
+
+class TrainedRun(NamedTuple):
+    """A run that a command left behind, for tests that only read it."""
+
+    attnlab: CommandLine
+    outcome: Outcome
+    folder: Path
+
+
+def some_pairs(count: int) -> list:
+    """The first pairs of the built-in corpus, with gold links."""
+    from itertools import islice
+
+    from attnlab.data.builtin import Builtin
+
+    return list(islice(Builtin(pairs=max(count, 100)).pairs("train"), count))
