@@ -23,13 +23,13 @@ def attention_details(task: Translate, model: keras.Model, part: str) -> dict[st
     """Numbers on the cross-attention over a part's true translations, which the model reads.
 
     Returns:
-        JSON-ready: `attention`, means of the maps' measures; where the corpus has gold links also
+        JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links also
         `alignment`, see `_alignment`. Empty where nothing attends.
     """
     maps = list(_maps(task, model, part))
     if not maps:
         return {}
-    details: dict[str, Any] = {"attention": {"sentences": len(maps), **_mean_measures(maps)}}
+    details: dict[str, Any] = {"attention_maps": {"sentences": len(maps), **_mean_measures(maps)}}
     if task.prepared.texts(part)[2] is not None:
         details["alignment"] = _alignment(maps)
     return details

@@ -173,5 +173,5 @@ def test_the_report_stands_beside_baselines_and_gold_links(learner):
     assert set(report.predictions) >= {"source", "reference", "hypothesis", "sentence_bleu"}
     alignment = report.details["alignment"]
     assert 0 <= alignment["error_rate"] <= 1 and "layers" not in alignment
-    assert 0 < report.details["attention"]["normalised_entropy"] <= 1
+    assert 0 < report.details["attention_maps"]["normalised_entropy"] <= 1
     assert set(report.details["signatures"]) == {"bleu", "chrf", "bleu_lc_tok"}

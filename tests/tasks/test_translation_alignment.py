@@ -57,7 +57,7 @@ def test_right_maps_have_no_alignment_error(tmp_path):
     found = attention_details(task(tmp_path), looking(), "test")
     assert found["alignment"]["error_rate"] == 0
     assert found["alignment"]["shifted_error_rate"] > 0.3
-    assert found["attention"]["sentences"] == 2
+    assert found["attention_maps"]["sentences"] == 2
 
 
 def test_maps_that_are_a_step_late_are_right_when_shifted(tmp_path):
@@ -75,8 +75,8 @@ def test_each_layer_has_its_own_error(tmp_path):
 
 def test_without_gold_links_there_are_measures_alone(tmp_path):
     found = attention_details(task(tmp_path, linked=False), looking(), "test")
-    assert set(found) == {"attention"}
-    assert found["attention"]["largest_weight"] == pytest.approx(0.73, abs=0.1)
+    assert set(found) == {"attention_maps"}
+    assert found["attention_maps"]["largest_weight"] == pytest.approx(0.73, abs=0.1)
 
 
 def test_what_does_not_attend_has_nothing(tmp_path):
