@@ -23,8 +23,8 @@ def attention_details(task: Translate, model: keras.Model, part: str) -> dict[st
     """Numbers on the cross-attention over a part's true translations, which the model reads.
 
     Returns:
-        JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links also
-        `alignment`, see `_alignment`. Empty where nothing attends.
+        JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links
+        also `alignment`, see `_alignment`. Empty where nothing attends.
     """
     maps = list(_maps(task, model, part))
     if not maps:
