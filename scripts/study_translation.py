@@ -1,7 +1,7 @@
 """The translation studies whose tables stand in the README, run and summed up.
 
-    python scripts/study_translation.py builtin [--runs DIR]           # the default corpus, each mechanism
-    python scripts/study_translation.py tatoeba --path deu.txt         # all pairs, case and punctuation, BPE
+    python scripts/study_translation.py builtin [--runs DIR]      # the default corpus
+    python scripts/study_translation.py tatoeba --path deu.txt   # all pairs, case, punctuation, BPE
 
 Each mechanism is one run of one seed; a run that the folder has already is only summed up.
 """
