@@ -33,7 +33,7 @@ CONFIGURATIONS = [
     ("optimizer=adm", "Did you mean adam?"),
     ("schedule=cosin", "Did you mean cosine?"),
     ("experiment=book_fibb", "Did you mean book_fib?"),
-    ("task=null", "task: expected one of fib, fib_random, series, sunspots, got null."),
+    ("task=null", "task: expected one of fib, fib_random, series, sunspots, translate, got null."),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),
     ("trainer.epoch=3", "trainer.epoch: there is no such key. Did you mean trainer.epochs?"),
@@ -200,7 +200,7 @@ def test_a_missing_run(attnlab, verb):
     [
         ("evaluate latest --epoch 7", "--epoch: expected best, last or one of the saved epochs 1"),
         ("evaluate latest --epoch x", "got x."),
-        ("evaluate latest --part all", "'all' is not one of 'test', 'validation', 'train'"),
+        ("evaluate latest --part all", "--part: expected one of train, validation, test, got all."),
         ("forecast latest --values 1,x", "--values: expected numbers with commas between, got 1,x"),
         ("forecast latest --history no.csv", "no.csv: expected a CSV file"),
         ("forecast latest --values 1 --history no.csv", "expected one of them, got both."),

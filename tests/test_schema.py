@@ -95,7 +95,7 @@ def test_parse_fills_in_the_defaults_of_the_sections():
         ({"seed": -1}, "seed: expected a whole number at least 0 and at most 2,147,483,647, got"),
         ({"trainer": {"epoch": 3}}, "trainer.epoch: there is no such key. Did you mean trainer.ep"),
         ({"trainer": {"epochs": 0}}, "trainer.epochs: expected a whole number at least 1"),
-        ({"trainer": {"jit": "yes"}}, "trainer.jit: expected true or false, got yes."),
+        ({"trainer": {"jit": "yes"}}, "trainer.jit: expected true or false, or null, got yes."),
         ({"tracking": {"weights": "bset"}}, "got bset. Did you mean best?"),
         ({"task": {}}, "task: expected the name of one of its options"),
         ({"tracking": {"uri": "https://me:pass@host/x"}}, "tracking.uri: expected no user name"),
@@ -138,5 +138,6 @@ def test_an_option_keeps_settings_apart():
 def test_the_groups_are_the_folders_of_conf():
     assert {path.name for path in conf_folder().iterdir() if path.is_dir()} == {
         *OPTION_GROUPS,
+        "data",
         "experiment",
     }

@@ -156,8 +156,9 @@ class ForecastingTask:
         Raises:
             RequestError: the run has no such part.
         """
-        if part not in self.splits.parts() | self.splits.extra:
-            raise RequestError(f"--part: expected a part that the run has, got {part}.")
+        parts = self.splits.parts() | self.splits.extra
+        if part not in parts:
+            raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
         windows = self.splits.part(part)
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 
