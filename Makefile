@@ -32,7 +32,7 @@ demo: install  ## Train attention on the book's Fibonacci task
 	$(BIN)/attnlab task=fib attention=bahdanau
 
 test: $(VENV)/.installed-test  ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(VENV)/.installed-test  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
