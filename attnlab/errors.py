@@ -10,3 +10,7 @@ class RequestError(ValueError):
 
 class RunFailed(RuntimeError):
     """The run itself failed, for example on a loss that is not finite. Exit code 1."""
+
+
+class Pruned(Exception):
+    """A search gave the run up. What it has is kept; it is neither done nor failed."""

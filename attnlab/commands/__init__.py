@@ -8,7 +8,9 @@ import click
 
 # Verb -> one line of help. The line stands here so that `attnlab --help` imports no verb.
 VERBS = {
-    "runs": "list runs with their state and result",
+    "resume": "go on with an interrupted run, or train a finished one longer",
+    "runs": "list, remove or log again runs",
+    "compare": "which is better, and could it be luck",
     "evaluate": "test metrics of any epoch's weights",
     "forecast": "the next values of a series",
     "translate": "sentences from arguments or standard input",

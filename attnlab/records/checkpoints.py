@@ -1,0 +1,122 @@
+"""Checkpoints: what a killed run goes on from, each with a digest that tells whether it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from attnlab.records import files
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_log = logging.getLogger(__name__)
+_MAGIC = b"attnlab checkpoint 1\n"
+_DIGEST_SIZE = hashlib.sha256().digest_size
+_BLOCK = 1 << 20
+# The one before the newest stays, in case the newest is damaged.
+_KEPT = 2
+
+
+class Checkpoint(NamedTuple):
+    """What was saved.
+
+    Attributes:
+        state: JSON-ready; NaN and infinities included.
+        arrays: in the order in which they were saved.
+    """
+
+    state: dict[str, Any]
+    arrays: list[np.ndarray]
+
+
+class Checkpoints:
+    """The checkpoints in a folder, `step_000000123.ckpt`: magic, state, arrays, SHA-256.
+
+    Args:
+        folder: Where they lie; it must exist when one is saved.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = Path(folder)
+
+    def save(self, step: int, state: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
+        """Write a checkpoint, whole or not at all, and remove all but the last two.
+
+        Args:
+            step: Gradient steps taken; a later checkpoint has more of them, or replaces this one.
+            state: What is no array, JSON-ready.
+            arrays: Numbers of any shape.
+
+        Raises:
+            OSError: It can't be written; those before it stay.
+        """
+        with files.replacing(self._folder / f"step_{step:09d}.ckpt") as temporary:
+            with open(temporary, "wb") as stream:
+                _write(stream, state, arrays)
+        for path in self._paths()[:-_KEPT]:
+            path.unlink(missing_ok=True)
+
+    def newest(self) -> Checkpoint | None:
+        """The last one that is whole; a warning names those that are not, and they are removed."""
+        for path in reversed(self._paths()):
+            try:
+                return _read(path)
+            except (OSError, ValueError) as error:
+                _log.warning("%s: damaged (%s); the checkpoint before it is used", path, error)
+                path.unlink(missing_ok=True)
+        return None
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob("step_*.ckpt"))
+
+
+class _Hashing:
+    """A stream that hashes what passes through."""
+
+    def __init__(self, stream: IO[bytes]):
+        self._stream, self.hash = stream, hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        return self._stream.write(data)
+
+
+def _write(stream: IO[bytes], state: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
+    import numpy as np
+
+    hashing = _Hashing(stream)
+    hashing.write(_MAGIC)
+    hashing.write(json.dumps({**state, "arrays": len(arrays)}).encode() + b"\n")
+    for array in arrays:
+        np.lib.format.write_array(hashing, np.asarray(array), allow_pickle=False)  # type: ignore[arg-type]
+    stream.write(hashing.hash.digest())
+
+
+def _read(path: Path) -> Checkpoint:
+    """A checkpoint; raises `ValueError` where it isn't what was written."""
+    import numpy as np
+
+    with open(path, "rb") as stream:
+        _check_digest(stream)
+        stream.seek(len(_MAGIC))
+        state = json.loads(stream.readline())
+        count = state.pop("arrays")
+        arrays = [np.lib.format.read_array(stream, allow_pickle=False) for _ in range(count)]
+    return Checkpoint(state, arrays)
+
+
+def _check_digest(stream: IO[bytes]) -> None:
+    if stream.read(len(_MAGIC)) != _MAGIC:
+        raise ValueError("it does not begin as a checkpoint does")
+    size = stream.seek(0, 2) - _DIGEST_SIZE
+    stream.seek(0)
+    sha256 = hashlib.sha256()
+    while (left := size - stream.tell()) > 0:
+        sha256.update(stream.read(min(_BLOCK, left)))
+    if stream.read() != sha256.digest():
+        raise ValueError("its digest differs from its content")

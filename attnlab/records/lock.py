@@ -1,0 +1,84 @@
+"""A folder's lock: which process may write it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.records import files
+from attnlab.records.processes import is_running, this_process
+
+
+class FolderLock:
+    """Lets one process at a time write a folder: lock.json in it names the owner.
+
+    The lock of an owner that has died is taken over. An owner on another host counts as living.
+
+    Args:
+        folder: The folder, which must exist.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = Path(folder)
+        self._path = self._folder / "lock.json"
+
+    def acquire(self) -> None:
+        """Become the owner.
+
+        Raises:
+            RequestError: Another process owns the folder and lives; the text names it.
+            OSError: The folder can't be written.
+        """
+        with flocked(self._folder):
+            owner = self._owner()
+            if owner and is_running(owner):
+                raise RequestError(
+                    f"{self._folder}: process {owner.get('pid')} on {owner.get('host')} has been "
+                    f"writing it since {owner.get('since')}. Wait for it or end it; if that host "
+                    "is gone, remove lock.json."
+                )
+            since = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            files.write_json(self._path, {**this_process(), "since": since})
+
+    def release(self) -> None:
+        """Give the folder free again."""
+        with suppress(OSError):
+            self._path.unlink()
+
+    def __enter__(self) -> FolderLock:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _owner(self) -> dict[str, Any] | None:
+        try:
+            return files.read_json(self._path)
+        except RequestError:  # none, or written by nothing of ours
+            return None
+
+
+@contextmanager
+def flocked(folder: Path) -> Iterator[None]:
+    """Hold the kernel's lock on a folder, waiting for it; it ends with its process.
+
+    Without effect where the system or the file system has none.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
