@@ -231,7 +231,8 @@ class RunDirectory:
 
         path = self.path / "config.yaml"
         try:
-            config = yaml.safe_load(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            config = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         except (OSError, ValueError, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
             raise RequestError(f"{path}: damaged or missing: {reason}.") from error
@@ -298,19 +299,31 @@ def _is_meant(entry: ListedRun, text: str) -> bool:
 
 
 def _status_files(runs: Path) -> list[Path]:
-    """Every `<task>/<attention>/<run>/status.json`, without walking MLflow's artifacts."""
+    """Every `<task>/<attention>/<run>/status.json`, without walking MLflow's artifacts.
+
+    Of a run that was half deleted the file may be missing.
+    """
     found = []
     for task in _subfolders(runs):
-        if os.path.basename(task) != "artifacts":
+        if os.path.basename(task) not in ("artifacts", "sweeps"):
             for attention in _subfolders(task):
                 found += [Path(run, "status.json") for run in _subfolders(attention)]
-    return [path for path in found if path.is_file()]
+    return [path for path in found if path.is_file() or _was_a_run(path.parent)]
+
+
+def _was_a_run(folder: Path) -> bool:
+    """Whether a folder without status.json has what else only a run's folder has."""
+    return (
+        (folder / "config.yaml").is_file()
+        or (folder / "history.csv").is_file()
+        or any(folder.glob("weights/epoch_*"))
+    )
 
 
 def _subfolders(folder: str | Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return [entry.path for entry in entries if entry.is_dir()]
+            return [e.path for e in entries if e.is_dir() and not e.name.startswith(".")]
     except OSError:
         return []
 
@@ -323,12 +336,20 @@ def _listed(run: RunDirectory) -> ListedRun:
         "task": task,
         "attention": attention,
         "seed": int(seed) if seed.isdigit() else None,
-        "started": stem,
+        "started": _started(stem),
     }
     try:
         return ListedRun(run, known | run.read_status())
     except RequestError as error:
         return ListedRun(run, {**known, "state": "damaged", "error": str(error)})
+
+
+def _started(stem: str) -> str:
+    """When a run began, as its folder's name says it; the name itself where it is another."""
+    try:
+        return datetime.strptime(stem[:17], "%Y-%m-%d_%H%M%S").astimezone(timezone.utc).isoformat()
+    except ValueError:
+        return stem
 
 
 def _new_folder(parent: Path, stem: str) -> Path:
