@@ -1,42 +1,59 @@
-"""One run from its configuration to its results."""
+"""One run from its configuration to its results, from the start or from where it was stopped."""
 
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import yaml
-
-from attnlab import __version__, console, outcome
-from attnlab.assembly import make_model, make_task, start_afresh
-from attnlab.errors import RequestError, RunFailed
-from attnlab.learning.base import Learner, make_learner
-from attnlab.records import files
-from attnlab.records.environment import environment
+from attnlab import console
+from attnlab.assembly import make_task
+from attnlab.errors import Pruned, RequestError
+from attnlab.records.environment import differences, environment
+from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.tracker import NullTracker, Tracker, default_uri
-from attnlab.schema import RunConfig
+from attnlab.schema import RunConfig, changed, parse
+from attnlab.session import OnEpoch, Session
 
 if TYPE_CHECKING:
-    from attnlab.tasks.base import Report, Task, TaskData
-    from attnlab.training.stopping import Monitor
+    from attnlab.tasks.base import Task, TaskData
 
 log = logging.getLogger("attnlab")
 
 
-def run(config: RunConfig) -> Path:
+@dataclass(frozen=True)
+class SweepMember:
+    """A run's place in a sweep.
+
+    Attributes:
+        name: the sweep's name.
+        parent_run_id: the MLflow run that stands for the sweep, in the experiment of the run.
+        on_epoch: gets each row of the run's history; may raise `Pruned`.
+    """
+
+    name: str
+    parent_run_id: str | None = None
+    on_epoch: OnEpoch | None = None
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """By which MLflow knows the run as a part of the sweep."""
+        tags = {"attnlab.sweep": self.name}
+        return tags | ({"mlflow.parentRunId": self.parent_run_id} if self.parent_run_id else {})
+
+
+def run(config: RunConfig, *, sweep: SweepMember | None = None) -> Path:
     """Train, evaluate and report one run.
 
     Args:
         config: what to run, checked.
+        sweep: the sweep that it is a part of; its result is not printed then.
 
     Returns:
         The run's folder.
@@ -44,34 +61,150 @@ def run(config: RunConfig) -> Path:
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written.
         RunFailed: the loss was not finite.
+        Pruned: the sweep gave it up.
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     started = time.perf_counter()
+    task, data = _load(config)
+    folder = RunDirectory.create(
+        Path(config.paths.runs).expanduser(),
+        config.task.name,
+        config.attention.name,
+        config.seed,
+        config.document,
+        config_hash=config.digest,
+        **({"sweep": sweep.name} if sweep else {}),
+    )
+    with FolderLock(folder.path):
+        return _carry_out(config, task, data, folder, started, sweep)
+
+
+def resume(
+    folder: RunDirectory,
+    changes: Mapping[str, str] | None = None,
+    *,
+    sweep: SweepMember | None = None,
+) -> Path:
+    """Go on with a run in its folder and its MLflow run, to the bits of an uninterrupted one.
+
+    Args:
+        folder: the run; a completed one is left as it is, unless it is to train longer.
+        changes: `trainer.epochs` and its new value, or nothing.
+        sweep: as in `run`.
+
+    Returns:
+        The run's folder.
+
+    Raises:
+        RequestError: another process writes the run, its data have changed, something else than
+            `trainer.epochs` is to change, or a file that is needed is missing or damaged.
+        RunFailed, Pruned, KeyboardInterrupt: as in `run`.
+    """
+    started = time.perf_counter()
+    with FolderLock(folder.path):
+        before = parse(folder.read_config(), {})
+        config = changed(before, changes or {})
+        status = folder.read_status()
+        if (
+            config.trainer.epochs < before.trainer.epochs
+            and config.trainer.epochs < status["epoch"]
+        ):
+            raise RequestError(
+                f"trainer.epochs: expected at least the {status['epoch']} epochs that were "
+                f"trained, got {config.trainer.epochs}."
+            )
+        if status["state"] == "completed" and config.trainer.epochs == before.trainer.epochs:
+            console.print_result(folder.read_metrics(), folder.path)
+            return folder.path
+        config = _in_its_place(config, folder)
+        task, data = _load(config)
+        if data.digest != status.get("data_digest", data.digest):
+            raise RequestError(
+                f"data: expected those that {folder.path} began with (digest "
+                f"{status['data_digest'][:12]}), got {data.digest[:12]}: they have changed since."
+            )
+        folder.write_status("running", error=None)
+        return _carry_out(config, task, data, folder, started, sweep, resumed=True)
+
+
+def _load(config: RunConfig) -> tuple[Task, TaskData]:
     task = make_task(config)
     with console.preparation() as progress:
-        data = task.load(config.seed, progress)
-    folder = RunDirectory.create(
-        Path(config.paths.runs).expanduser(), config.task.name, config.attention.name, config.seed
-    )
+        return task, task.load(config.seed, progress)
+
+
+def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
+    """The configuration with the runs folder that the run lies in now."""
+    runs = str(folder.path.parents[2])
+    if Path(config.paths.runs).expanduser().absolute() == Path(runs):
+        return config
+    document = {**config.document, "paths": {**config.document["paths"], "runs": runs}}
+    return replace(config, paths=replace(config.paths, runs=runs), document=document)
+
+
+def _carry_out(
+    config: RunConfig,
+    task: Task,
+    data: TaskData,
+    folder: RunDirectory,
+    started: float,
+    sweep: SweepMember | None,
+    resumed: bool = False,
+) -> Path:
     with logging_to(folder.path / "run.log"), tempfile.TemporaryDirectory() as scratch:
-        tracker = start_tracker(config, folder)
-        session = Session(config, task, data, folder, tracker, started)
-        try:
-            metrics = session.execute(Path(scratch))
-        except KeyboardInterrupt:
-            session.close("killed", "interrupted")
-            raise
-        except Exception as error:
-            log.info("the run failed", exc_info=True)
-            session.close("failed", f"{type(error).__name__}: {error}")
-            raise
-        session.close("completed")
-    console.print_result(metrics, folder.path)
+        if resumed:
+            _warn_of_differences(folder)
+        tracker = _start_tracker(config, folder, sweep, resumed)
+        session = Session(
+            config,
+            task,
+            data,
+            folder,
+            tracker,
+            started,
+            resumed=resumed,
+            on_epoch=sweep.on_epoch if sweep else None,
+        )
+        metrics = _execute(session, Path(scratch), quiet=sweep is not None)
+    if sweep is None:
+        console.print_result(metrics, folder.path)
     return folder.path
 
 
-def start_tracker(config: RunConfig, folder: RunDirectory) -> NullTracker:
-    """The run's copy in MLflow, begun; it never stops the run."""
+def _execute(session: Session, scratch: Path, quiet: bool) -> dict[str, Any]:
+    """Execute a session and close it, however it ends."""
+    try:
+        metrics = session.execute(scratch, quiet=quiet)
+    except KeyboardInterrupt:
+        session.close("killed", "interrupted")
+        raise
+    except Pruned as pruned:
+        session.tracker.set_tags({"attnlab.pruned": "true"})
+        session.close("killed", f"pruned: {pruned}", pruned=True)
+        raise
+    except Exception as error:
+        log.info("the run failed", exc_info=True)
+        session.close("failed", f"{type(error).__name__}: {error}")
+        raise
+    session.close("completed")
+    return metrics
+
+
+def _warn_of_differences(folder: RunDirectory) -> None:
+    began = folder.read_environment()
+    found = differences(began, environment()) if began else []
+    if found:
+        log.warning(
+            "resumed under other conditions than it began with (%s): the result may differ from "
+            "that of an uninterrupted run",
+            "; ".join(found),
+        )
+
+
+def _start_tracker(
+    config: RunConfig, folder: RunDirectory, sweep: SweepMember | None, resumed: bool
+) -> NullTracker:
+    """The run's copy in MLflow, begun or gone on with; it never stops the run."""
     if not config.tracking.enabled:
         return NullTracker()
     runs = Path(config.paths.runs).expanduser()
@@ -80,247 +213,15 @@ def start_tracker(config: RunConfig, folder: RunDirectory) -> NullTracker:
         config.task.name,
         f"{config.task.name}-{config.attention.name}-s{config.seed}",
         config.document,
-        {"attnlab.folder": str(folder.path), "attnlab.config_hash": config.digest},
+        {
+            "attnlab.folder": str(folder.path),
+            "attnlab.config_hash": config.digest,
+            **(sweep.tags if sweep else {}),
+        },
         runs / "artifacts",
         timeout=config.tracking.timeout,
+        run_id=folder.read_status().get("mlflow_run_id") if resumed else None,
+        folder=folder.path,
+        resumed=resumed,
         on_run_id=lambda run_id: folder.write_status(mlflow_run_id=run_id),
     )
-
-
-class Session:
-    """A run under way: the parts that its steps share.
-
-    Writing to the run folder may fail (a full disk) without stopping the training: the result is
-    still computed and printed.
-    """
-
-    def __init__(
-        self,
-        config: RunConfig,
-        task: Task,
-        data: TaskData,
-        folder: RunDirectory,
-        tracker: NullTracker,
-        started: float,
-    ) -> None:
-        self.config, self.task, self.data = config, task, data
-        self.folder, self.tracker, self.started = folder, tracker, started
-        self.history: list[dict[str, float]] = []
-        self.steps_taken = 0
-        self._write_failed = False
-
-    def execute(self, scratch: Path) -> dict[str, Any]:
-        """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
-        self._write_request()
-        title = f"{self.config.task.name} / {self.config.attention.name}"
-        with console.progress_bar(title, self.config.trainer.epochs) as bar:
-            start_afresh(self.config.seed)
-            learner = make_learner(self.config, self.task, make_model(self.config, self.task))
-            best_weights = self._train(learner, bar)
-        learner.model.set_weights(best_weights)
-        metrics, report = self._evaluate(learner)
-        self._write_results(learner, metrics, report)
-        self._track_results(learner, metrics, scratch)
-        # Last, while MLflow is busy with what it was just sent.
-        self._draw()
-        log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
-        return metrics
-
-    def close(self, state: str, error: str | None = None) -> None:
-        """Write the final state to the folder and to MLflow."""
-        with self._writing("status.json"):
-            self.folder.write_status(state, error=error)
-        status = {"completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}[state]
-        self.tracker.finish(status)
-
-    def _write_request(self) -> None:
-        """What is about to run: before anything is computed."""
-        log.info("config %s", self.config.digest)
-        log.info("data %s", self.data.describe())
-        with self._writing("config.yaml"):
-            document = yaml.safe_dump(dict(self.config.document), sort_keys=False)
-            self.folder.write_text("config.yaml", document)
-            self.folder.write_json("environment.json", environment())
-            self.folder.write_status(config_hash=self.config.digest, data_digest=self.data.digest)
-            self.task.save(self.folder.assets)
-        data = self.data
-        self.tracker.log_dataset(data.name, data.source, data.digest, data.counts())
-
-    def _monitor(self) -> Monitor:
-        from attnlab.training.stopping import Monitor
-
-        metric, mode = self.task.monitor
-        return Monitor(metric, mode, self.config.trainer.min_delta)
-
-    def _train(self, learner: Learner, bar: console.Bar) -> list[np.ndarray]:
-        """All epochs; returns the weights of the best one.
-
-        Without a validation part there is nothing to choose by: the last epoch is kept.
-        """
-        monitor, trainer = self._monitor(), self.config.trainer
-        best_weights = learner.model.get_weights()
-        for epoch in range(1, trainer.epochs + 1):
-            row = self._epoch(learner, epoch, monitor, bar)
-            self.history.append(row)
-            self._record_epoch(learner, row)
-            bar.advance(row)
-            monitored = self._monitored(monitor)
-            if not monitored or monitor.best_epoch(monitored) == epoch:
-                best_weights = learner.model.get_weights()
-            if monitor.should_stop(monitored, trainer.patience):
-                log.info("stopped after epoch %d: nothing better since", epoch)
-                break
-        return best_weights
-
-    def _epoch(
-        self, learner: Learner, epoch: int, monitor: Monitor, bar: console.Bar
-    ) -> dict[str, float]:
-        """Train and validate once; returns the history's row."""
-        started = time.perf_counter()
-        chunks = learner.chunks(epoch)
-        steps = sum(chunk.steps for chunk in chunks)
-        rates = self._learning_rates(steps, monitor)
-        values, sizes, done = [], [], 0
-        for chunk in chunks:
-            own_rates = rates[done : done + chunk.steps]
-            losses = learner.train(chunk, own_rates, self.steps_taken + done)
-            _require_finite(losses.values, epoch, done)
-            values.append(losses.values)
-            sizes.append(losses.sizes)
-            done += chunk.steps
-            bar.within(done / steps)
-        self.steps_taken += steps
-        loss = np.average(np.concatenate(values).astype(np.float64), weights=np.concatenate(sizes))
-        row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
-        row |= {"train_loss": float(loss), **learner.validate(epoch)}
-        row["seconds"] = round(time.perf_counter() - started, 6)
-        return row
-
-    def _learning_rates(self, steps: int, monitor: Monitor) -> np.ndarray:
-        """The rates of the next epoch's steps."""
-        from attnlab.training.schedules import learning_rates
-
-        config = self.config
-        return learning_rates(
-            config.schedule.name,
-            config.schedule.settings,
-            peak=config.optimizer.settings["learning_rate"],
-            first_step=self.steps_taken,
-            steps=steps,
-            total_steps=self._total_steps(steps),
-            monitored=self._monitored(monitor),
-            monitor=monitor,
-        )
-
-    def _total_steps(self, steps: int) -> int:
-        """Of the run: every epoch is taken to be as long as the first one."""
-        if not self.history:
-            self._steps_an_epoch = steps
-        return self.config.trainer.epochs * self._steps_an_epoch
-
-    def _monitored(self, monitor: Monitor) -> list[float]:
-        return [row[monitor.metric] for row in self.history if monitor.metric in row]
-
-    def _record_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
-        epoch = int(row["epoch"])
-        with self._writing(f"the weights of epoch {epoch}"):
-            path = self.folder.weights_path(epoch)
-            with files.replacing(path) as temporary:
-                outcome.save_weights(learner.model, temporary)
-        with self._writing("history.csv"):
-            self.folder.append_history(row)
-            self.folder.write_status(epoch=epoch)
-        if self.config.tracking.weights == "all":
-            self.tracker.log_artifacts(self.folder.weights_path(epoch), folder="weights")
-        known = {key: value for key, value in row.items() if value == value and key != "epoch"}
-        self.tracker.log_metrics(epoch, known)
-        with self._writing("a figure"):
-            drawn = learner.draw_epoch(epoch, self.folder.plots)
-            if drawn:
-                self.tracker.log_artifacts(*drawn, folder="plots")
-
-    def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
-        monitor = self._monitor()
-        monitored = self._monitored(monitor)
-        report = learner.report()
-        metrics = outcome.summary(
-            self.config,
-            self.task,
-            learner,
-            report,
-            epochs=len(self.history),
-            best_epoch=monitor.best_epoch(monitored) if monitored else len(self.history),
-            monitored=monitored,
-            seconds=time.perf_counter() - self.started,
-        )
-        return metrics, report
-
-    def _write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
-        with self._writing("the results"):
-            self.folder.write_predictions(report.predictions)
-            self._write_attention(learner)
-            self.folder.write_json("metrics.json", metrics)
-
-    def _draw(self) -> None:
-        from attnlab.analysis.plots import draw_run
-
-        with self._writing("the figures"):
-            self.tracker.log_artifacts(*draw_run(self.folder), folder="plots")
-
-    def _write_attention(self, learner: Learner) -> None:
-        examples = learner.examples()
-        if examples is not None:
-            with files.replacing(self.folder.path / "attention.npz") as temporary:
-                np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
-
-    def _track_results(self, learner: Learner, metrics: Mapping[str, Any], scratch: Path) -> None:
-        """The numbers, the files and the best model, to MLflow."""
-        folder, best = self.folder, metrics["best_epoch"]
-        self.tracker.log_metrics(best, outcome.tracked_metrics(metrics))
-        names = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
-        self.tracker.log_artifacts(*(folder.path / name for name in names))
-        if self.config.tracking.weights == "best":
-            self.tracker.log_artifacts(folder.weights_path(best), folder="weights")
-        if self.config.tracking.weights != "none":
-            with self._writing("the MLflow model"):
-                self._track_model(learner, best, scratch)
-
-    def _track_model(self, learner: Learner, epoch: int, scratch: Path) -> None:
-        """The best weights with all that `attnlab.trained` needs to load them."""
-        shutil.copy(self.folder.path / "config.yaml", scratch)
-        shutil.copytree(self.folder.assets, scratch / "assets")
-        outcome.save_weights(learner.model, scratch / "best.weights.h5")
-        example, output = learner.served_example()
-        self.tracker.log_model(
-            scratch,
-            requirements=[f"attnlab=={__version__}"],
-            input_example=example,
-            output_example=output,
-            step=epoch,
-        )
-
-    @contextmanager
-    def _writing(self, what: str) -> Iterator[None]:
-        """Let a failing disk cost what is being written, not the run; say so once."""
-        try:
-            yield
-        except (OSError, RequestError) as error:  # a figure asks for files that may be missing
-            if not self._write_failed:
-                log.warning(
-                    "%s: %s could not be written (%s); the run goes on, its folder is incomplete",
-                    self.folder.path,
-                    what,
-                    getattr(error, "strerror", None) or error,
-                )
-            self._write_failed = True
-
-
-def _require_finite(losses: np.ndarray, epoch: int, before: int) -> None:
-    """Stop at the first loss that is not finite; raises `RunFailed` with its epoch and step."""
-    wrong = np.flatnonzero(~np.isfinite(losses))
-    if len(wrong):
-        step = int(wrong[0])
-        raise RunFailed(
-            f"epoch {epoch}, step {before + step + 1}: the loss is {losses[step]}. "
-            "A smaller optimizer.learning_rate or optimizer.clip_norm=1 may help."
-        )

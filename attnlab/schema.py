@@ -8,6 +8,7 @@ judges both.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import json
@@ -36,6 +37,8 @@ class TrainerConfig:
         batch_by: what `batch_size` counts: `items` (windows, sentences) or `tokens`.
         patience: epochs without a better monitored value before training stops; null never stops.
         min_delta: how much better counts as better.
+        checkpoint_every_seconds: how long training goes on inside an epoch before a checkpoint is
+            saved; null saves them only where an epoch ends. Results don't depend on it.
         precision: `float32`, or `mixed_bfloat16` for GPUs that have it.
         jit: compile with XLA; false keeps TensorFlow's graph mode; null: XLA, but for translation
             on a CPU, where it compiles for long and gains little.
@@ -46,6 +49,7 @@ class TrainerConfig:
     batch_by: str = ruled("items", choices=["items", "tokens"])
     patience: int | None = ruled(None, type="int", min=1, optional=True)
     min_delta: float = ruled(0.0, type="float", min=0)
+    checkpoint_every_seconds: float | None = ruled(300.0, type="float", min=0, optional=True)
     precision: str = ruled("float32", choices=["float32", "mixed_bfloat16"])
     jit: bool | None = ruled(None, type="bool", optional=True)
 
@@ -134,8 +138,14 @@ class RunConfig:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that decides the result: all but `paths` and `tracking`."""
+        """SHA-256 of everything that decides the result.
+
+        Not `paths` and `tracking`, nor how often checkpoints are saved.
+        """
         decisive = {k: v for k, v in self.document.items() if k not in ("paths", "tracking")}
+        trainer = dict(self.document.get("trainer", {}))
+        trainer.pop("checkpoint_every_seconds", None)
+        decisive["trainer"] = trainer
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
@@ -182,6 +192,52 @@ def parse(
         document=document,
         data=options.get("data"),
     )
+
+
+def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
+    """The configuration of a run that goes on: all as it was, but for the number of epochs.
+
+    Args:
+        config: the run's.
+        changes: dotted key -> its value as YAML.
+
+    Raises:
+        RequestError: there is no such key, or it is another than `trainer.epochs` and its value is
+            not what it was; the text names key, old and new value.
+    """
+    document = copy.deepcopy(dict(config.document))
+    for key, text in changes.items():
+        new, old = _read_value(key, text), lookup(document, key)
+        if old is None and not _has(document, key):
+            raise RequestError(f"{key}: there is no such key in the run's configuration.")
+        old = old.get("name") if isinstance(old, Mapping) else old
+        if key == "trainer.epochs":
+            document["trainer"]["epochs"] = new
+        elif new != old:
+            raise RequestError(
+                f"{key}: expected {_yaml(old)}, as the run began with, got {_yaml(new)}. Only "
+                "trainer.epochs may change when a run goes on."
+            )
+    return parse(document, {})
+
+
+def _has(document: Mapping[str, Any], key: str) -> bool:
+    section, _, name = key.rpartition(".")
+    node = lookup(document, section) if section else document
+    return isinstance(node, Mapping) and name in node
+
+
+def _read_value(key: str, text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RequestError(f"{key}: expected a value, got {text!r}.") from error
+
+
+def _yaml(value: Any) -> str:
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, Any]) -> None:

@@ -43,9 +43,11 @@ class Learner(Protocol):
 
     Attributes:
         model: what is trained.
+        optimizer: what trains it, with all its variables.
     """
 
     model: keras.Model
+    optimizer: keras.Optimizer
 
     def chunks(self, epoch: int) -> Sequence[Chunk]:
         """The steps of an epoch, in their order.

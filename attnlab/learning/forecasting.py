@@ -35,9 +35,10 @@ class ForecastLearner:
         self.model, self._task = model, task
         self._seed, self._batch_size = config.seed, config.trainer.batch_size
         self._rows, inputs, targets = _resident(task.splits)
+        self.optimizer = make_optimizer(config.optimizer.name, config.optimizer.settings)
         self._program = Program(
             model,
-            make_optimizer(config.optimizer.name, config.optimizer.settings),
+            self.optimizer,
             task.loss,
             inputs,
             targets,

@@ -63,9 +63,10 @@ class TranslationLearner:
         self._train = task.prepared.parts["train"]
         # The decoder reads all but the last token of a target.
         self._lengths = self._train.source.lengths, self._train.target.lengths - 1
+        self.optimizer = make_optimizer(config.optimizer.name, config.optimizer.settings)
         self._program = TranslationProgram(
             model,
-            make_optimizer(config.optimizer.name, config.optimizer.settings),
+            self.optimizer,
             label_smoothing=task.label_smoothing,
             seed=config.seed,
             jit=self._jit,

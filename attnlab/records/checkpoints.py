@@ -1,4 +1,4 @@
-"""Checkpoints: what a killed run goes on from, each with a digest that tells whether it is whole."""
+"""Checkpoints: what a killed run goes on from; a digest tells whether one is whole."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,27 +26,63 @@ PACKAGES = (
     "tokenizers",
     "sacrebleu",
 )
+# What decides how many threads compute, and so in which order sums are taken.
+THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
 
 
 def environment() -> dict[str, Any]:
     """The entries of environment.json.
 
     Versions come from the packages' metadata, so nothing is imported. The seed stands in the
-    config, and environment variables are left out, since they may hold credentials.
+    config, and environment variables are left out but for numbers of threads, since they may hold
+    credentials.
 
     Returns:
-        python, platform, processor, cpus, packages (None where one is missing), code (git commit
-        and whether files differ from it; None outside a checkout), command.
+        python, platform, processor, cpus (that the process may use), threads, packages (None where
+        one is missing), code (git commit and whether files differ from it; None outside a
+        checkout), command.
     """
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": platform.machine(),
-        "cpus": os.cpu_count(),
+        "cpus": _usable_cpus(),
+        "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
+
+
+def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What could make a run differ from the one that began, in words: `numpy 2.1.0, now 2.2.0`.
+
+    Args:
+        began: An `environment`, as read from its file.
+        now: Another one.
+    """
+    versions = _comparable(began), _comparable(now)
+    names = [name for name in versions[1] if versions[0].get(name) != versions[1][name]]
+    return [f"{name} {versions[0].get(name)}, now {versions[1][name]}" for name in names]
+
+
+def _comparable(environment: Mapping[str, Any]) -> dict[str, Any]:
+    code = environment.get("code") or {}
+    commit = f"{str(code.get('commit'))[:10]}{' with changes' if code.get('dirty') else ''}"
+    names = ("python", "processor", "cpus")
+    threads = environment.get("threads") or {}
+    return {
+        **{name: environment.get(name) for name in names},
+        **(environment.get("packages") or {}),
+        **{name: threads.get(name) for name in THREADS},
+        **({"code": commit} if code else {}),
+    }
+
+
+def _usable_cpus() -> int | None:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
 
 
 def code_version(root: Path) -> dict[str, Any] | None:

@@ -31,8 +31,8 @@ class FolderLock:
         """Become the owner.
 
         Raises:
-            RequestError: Another process owns the folder and lives; the text names it.
-            OSError: The folder can't be written.
+            RequestError: Another process owns the folder and lives; the text names it. Or the
+                folder can't be written.
         """
         with flocked(self._folder):
             owner = self._owner()
@@ -43,7 +43,13 @@ class FolderLock:
                     "is gone, remove lock.json."
                 )
             since = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            files.write_json(self._path, {**this_process(), "since": since})
+            try:
+                files.write_json(self._path, {**this_process(), "since": since})
+            except OSError as error:
+                reason = error.strerror or error
+                raise RequestError(
+                    f"{self._folder}: expected a folder that can be written ({reason})."
+                ) from error
 
     def release(self) -> None:
         """Give the folder free again."""

@@ -42,14 +42,26 @@ class RunDirectory:
         return f"RunDirectory({str(self.path)!r})"
 
     @classmethod
-    def create(cls, runs: Path, task: str, attention: str, seed: int) -> RunDirectory:
+    def create(
+        cls,
+        runs: Path,
+        task: str,
+        attention: str,
+        seed: int,
+        config: Mapping[str, Any] | None = None,
+        **entries: Any,
+    ) -> RunDirectory:
         """Make the folder of a new run, unique even when several start in one second.
+
+        The configuration is written first, so whatever is listed as a run can be resumed.
 
         Args:
             runs: The folder of all runs; made if missing.
             task: Name of the task.
             attention: Name of the mechanism.
             seed: The run's seed.
+            config: The resolved config, for config.yaml.
+            **entries: Further entries of status.json.
 
         Returns:
             The run, its state "running" and this process its owner.
@@ -67,6 +79,8 @@ class RunDirectory:
             run = cls(_new_folder(runs / task / attention, stem))
             for folder in _FOLDERS:
                 (run.path / folder).mkdir()
+            if config is not None:
+                run.write_config(config)
             run.write_status(
                 "running",
                 epoch=0,
@@ -74,6 +88,7 @@ class RunDirectory:
                 attention=attention,
                 seed=seed,
                 started=started.isoformat(),
+                **entries,
             )
         except OSError as error:
             raise RequestError(
@@ -169,6 +184,16 @@ class RunDirectory:
         """The columns of history.csv; empty when no epoch has ended; see `History.read`."""
         return self._history.read()
 
+    def discard_after(self, epochs: int) -> None:
+        """Remove the weights of later epochs, and files that a killed process left half written.
+
+        Raises:
+            OSError: One can't be removed.
+        """
+        later = [self.weights_path(epoch) for epoch in self.weights_epochs() if epoch > epochs]
+        for path in [*later, *self.path.rglob(".tmp-*")]:
+            path.unlink(missing_ok=True)
+
     # Other files
 
     def write_json(self, name: str, data: Any) -> None:
@@ -220,6 +245,23 @@ class RunDirectory:
             RequestError: It is missing or damaged.
         """
         return files.read_json(self.path / "metrics.json")
+
+    def read_environment(self) -> dict[str, Any] | None:
+        """What environment.json says; None where it is missing or damaged."""
+        try:
+            return files.read_json(self.path / "environment.json")
+        except RequestError:
+            return None
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Write config.yaml.
+
+        Raises:
+            OSError: The file can't be written.
+        """
+        import yaml
+
+        self.write_text("config.yaml", yaml.safe_dump(dict(config), sort_keys=False))
 
     def read_config(self) -> dict[str, Any]:
         """The resolved config of the run.

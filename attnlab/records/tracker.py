@@ -138,6 +138,8 @@ class Tracker(NullTracker):
         *,
         timeout: float = 30.0,
         run_id: str | None = None,
+        folder: Path | None = None,
+        resumed: bool = False,
         on_run_id: Callable[[str], None] | None = None,
     ) -> Tracker:
         """Begin a run in MLflow, or go on with one; returns at once.
@@ -151,6 +153,9 @@ class Tracker(NullTracker):
             artifact_root: Where an SQLite store keeps the artifacts of its experiments.
             timeout: For how many seconds `finish` may wait.
             run_id: An MLflow run to go on with.
+            folder: The run's folder, of which one process at a time may write the copy.
+            resumed: Whether to look for a run of the tag `attnlab.folder` where there is no run
+                id, as a process that was killed may have begun one.
             on_run_id: Called in another thread with the run id, as soon as it is known.
         """
         tracker = cls(timeout, on_run_id)
@@ -169,6 +174,8 @@ class Tracker(NullTracker):
             tags={str(key): str(value) for key, value in tags.items()},
             artifact_root=str(Path(artifact_root).absolute()),
             run_id=run_id,
+            folder=str(folder) if folder else None,
+            resumed=resumed,
         )
         return tracker
 

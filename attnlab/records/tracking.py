@@ -11,11 +11,13 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.records.background import Message, serve
+from attnlab.records.lock import flocked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,6 +96,8 @@ class MlflowRun:
         tags: Its tags.
         artifact_root: Folder of the artifacts of an SQLite store.
         run_id: The run to go on with, or None for a new one.
+        folder: The run's folder, or None. While this process has the run, others wait for it.
+        resumed: Whether a run of this folder, begun by a process that was killed, is gone on with.
 
     Raises:
         Exception: Whatever MLflow raises, here and in the methods.
@@ -109,8 +113,14 @@ class MlflowRun:
         tags: Mapping[str, str],
         artifact_root: str,
         run_id: str | None,
+        folder: str | None = None,
+        resumed: bool = False,
     ):
         from mlflow.tracking import MlflowClient
+
+        self._locks = ExitStack()
+        if folder:
+            self._locks.enter_context(flocked(Path(folder)))
 
         root = Path(artifact_root) if uri.startswith("sqlite:") else None
         if root:
@@ -120,15 +130,19 @@ class MlflowRun:
         self._experiment_id = experiment_id(self._client, experiment, root)
         self._pending: list[Metric] = []
         self.failures = 0
-        self.run_id = run_id or self._create(time, run_name, tags)
-        if run_id:
-            self._client.update_run(run_id, status="RUNNING")
-        self._log_params(params, known=self._client.get_run(run_id).data.params if run_id else {})
+        known_id = run_id or (self._abandoned(tags) if resumed else None)
+        self.run_id = known_id or self._create(time, run_name, tags)
+        self._known: dict[str, set[int]] = {}
+        if known_id:
+            self._go_on(known_id, params)
+        else:
+            self._log_params(params)
 
     def handle(self, do: str, time: int, details: Mapping[str, Any]) -> None:
         """Do what one message says; metrics wait until there is nothing else to read."""
         if do == "metrics":
-            self._pending += _metrics(time, **details)
+            metrics = _metrics(time, **details)
+            self._pending += [m for m in metrics if m.step not in self._known.get(m.key, ())]
             return
         try:
             self.flush()
@@ -190,6 +204,8 @@ class MlflowRun:
         import mlflow.pyfunc
         from mlflow.models import Model, infer_signature
 
+        self._delete_models(name)
+
         inputs, outputs = _array(input_example), _array(output_example)
         mlflow.set_tracking_uri(self._uri)
         mlflow.set_experiment(experiment_id=self._experiment_id)
@@ -213,6 +229,31 @@ class MlflowRun:
             self.flush()
         finally:
             self._client.set_terminated(self.run_id, status)
+            self._locks.close()
+
+    def _abandoned(self, tags: Mapping[str, str]) -> str | None:
+        """The run that a killed process began for this folder and could not tell of."""
+        folder = tags.get("attnlab.folder", "").replace("'", "")
+        found = self._client.search_runs(
+            [self._experiment_id], f"tags.`attnlab.folder` = '{folder}'", max_results=1
+        )
+        return found[0].info.run_id if found else None
+
+    def _go_on(self, run_id: str, params: Mapping[str, str]) -> None:
+        """Take a run up again: nothing that it has is logged a second time."""
+        self._client.update_run(run_id, status="RUNNING")
+        data = self._client.get_run(run_id).data
+        for key in data.metrics:
+            history = self._client.get_metric_history(run_id, key)
+            self._known[key] = {metric.step for metric in history}
+        self._log_params({key: value for key, value in params.items() if key not in data.params})
+
+    def _delete_models(self, name: str) -> None:
+        """Remove what an earlier process logged under that name, whole or not."""
+        if self._known:
+            condition = f"source_run_id = '{self.run_id}' AND name = '{name}'"
+            for model in self._client.search_logged_models([self._experiment_id], condition):
+                self._client.delete_logged_model(model.model_id)
 
     def _create(self, time: int, run_name: str, tags: Mapping[str, str]) -> str:
         named = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL", **tags}
@@ -221,10 +262,10 @@ class MlflowRun:
         )
         return run.info.run_id
 
-    def _log_params(self, params: Mapping[str, str], known: Mapping[str, str]) -> None:
+    def _log_params(self, params: Mapping[str, str]) -> None:
         from mlflow.entities import Param
 
-        missing = [Param(key, value) for key, value in params.items() if key not in known]
+        missing = [Param(key, value) for key, value in params.items()]
         for start in range(0, len(missing), PARAMS_AT_ONCE):
             self._client.log_batch(self.run_id, params=missing[start : start + PARAMS_AT_ONCE])
 

@@ -1,0 +1,34 @@
+"""`attnlab resume RUN`: go on with a run that was interrupted, or train a finished one longer."""
+
+from __future__ import annotations
+
+import click
+
+from attnlab.commands.options import find, run_argument, runs_option
+from attnlab.errors import RequestError
+
+
+@click.command("resume")
+@run_argument
+@click.argument("changes", metavar="[trainer.epochs=N]", nargs=-1)
+@runs_option
+def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
+    """Go on with RUN in its folder and its MLflow run.
+
+    On a CPU the result has the bits of a run that was never interrupted. A finished run is shown
+    again; with a larger trainer.epochs it is trained longer. No other setting may change.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`.
+    """
+    wanted = dict(_pair(change) for change in changes)
+    folder = find(run, runs)
+    from attnlab import runner
+
+    runner.resume(folder, wanted)
+
+
+def _pair(change: str) -> tuple[str, str]:
+    key, equals, value = change.partition("=")
+    if not equals or not key:
+        raise RequestError(f"{change}: expected trainer.epochs=N.")
+    return key, value
