@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,16 +59,6 @@ def summary(
         "seconds": seconds,
         "notes": notes,
     }
-
-
-def tracked_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The final numbers under the names that MLflow gets them by."""
-    numbers = {f"test_{name}": value for name, value in metrics["test"].items()}
-    numbers |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
-    for name, values in metrics["baselines"].items():
-        # The slash gives them a section of their own in MLflow's charts, below the curves.
-        numbers[f"baselines/{name}_{metrics['metric']}"] = values[metrics["metric"]]
-    return numbers
 
 
 def save_weights(model: keras.Model, path: Path) -> None:

@@ -20,6 +20,7 @@ from attnlab.learning.base import Learner, make_learner
 from attnlab.records import files
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.environment import environment
+from attnlab.records.final_metrics import tracked_metrics
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.tracker import NullTracker
 from attnlab.schema import RunConfig
@@ -155,14 +156,18 @@ class Session:
 
     def _write_request(self) -> None:
         """What is about to run: before anything is computed."""
+        data = self.data
         log.info("config %s", self.config.digest)
-        log.info("data %s", self.data.describe())
+        log.info("data %s", data.describe())
         with self._writing("config.yaml"):
             self.folder.write_config(self.config.document)
             self._write_environment()
-            self.folder.write_status(config_hash=self.config.digest, data_digest=self.data.digest)
+            self.folder.write_status(
+                config_hash=self.config.digest,
+                data_digest=data.digest,
+                data={"name": data.name, "source": data.source, "counts": data.counts()},
+            )
             self.task.save(self.folder.assets)
-        data = self.data
         self.tracker.log_dataset(data.name, data.source, data.digest, data.counts())
 
     def _write_environment(self) -> None:
@@ -378,7 +383,7 @@ class Session:
     def _track_results(self, learner: Learner, metrics: Mapping[str, Any], scratch: Path) -> None:
         """The numbers, the files and the best model, to MLflow."""
         folder, best = self.folder, metrics["best_epoch"]
-        self.tracker.log_metrics(best, outcome.tracked_metrics(metrics))
+        self.tracker.log_metrics(best, tracked_metrics(metrics))
         names = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
         self.tracker.log_artifacts(*(folder.path / name for name in names))
         if self.config.tracking.weights == "best":

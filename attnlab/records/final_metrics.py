@@ -1,0 +1,20 @@
+"""metrics.json: the numbers of a run that is done, under the names that others know them by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def tracked_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The final numbers under the names that MLflow gets them by.
+
+    Args:
+        metrics: what metrics.json says.
+    """
+    numbers = {f"test_{name}": value for name, value in metrics["test"].items()}
+    numbers |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
+    for name, values in metrics["baselines"].items():
+        # The slash gives them a section of their own in MLflow's charts, below the curves.
+        numbers[f"baselines/{name}_{metrics['metric']}"] = values[metrics["metric"]]
+    return numbers
