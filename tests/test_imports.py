@@ -21,10 +21,11 @@ BELOW = {
         *("analysis", "assembly", "config", "console", "data", "records", "rules", "runner"),
         *("models", "schema", "tasks", "trained"),
     },
-    "sweeps": {"config", "records", "runner", "schema"},
-    "runner": {
+    "sweeps": {"assembly", "config", "console", "records", "rules", "runner", "schema"},
+    "runner": {"assembly", "console", "records", "schema", "session", "tasks"},
+    "session": {
         *("analysis", "assembly", "console", "learning", "outcome", "records", "schema"),
-        *("tasks", "trained", "training"),
+        *("tasks", "training"),
     },
     "learning": {"analysis", "data", "models", "schema", "tasks", "training"},
     "outcome": {"learning", "schema", "tasks"},
@@ -32,7 +33,7 @@ BELOW = {
     "assembly": {"schema", "tasks"},
     "tasks": {"analysis", "attention", "data", "models", "schema", "training"},
     "training": {"data", "models"},
-    "analysis": {"records"},
+    "analysis": {"records", "rules"},
     "models": {"attention"},
     "config": {"rules", "schema"},
     "console": set(),
@@ -46,14 +47,15 @@ BELOW = {
 }
 TENSOR_ROOMS = {
     *("attention", "models", "training", "tasks", "learning"),
-    *("runner", "outcome", "trained", "assembly"),
+    *("runner", "session", "outcome", "trained", "assembly"),
 }
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
     "keras": TENSOR_ROOMS,
     "hydra": {"cli", "config", "sweeps"},
     "omegaconf": {"cli", "config", "sweeps"},
-    "mlflow": {"records/tracking.py"},
+    "optuna": {"sweeps"},
+    "mlflow": {"records/tracking.py", "records/store.py"},
     "matplotlib": {"analysis"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -1,0 +1,76 @@
+"""Checkpoints that are whole come back as they were; others are noticed."""
+
+import logging
+import math
+
+import numpy as np
+import pytest
+
+from attnlab.records.checkpoints import Checkpoints
+
+ARRAYS = [
+    np.arange(6, dtype=np.float32).reshape(2, 3),
+    np.array(7, np.int64),
+    np.array([], np.uint32),
+    np.array([np.nan, np.inf, -0.0]),
+]
+
+
+def saved(folder, *steps):
+    checkpoints = Checkpoints(folder)
+    for step in steps:
+        checkpoints.save(step, {"at": step, "nan": math.nan}, [*ARRAYS, np.array([step])])
+    return checkpoints
+
+
+def test_what_was_saved_comes_back_bit_by_bit(tmp_path):
+    state, arrays = saved(tmp_path, 3).newest()
+    assert state["at"] == 3 and math.isnan(state["nan"]) and "arrays" not in state
+    for array, expected in zip(arrays, [*ARRAYS, np.array([3])], strict=True):
+        assert array.dtype == expected.dtype and array.shape == expected.shape
+        assert array.tobytes() == expected.tobytes()
+
+
+def test_without_any_there_is_none(tmp_path):
+    assert Checkpoints(tmp_path).newest() is None
+    assert Checkpoints(tmp_path / "missing").newest() is None
+
+
+def test_the_newest_is_that_of_the_most_steps_and_two_are_kept(tmp_path):
+    checkpoints = saved(tmp_path, 9, 10, 101)
+    assert checkpoints.newest().state["at"] == 101
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data[: len(data) // 2],
+        lambda data: b"",
+        lambda data: data + b"x",
+        lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+        lambda data: data[:-5] + bytes([data[-5] ^ 128]) + data[-4:],
+        lambda data: b"something else",
+    ],
+)
+def test_a_damaged_one_is_named_and_the_one_before_it_used(tmp_path, caplog, damage):
+    checkpoints = saved(tmp_path, 1, 2)
+    newest = tmp_path / "step_000000002.ckpt"
+    newest.write_bytes(damage(newest.read_bytes()))
+    with caplog.at_level(logging.WARNING):
+        assert checkpoints.newest().state["at"] == 1
+    assert str(newest) in caplog.text and len(caplog.records) == 1
+
+
+def test_if_all_are_damaged_there_is_none(tmp_path):
+    checkpoints = saved(tmp_path, 1, 2)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-2])
+    assert checkpoints.newest() is None
+
+
+def test_saving_a_step_again_replaces_it(tmp_path):
+    checkpoints = saved(tmp_path, 5)
+    checkpoints.save(5, {"at": "again"}, [])
+    assert checkpoints.newest() == ({"at": "again"}, [])

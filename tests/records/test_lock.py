@@ -1,0 +1,77 @@
+"""One process at a time writes a folder."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.records.lock import FolderLock
+from attnlab.records.processes import this_process
+
+HOLD = (
+    "import sys; from pathlib import Path; from attnlab.records.lock import FolderLock; "
+    "FolderLock(Path(sys.argv[1])).acquire(); print('held', flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that holds the lock of `tmp_path`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_the_lock_of_a_living_process_is_respected_and_named(tmp_path, holder):
+    with pytest.raises(RequestError, match=rf"process {holder.pid} on .* since 2"):
+        FolderLock(tmp_path).acquire()
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path, holder):
+    holder.kill()
+    holder.wait()
+    with FolderLock(tmp_path):
+        owner = json.loads((tmp_path / "lock.json").read_text())
+        assert owner["pid"] == this_process()["pid"]
+    assert not (tmp_path / "lock.json").exists()
+
+
+def test_a_lock_excludes_its_own_process_too(tmp_path):
+    with FolderLock(tmp_path), pytest.raises(RequestError):
+        FolderLock(tmp_path).acquire()
+
+
+def test_a_process_on_another_host_counts_as_living(tmp_path):
+    elsewhere = {**this_process(), "host": "elsewhere", "pid": 1}
+    (tmp_path / "lock.json").write_text(json.dumps(elsewhere))
+    with pytest.raises(RequestError, match="process 1 on elsewhere .* remove lock.json"):
+        FolderLock(tmp_path).acquire()
+
+
+def test_a_damaged_lock_is_nobodys(tmp_path):
+    (tmp_path / "lock.json").write_text("{")
+    FolderLock(tmp_path).acquire()
+
+
+def test_of_many_processes_one_gets_a_dead_ones_lock(tmp_path):
+    dead = {**this_process(), "pid": 2**22 + 1}
+    (tmp_path / "lock.json").write_text(json.dumps(dead))
+    code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(2)")
+    crowd = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(8)
+    ]
+    outputs = [process.communicate()[0] for process in crowd]
+    assert outputs.count(b"held\n") == 1
