@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,9 +30,11 @@ from attnlab.schema import (
     SECTIONS,
     PathsConfig,
     RunConfig,
+    SweepConfig,
     TrackingConfig,
     TrainerConfig,
     parse,
+    parse_sweep,
 )
 
 HYDRA_SETTINGS = (
@@ -42,6 +45,10 @@ HYDRA_SETTINGS = (
     "hydra/job_logging=none",
     "hydra/hydra_logging=none",
 )
+
+# What stands beside a run's own keys and is no part of it.
+_BESIDE = ("experiment", "search", "sweep")
+_ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig}
 
 
 @dataclass
@@ -57,6 +64,8 @@ class Schema:
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     paths: PathsConfig = field(default_factory=PathsConfig)
+    sweep: SweepConfig = field(default_factory=SweepConfig)
+    search: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
 
 
@@ -95,17 +104,46 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
     Raises:
         RequestError: a value is of the wrong type, out of range or can't be combined.
     """
-    try:
-        document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        raise RequestError(explain(error)) from error
-    document = cast("dict[str, Any]", document)
-    document.pop("experiment", None)
+    document = _plain(cfg)
+    for key in _BESIDE:
+        document.pop(key, None)
     if not document.get("data"):  # a task that brings its own
         document.pop("data", None)
     groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
     rules = {group: _pop_rules(group, document) for group in groups}
     return parse(document, rules)
+
+
+def sweep_from_hydra(cfg: DictConfig) -> SweepConfig:
+    """The checked section `sweep` of a composed configuration; the defaults where it has none.
+
+    Raises:
+        RequestError: a key is unknown or a value breaks its rule.
+    """
+    return parse_sweep(_section(cfg, "sweep"))
+
+
+def search_from_hydra(cfg: DictConfig) -> dict[str, Any]:
+    """The section `search` of a composed configuration, unchecked; empty where none is chosen.
+
+    Raises:
+        RequestError: a value is missing or refers to nothing.
+    """
+    return _section(cfg, "search")
+
+
+def _section(cfg: DictConfig, name: str) -> dict[str, Any]:
+    section = cfg.get(name)
+    return _plain(section) if isinstance(section, DictConfig) else {}
+
+
+def _plain(cfg: DictConfig) -> dict[str, Any]:
+    """The configuration as nested mappings, references resolved."""
+    try:
+        document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise RequestError(explain(error)) from error
+    return cast("dict[str, Any]", document)
 
 
 def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
@@ -139,8 +177,9 @@ def _shipped_rules(group: str, name: Any, document: Mapping[str, Any]) -> Mappin
     return _shipped(group, name).get("rules", {})
 
 
+@cache
 def _shipped(folder: str, name: str) -> dict[str, Any]:
-    """The settings in a shipped file, wherever it puts them."""
+    """The settings in a shipped file, wherever it puts them; not to be changed."""
     content = yaml.safe_load((conf_folder() / folder / f"{name}.yaml").read_text("utf-8")) or {}
     return content.get(folder.partition("/")[0], content)
 
@@ -180,7 +219,7 @@ def _explain_missing_option(error: MissingConfigException) -> str:
 def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     group = key.split("@")[0]
     known = known_keys(overrides)
-    top = sorted({path.split(".")[0] for path in known} | {"experiment"})
+    top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
     if group == "data" and "." not in key:
         return "data: only task=translate takes a corpus, the other tasks bring their own data."
     if "." not in key:
@@ -198,7 +237,7 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
 def _explain_group_value(overrides: list[str]) -> str:
     for override in overrides:
         group, _, name = override.lstrip("+").partition("=")
-        if group in (*OPTION_GROUPS, "data", "experiment") and name not in options(group):
+        if group in (*OPTION_GROUPS, "data", "experiment", "search") and name not in options(group):
             return f"{group}: expected one of {', '.join(options(group))}, got {name}."
     wrong = next((word for word in overrides if word.startswith("=")), "an override")
     return f"{wrong}: expected KEY=VALUE."
@@ -209,12 +248,12 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
     key = found.group(1) if found else "the configuration"
     value = next((o.partition("=")[2] for o in overrides if o.lstrip("+").startswith(key)), None)
     section, _, name = key.partition(".")
-    fields = getattr(SECTIONS.get(section), "__dataclass_fields__", {})
+    fields = getattr(_ALL_SECTIONS.get(section), "__dataclass_fields__", {})
     if name in fields:
         expected = fields[name].metadata["rule"].expected()
     elif key == "seed":
         expected = "a whole number at least 0"
-    elif key in SECTIONS:
+    elif key in _ALL_SECTIONS:
         expected = f"one of its keys ({', '.join(f'{key}.{k}' for k in fields)})"
     elif key in OPTION_GROUPS:
         expected = f"the name of an option ({', '.join(options(key))})"
@@ -227,7 +266,7 @@ def known_keys(overrides: Iterable[str]) -> list[str]:
     """Dotted paths of every setting, with the groups chosen as in `overrides` where valid."""
     chosen = _chosen(overrides)
     keys = ["seed"]
-    keys += [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]
+    keys += [f"{name}.{f.name}" for name, cls in _ALL_SECTIONS.items() for f in fields(cls)]
     for group, name in chosen.items():
         folder = group
         if group == "model":

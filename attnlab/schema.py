@@ -85,6 +85,25 @@ class PathsConfig:
     data: str = ruled("~/.cache/attnlab", type="str")
 
 
+@dataclass
+class SweepConfig:
+    """How a sweep goes about its jobs; nothing of it is a part of a run's configuration.
+
+    Attributes:
+        name: of its folder below `paths.runs`/sweeps; null makes one from the command.
+        retry_failed: run failed jobs again; else they are only counted.
+        dry_run: list what would run, and nothing else.
+        fail_fast: stop at the first job that fails.
+        trial: the number of a search's trial, which the sweep sets itself.
+    """
+
+    name: str | None = ruled(None, type="str", optional=True)
+    retry_failed: bool = ruled(False, type="bool")
+    dry_run: bool = ruled(False, type="bool")
+    fail_fast: bool = ruled(False, type="bool")
+    trial: int | None = ruled(None, type="int", min=0, optional=True)
+
+
 @dataclass(frozen=True)
 class Option:
     """One choice from a group that grows by files: its name, its class, its settings.
@@ -192,6 +211,15 @@ def parse(
         document=document,
         data=options.get("data"),
     )
+
+
+def parse_sweep(values: Mapping[str, Any]) -> SweepConfig:
+    """Check the section `sweep`, which is taken out of the document before `parse`.
+
+    Raises:
+        RequestError: a key is unknown or a value breaks its rule; the text names the key.
+    """
+    return _section("sweep", SweepConfig, {"sweep": values})
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
