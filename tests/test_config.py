@@ -11,7 +11,7 @@ import yaml
 from attnlab.config import conf_folder, known_keys, options
 from attnlab.errors import RequestError
 from attnlab.rules import Rule
-from attnlab.schema import OPTION_GROUPS, TrainerConfig
+from attnlab.schema import OPTION_GROUPS, SweepConfig, TrainerConfig
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
 FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
