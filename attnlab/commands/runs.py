@@ -1,129 +1,118 @@
-"""`attnlab runs`: a table of runs."""
+"""`attnlab runs`: a table of runs; `rm` and `sync` stand in modules of their own."""
 
 from __future__ import annotations
 
 import json
-import math
-import sys
-from datetime import datetime, timezone
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from click.core import ParameterSource
 
+from attnlab.commands.filters import Filters, filter_options, none_fits
 from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.runs_rm import remove
+from attnlab.commands.runs_sync import sync
+from attnlab.commands.runs_table import (
+    SORTS,
+    arranged,
+    plain_console,
+    print_errors,
+    print_rows,
+    row,
+)
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
-from attnlab.records.status import actual_state
-
-_STYLES = {"completed": "green", "running": "cyan", "damaged": "magenta"}
-_UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
-_ENOUGH_COLUMNS = 100  # for every column of the table
-_LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
+from attnlab.records.run_directory import ListedRun, list_runs
 
 
-@click.command("runs")
-@runs_option
+@click.group("runs", invoke_without_command=True)
+@filter_options()
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Newest runs shown."
+    "--sort",
+    type=click.Choice(SORTS),
+    default="started",
+    show_default=True,
+    help="Order; best, test and skill begin with the best run.",
+)
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option(
+    *("--limit",),
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="How many are shown: the newest, or with --sort the first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def command(runs: str | None, limit: int, as_json: bool) -> None:
-    """List runs, the newest last: state, task, attention, seed, epoch, result, age."""
-    folder = runs_folder(runs)
-    if runs and not folder.is_dir():
-        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
-    found = list_runs(folder)
-    rows = [_row(entry) for entry in found[-limit:]]
+@runs_option
+@click.pass_context
+def command(
+    context: click.Context,
+    filters: Filters,
+    sort: str,
+    reverse: bool,
+    limit: int,
+    as_json: bool,
+    runs: str | None,
+) -> None:
+    """List runs, the newest last: state, task, attention, seed, epoch, result, age.
+
+    A state says of a run: completed; running; failed, by an error; killed, by someone or something,
+    to be gone on with by attnlab resume; pruned, given up by a search; damaged, its folder is
+    incomplete.
+    """
+    if context.invoked_subcommand:
+        return _refuse_options(context)
+    found = listed(runs)
+    chosen = filters.apply(found)
+    rows = _shown(chosen, sort, reverse, limit)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif rows:
-        _print(rows, len(found) - len(rows))
+        _print(rows, len(chosen) - len(rows), newest=sort == "started")
+        if filters.failed or {"failed", "damaged"} & set(filters.states):
+            print_errors(rows)
+    elif found:
+        click.echo(none_fits(filters, found))
     else:
+        folder = runs_folder(runs)
         click.echo(f"No runs in {folder} yet. Start one: attnlab task=fib attention=bahdanau")
 
 
-def _row(entry: ListedRun) -> dict[str, Any]:
-    """What the table says of a run; None where there is nothing to say."""
-    status = entry.status
-    return {
-        "run": entry.run.path.name,
-        "state": actual_state(status),
-        "task": status["task"],
-        "attention": status["attention"],
-        "seed": status["seed"],
-        "epoch": status.get("epoch"),
-        **_results(entry.run),
-        "age": _age(status["started"]),
-        "path": str(entry.run.path),
-        "mlflow_run_id": status.get("mlflow_run_id"),
-        "error": status.get("error"),
-    }
+command.add_command(remove)
+command.add_command(sync)
 
 
-def _results(run: RunDirectory) -> dict[str, Any]:
-    """The best monitored value and the test result; of an unfinished run the value so far."""
-    try:
-        metrics = run.read_metrics()
-        test = metrics.get("test", {}).get("rmse")
-        return {"best": metrics.get("best_value"), "test_rmse": test, "skill": metrics.get("skill")}
-    except RequestError:
-        return {"best": _best_so_far(run), "test_rmse": None, "skill": None}
+def listed(runs: str | None) -> list[ListedRun]:
+    """All runs of the folder that `--runs` names.
+
+    Raises:
+        RequestError: there is no such folder.
+    """
+    folder = runs_folder(runs)
+    if runs and not folder.is_dir():
+        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
+    return list_runs(folder)
 
 
-def _best_so_far(run: RunDirectory) -> float | None:
-    try:
-        history = run.read_history()
-    except RequestError:
-        return None
-    losses = history.get("val_loss", history.get("train_loss", []))
-    return min((loss for loss in losses if math.isfinite(loss)), default=None)
+def _refuse_options(context: click.Context) -> None:
+    """Refuse what stands before `rm` or `sync`, where it would be without effect."""
+    verb = context.invoked_subcommand
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") == ParameterSource.COMMANDLINE:
+            option = parameter.opts[0]
+            raise RequestError(
+                f"{option}: expected behind {verb}: attnlab runs {verb} {option} ..."
+            )
 
 
-def _age(started: str) -> float | None:
-    """Seconds since a run began."""
-    try:
-        return (datetime.now(timezone.utc) - datetime.fromisoformat(started)).total_seconds()
-    except (ValueError, TypeError):
-        return None
+def _shown(chosen: list[ListedRun], sort: str, reverse: bool, limit: int) -> list[dict[str, Any]]:
+    """The rows to show; results are read for no others unless they decide which these are."""
+    if sort == "started":
+        return arranged([row(entry) for entry in chosen[-limit:]], sort, reverse)
+    return arranged([row(entry) for entry in chosen], sort, reverse)[:limit]
 
 
-def _print(rows: list[dict[str, Any]], hidden: int) -> None:
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 100)
-    columns = ["run", "state", "task", "attention", "seed", "epoch", "best", "test_rmse", "skill"]
-    if console.width < _ENOUGH_COLUMNS:
-        columns = [column for column in columns if column not in _LEFT_OUT_WHEN_NARROW]
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for column in [*columns, "age"]:
-        words = column in ("run", "state", "task", "attention")
-        table.add_column(
-            column.replace("test_rmse", "test"), justify="left" if words else "right", no_wrap=True
-        )
-    for row in rows:
-        table.add_row(*(_cell(column, row[column]) for column in columns), _ago(row["age"]))
-    console.print(table)
+def _print(rows: list[dict[str, Any]], hidden: int, newest: bool) -> None:
+    print_rows(rows)
     if hidden:
-        console.print(f"{hidden} older runs are not shown; --limit shows more.")
-
-
-def _cell(column: str, value: Any) -> Text:
-    if value is None:
-        return Text("-")
-    if column == "state":
-        return Text(value, style=_STYLES.get(value, "yellow"))
-    if column == "skill":
-        return Text(f"{value:.2f}" if abs(value) < 100 else f"{value:.0e}")
-    return Text(f"{value:.3g}" if isinstance(value, float) else str(value))
-
-
-def _ago(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    for unit, size in _UNITS:
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f}{unit}"
-    return f"{max(seconds, 0):.0f}s"
+        which = "older" if newest else "more"
+        plain_console().print(f"{hidden} {which} runs are not shown; --limit shows more.")

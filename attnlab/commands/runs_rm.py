@@ -1,0 +1,141 @@
+"""`attnlab runs rm`: removes run folders and their copies in MLflow together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from attnlab.commands.filters import Filters, filter_options, none_fits, shown_state
+from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.runs_table import print_rows, row
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import ListedRun, find_run, list_runs
+
+if TYPE_CHECKING:
+    from attnlab.records.store import Store
+
+
+@click.command("rm")
+@click.argument("names", metavar="[RUN]...", nargs=-1)
+@filter_options()
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--keep-mlflow", is_flag=True, help="Remove the folders only, whatever MLflow has.")
+@runs_option
+def remove(
+    names: tuple[str, ...], filters: Filters, yes: bool, keep_mlflow: bool, runs: str | None
+) -> None:
+    """Remove runs: their folders and their copies in MLflow, after asking.
+
+    RUN is a run folder, an MLflow run id or its first characters, or "latest"; or filters say which
+    runs are meant, as in: attnlab runs rm --failed. A run under way stays.
+
+    In an SQLite store nothing of a run is left, as after mlflow gc. A server keeps it among its
+    deleted runs until mlflow gc runs there.
+    """
+    from attnlab.records.removal import finish_removals, remove_run
+
+    if not yes and not sys.stdin.isatty():
+        raise RequestError("--yes: expected, as there is no terminal to ask on.")
+    folder = runs_folder(runs).absolute()
+    finish_removals(folder)
+    chosen = _chosen(names, filters, folder)
+    if not chosen:
+        return
+    print_rows([row(entry) for entry in chosen])
+    paths = [entry.run.path for entry in chosen]
+    copies = [None if keep_mlflow else _copy(path) for path in paths]
+    if not yes and not _confirmed(paths, sum(copy is not None for copy in copies)):
+        click.echo("Nothing was removed.")
+        return
+    kept = [path for path in paths if not remove_run(path, keep_mlflow)]
+    click.echo(f"Removed {_count(paths)}.")
+    if kept:
+        click.echo("The MLflow server keeps them among its deleted runs until mlflow gc.")
+
+
+def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
+    """The runs that RUN... name, each once; damaged ones only by their folder.
+
+    Raises:
+        RequestError: one fits no run, or several.
+    """
+    known = {entry.run.path: entry for entry in list_runs(folder)}
+    found = {}
+    for name in names:
+        path = _damaged(name, folder, known) or find_run(name, folder).path
+        found[path] = known.get(path) or _elsewhere(path)
+    return list(found.values())
+
+
+def _chosen(names: Sequence[str], filters: Filters, folder: Path) -> list[ListedRun]:
+    """The runs to remove; says what is left out."""
+    if bool(names) == bool(filters):
+        what = "not both" if names else "as attnlab runs rm --failed"
+        raise RequestError(f"RUN: expected runs or filters that choose them, {what}.")
+    if names:
+        chosen = chosen_runs(names, folder)
+        for entry in chosen:
+            if shown_state(entry.status) == "running":
+                raise RequestError(f"RUN: {entry.run.path} is running: end it first.")
+        return chosen
+    listed = list_runs(folder)
+    found = filters.apply(listed)
+    chosen = [entry for entry in found if shown_state(entry.status) != "running"]
+    if not found:
+        click.echo(none_fits(filters, listed))
+    elif len(chosen) < len(found):
+        click.echo(f"{len(found) - len(chosen)} of them running: these stay.")
+    return chosen
+
+
+def _damaged(name: str, folder: Path, known: dict[Path, ListedRun]) -> Path | None:
+    """The folder of a damaged run of that name or path."""
+    for path, entry in known.items():
+        if entry.status["state"] == "damaged":
+            if name == path.name or path in (Path(name).expanduser().absolute(), folder / name):
+                return path
+    return None
+
+
+def _elsewhere(path: Path) -> ListedRun:
+    """A run that lies outside of the runs folder."""
+    (found,) = [each for each in list_runs(path.parents[2]) if each.run.path == path]
+    return found
+
+
+def _copy(path: Path) -> tuple[Store, str] | None:
+    """MLflow's copy of a run, looked for before anything is removed."""
+    from attnlab.records.removal import mlflow_copy
+
+    try:
+        return mlflow_copy(path)
+    except RequestError as error:
+        raise RequestError(
+            f"{str(error).rstrip('.')}. Nothing was removed; --keep-mlflow removes folders only."
+        ) from error
+
+
+def _confirmed(paths: list[Path], copies: int) -> bool:
+    """Whether the user wants it."""
+    where = f" and {copies} of them in MLflow" if copies else ""
+    if copies == len(paths):
+        where = f" and what MLflow has of {'them' if copies > 1 else 'it'}"
+    return click.confirm(f"Remove {_count(paths)} ({_size(paths)}){where}?")
+
+
+def _count(paths: Sequence[Path]) -> str:
+    return f"{len(paths)} run" + ("s" if len(paths) != 1 else "")
+
+
+def _size(paths: Sequence[Path]) -> str:
+    """What the folders take, in words."""
+    total = float(sum(p.lstat().st_size for path in paths for p in path.rglob("*") if p.is_file()))
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if total < 1000 or unit == "GB":
+            return f"{total:.0f} {unit}" if unit == "bytes" else f"{total:.1f} {unit}"
+        total /= 1000
+    raise AssertionError

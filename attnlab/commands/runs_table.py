@@ -1,0 +1,173 @@
+"""The rows of `attnlab runs`, and the table that shows them."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.commands.filters import shown_state
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import ListedRun, RunDirectory
+
+SORTS = ("started", "best", "test", "skill", "seconds", "epoch", "seed")
+_LOWER_IS_BETTER = ("rmse", "val_loss", "train_loss")
+_STYLES = {"completed": "green", "running": "cyan", "failed": "red", "damaged": "magenta"}
+_UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
+_WORDS = ("run", "state", "task", "attention")
+_COLUMNS = (*_WORDS, "seed", "epoch", "best", "test", "skill", "age")
+_ENOUGH_COLUMNS = 100  # for every column of the table
+_LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
+
+
+def row(entry: ListedRun) -> dict[str, Any]:
+    """What the table says of a run; None where there is nothing to say."""
+    status = entry.status
+    return {
+        "run": entry.run.path.name,
+        "state": shown_state(status),
+        "task": status["task"],
+        "attention": status["attention"],
+        "seed": status["seed"],
+        "epoch": status.get("epoch"),
+        **_results(entry.run),
+        "age": _age(status["started"]),
+        "started": status["started"],
+        "sweep": status.get("sweep"),
+        "path": str(entry.run.path),
+        "mlflow_run_id": status.get("mlflow_run_id"),
+        "error": status.get("error"),
+    }
+
+
+def arranged(
+    rows: Sequence[dict[str, Any]], by: str = "started", reverse: bool = False
+) -> list[dict[str, Any]]:
+    """The rows in another order; what has no value comes last in both directions.
+
+    Args:
+        rows: in the order in which the runs began.
+        by: one of `SORTS`. Results are sorted from the best to the worst, the rest upwards.
+        reverse: the other way round.
+    """
+    if by == "started":
+        return list(reversed(rows)) if reverse else list(rows)
+    known = [each for each in rows if each[by] is not None]
+    unknown = [each for each in rows if each[by] is None]
+    return sorted(known, key=lambda each: _rank(each, by), reverse=reverse) + unknown
+
+
+def print_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """Print a table that fits the terminal; without one it is 100 columns wide."""
+    console = plain_console()
+    columns = [
+        column
+        for column in _COLUMNS
+        if console.width >= _ENOUGH_COLUMNS or column not in _LEFT_OUT_WHEN_NARROW
+    ]
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="left" if column in _WORDS else "right", no_wrap=True)
+    for each in rows:
+        table.add_row(*(_cell(column, each[column]) for column in columns))
+    console.print(table)
+    metrics = {each["metric"] for each in rows if each["metric"]}
+    if metrics - {"rmse"}:
+        console.print(f"test is {' or '.join(sorted(metrics))}, as the task has it.")
+
+
+def print_errors(rows: Sequence[dict[str, Any]]) -> None:
+    """Print why runs failed, a line for each."""
+    console = plain_console()
+    for each in rows:
+        if each["error"]:
+            text = Text(f"{each['run']}: {' '.join(str(each['error']).split())}")
+            console.print(text, no_wrap=True, overflow="ellipsis")
+
+
+def plain_console() -> Console:
+    """Standard output; 100 columns wide where it is no terminal."""
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 100)
+    return console
+
+
+def _results(run: RunDirectory) -> dict[str, Any]:
+    """The best monitored value and the test result; of an unfinished run the value so far."""
+    try:
+        metrics = run.read_metrics()
+    except RequestError:
+        return _results_so_far(run)
+    metric = metrics.get("metric", "rmse")
+    return {
+        "monitor": metrics.get("monitor"),
+        "best": metrics.get("best_value"),
+        "metric": metric,
+        "test": metrics.get("test", {}).get(metric),
+        "skill": metrics.get("skill"),
+        "seconds": metrics.get("seconds"),
+    }
+
+
+def _results_so_far(run: RunDirectory) -> dict[str, Any]:
+    try:
+        history = run.read_history()
+    except RequestError:
+        history = {}
+    monitor = _monitor(run, history)
+    best = min if monitor in _LOWER_IS_BETTER else max
+    values = [value for value in history.get(monitor, []) if math.isfinite(value)]
+    seconds = sum(history["seconds"]) if "seconds" in history else None
+    unknown = dict.fromkeys(("metric", "test", "skill"))
+    return {"monitor": monitor, "best": best(values, default=None), **unknown, "seconds": seconds}
+
+
+def _monitor(run: RunDirectory, history: dict[str, list[float]]) -> str:
+    """The column of the history that chooses the best epoch."""
+    if "val_bleu" in history:
+        try:
+            return run.read_config()["task"].get("monitor", "val_bleu")
+        except (RequestError, KeyError, AttributeError):
+            return "val_bleu"
+    return "val_loss" if "val_loss" in history else "train_loss"
+
+
+def _rank(each: dict[str, Any], by: str) -> tuple[str, float]:
+    """What a row is sorted by: small is first. Results of unlike metrics stay apart."""
+    kind = {"best": each["monitor"], "test": each["metric"]}.get(by) or ""
+    falling = by == "skill" or (by in ("best", "test") and kind not in _LOWER_IS_BETTER)
+    return kind, -each[by] if falling else each[by]
+
+
+def _age(started: str) -> float | None:
+    """Seconds since a run began."""
+    try:
+        return (datetime.now(timezone.utc) - datetime.fromisoformat(started)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
+def _cell(column: str, value: Any) -> Text:
+    if value is None:
+        return Text("-")
+    if column == "age":
+        return Text(_ago(value))
+    if column == "state":
+        return Text(value, style=_STYLES.get(value, "yellow"))
+    if column == "skill":
+        return Text(f"{value:.2f}" if abs(value) < 100 else f"{value:.0e}")
+    return Text(f"{value:.3g}" if isinstance(value, float) else str(value))
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in _UNITS:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{max(seconds, 0):.0f}s"

@@ -1,0 +1,128 @@
+"""Removing a run: its folder and its copy in MLflow, both or neither."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.records.lock import FolderLock
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.store import Store, own_uri
+
+_HIDDEN = ".removing-"
+
+
+def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
+    """Remove a run.
+
+    The folder gets a hidden name first, so that nobody takes it for a run any more; then MLflow's
+    copy goes, then the folder. When MLflow refuses, the folder gets its name back. What a process
+    that was killed meanwhile leaves is removed by `finish_removals`.
+
+    Args:
+        folder: The run's folder, which may be damaged.
+        keep_mlflow: Whether to leave MLflow alone.
+
+    Returns:
+        Whether nothing of it stays; a server keeps deleted runs for a time.
+
+    Raises:
+        RequestError: A process writes the run, or one of the two can't be removed; then both are
+            as they were.
+    """
+    hidden = folder.with_name(_HIDDEN + folder.name)
+    with _explained(folder):
+        lock = FolderLock(folder)
+        lock.acquire()
+    try:
+        copy = None if keep_mlflow else mlflow_copy(folder)
+        with _explained(folder):
+            folder.rename(hidden)
+    except BaseException:
+        lock.release()
+        raise
+    return _remove_hidden(hidden, folder, copy)
+
+
+def mlflow_copy(folder: Path) -> tuple[Store, str] | None:
+    """The store and the id of a run's copy in MLflow; None where there is none.
+
+    Raises:
+        RequestError: The store that has it can't be used.
+    """
+    return _copy_of(folder, folder)
+
+
+def finish_removals(runs: Path) -> int:
+    """Remove what removals have left hidden whose process was killed; returns how many.
+
+    Raises:
+        RequestError: MLflow's copy of one can't be removed.
+    """
+    done = 0
+    for hidden in sorted(runs.absolute().glob(f"*/*/{_HIDDEN}*")):
+        with suppress(RequestError, OSError):  # another process is at it
+            FolderLock(hidden).acquire()
+            folder = hidden.with_name(hidden.name.removeprefix(_HIDDEN))
+            unfinished = (hidden / "status.json").is_file()
+            _remove_hidden(hidden, folder, _copy_of(hidden, folder) if unfinished else None)
+            done += 1
+    return done
+
+
+def _remove_hidden(hidden: Path, folder: Path, copy: tuple[Store, str] | None) -> bool:
+    """Remove MLflow's copy and then the folder, or give the folder its name back."""
+    try:
+        gone = copy[0].remove(copy[1]) if copy else True
+    except BaseException:
+        FolderLock(hidden).release()
+        hidden.rename(folder)
+        raise
+    with _explained(hidden):
+        (hidden / "status.json").unlink(missing_ok=True)  # so much for MLflow
+        shutil.rmtree(hidden)
+    return gone
+
+
+def _copy_of(path: Path, folder: Path) -> tuple[Store, str] | None:
+    """As `mlflow_copy`, of a run that was in `folder` and lies at `path` now."""
+    status, config = _read(RunDirectory(path))
+    run_id = (status or {}).get("mlflow_run_id")
+    uri = own_uri(folder, config)
+    untracked = status is not None and not run_id
+    if not Store.exists(uri) or (untracked and not _tracked(config)):
+        return None
+    try:
+        store = Store.shared(uri)
+        found = store.find(folder, run_id, folder.parts[-3])
+    except RequestError:
+        if untracked:  # MLflow never said that it has the run
+            return None
+        raise
+    return (store, found.info.run_id) if found else None
+
+
+def _read(run: RunDirectory) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Status and config as far as they can be read."""
+    status, config = None, {}
+    with suppress(RequestError):
+        status = run.read_status()
+    with suppress(RequestError):
+        config = run.read_config()
+    return status, config
+
+
+def _tracked(config: dict[str, Any]) -> bool:
+    return (config.get("tracking") or {}).get("enabled", True)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RequestError(f"{folder}: can't be removed ({error.strerror or error}).") from error
