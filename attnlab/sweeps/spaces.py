@@ -1,0 +1,336 @@
+"""What a search chooses from: ranges of numbers and lists of choices, each for one setting."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import RequestError
+from attnlab.rules import nearest
+
+if TYPE_CHECKING:
+    import optuna
+
+GRID_LIMIT = 10_000
+_KINDS = ("interval", "int", "choice")
+_EXTRAS = ("log", "step", "points")
+_KEY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_PLAIN_WORD = re.compile(r"[A-Za-z_][\w./-]*")
+_LUCK = "a search over seeds finds luck, not a better setting: list seeds in a sweep instead"
+_OTHER_VALUES = "its choices lead to values that can't be compared: list them in a sweep instead"
+_NO_RESULT = "it doesn't decide the result"
+# Keys, and sections, that no search may choose.
+_REFUSED = {
+    "seed": _LUCK,
+    **dict.fromkeys(["task", "task.monitor", "data", "experiment"], _OTHER_VALUES),
+    "trainer.checkpoint_every_seconds": _NO_RESULT,
+}
+_REFUSED_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`, both included.
+
+    Attributes:
+        key: the setting, as a dotted path.
+        low: smallest value.
+        high: largest value.
+        whole: whole numbers only.
+        log: small values are tried as often as large ones: each factor counts the same.
+        step: distance between the values; None: any.
+        points: how many values of it a grid tries.
+    """
+
+    key: str
+    low: float
+    high: float
+    whole: bool = False
+    log: bool = False
+    step: float | None = None
+    points: int | None = None
+
+    def suggest(self, trial: optuna.trial.Trial) -> None:
+        """Let the sampler choose a value for the trial."""
+        if self.whole:
+            step = int(self.step or 1)
+            trial.suggest_int(self.key, int(self.low), int(self.high), step=step, log=self.log)
+        else:
+            trial.suggest_float(self.key, self.low, self.high, step=self.step, log=self.log)
+
+    def word(self, value: float) -> str:
+        """A value as an override has it, without digits that decide nothing."""
+        if self.whole:
+            return str(int(value))
+        if self.log or self.step:
+            rounded = float(f"{value:{'.4g' if self.log else '.12g'}}")
+        else:
+            rounded = round(value, 3 - math.floor(math.log10(self.high - self.low)))
+        return repr(min(max(rounded, self.low), self.high))
+
+    def ends(self) -> list[float]:
+        """The values that show whether the setting allows them all."""
+        return [self.low, self.high]
+
+    def grid(self) -> list[float]:
+        """The values that a grid goes through.
+
+        Raises:
+            RequestError: neither `step` nor `points` says which.
+        """
+        if self.points is None and self.step is None and not self.whole:
+            raise RequestError(
+                f"search.space.{self.key}: expected step or points beside interval, since "
+                "search.sampler=grid goes through every value."
+            )
+        if self.points is None:
+            step = self.step or 1
+            values = [self.low + n * step for n in range(_steps(self.low, self.high, step) + 1)]
+        else:
+            shares = [n / (self.points - 1) for n in range(self.points)]
+            ratio, span = self.high / self.low if self.log else 1.0, self.high - self.low
+            values = [
+                self.low * ratio**share if self.log else self.low + share * span for share in shares
+            ]
+        if self.whole:
+            return list(dict.fromkeys(round(value) for value in values))
+        return list(dict.fromkeys(float(self.word(value)) for value in values))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a list of values, or of a group's options.
+
+    Attributes:
+        key: the setting or the group.
+        choices: what there is to choose from.
+    """
+
+    key: str
+    choices: tuple[Any, ...]
+
+    def suggest(self, trial: optuna.trial.Trial) -> None:
+        """Let the sampler choose a value for the trial."""
+        trial.suggest_categorical(self.key, self.choices)
+
+    def word(self, value: Any) -> str:
+        """A value as an override has it."""
+        if value is None or isinstance(value, bool):
+            return {None: "null", True: "true", False: "false"}[value]
+        if not isinstance(value, str):
+            return repr(value)
+        if _PLAIN_WORD.fullmatch(value) and value.lower() not in ("null", "true", "false", "nan"):
+            return value
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+
+    def ends(self) -> list[Any]:
+        """The values that show whether the setting allows them all."""
+        return list(self.choices)
+
+    def grid(self) -> list[Any]:
+        """The values that a grid goes through."""
+        return list(self.choices)
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a search chooses for each trial, in the order of the settings.
+
+    Attributes:
+        dimensions: a range or a choice for each setting.
+    """
+
+    dimensions: tuple[Range | Choice, ...]
+
+    @classmethod
+    def parse(cls, document: Any, fixed: Iterable[str] = ()) -> Space:
+        """Read `search.space`.
+
+        Args:
+            document: `{optimizer.learning_rate: {interval: [1e-4, 1e-1], log: true}, ...}`; nested
+                mappings do as well as dotted keys.
+            fixed: the command's own overrides; what they set can't be searched.
+
+        Raises:
+            RequestError: it is empty, or a key or its range is none that can be searched.
+        """
+        if document is not None and not isinstance(document, Mapping):
+            raise RequestError(f"search.space: expected keys with their ranges, got {document}.")
+        specs = dict(_specs(document or {}, ""))
+        if not specs:
+            raise RequestError(
+                "search.space: expected a range for at least one key, got none: choose a preset "
+                "with search=NAME or write search.space={optimizer.learning_rate: "
+                "{interval: [1e-4, 1e-1], log: true}}."
+            )
+        given = dict(_key_and_value(override) for override in fixed)
+        for key in specs:
+            _check_key(key, given)
+        return cls(tuple(_dimension(key, spec) for key, spec in specs.items()))
+
+    def overrides(self, values: Mapping[str, Any]) -> list[str]:
+        """The words of the command line that give the settings these values."""
+        return [f"{d.key}={d.word(values[d.key])}" for d in self.dimensions]
+
+    def grid(self) -> dict[str, list[Any]]:
+        """For each key the values that a grid goes through.
+
+        Raises:
+            RequestError: a range has no steps, or there are too many points.
+        """
+        grid = {dimension.key: dimension.grid() for dimension in self.dimensions}
+        size = math.prod(len(values) for values in grid.values())
+        if size > GRID_LIMIT:
+            raise RequestError(
+                f"search.space: expected at most {GRID_LIMIT:,} points with search.sampler=grid, "
+                f"got {size:,}."
+            )
+        return grid
+
+    def probes(self) -> list[list[str]]:
+        """A few sets of overrides that touch every end and every choice.
+
+        Compose and check each of them before the first job: what a setting does not allow, or a
+        key that does not exist with one of the choices of a group, shows there. Groups are tried
+        in all their combinations, anything else one at a time.
+        """
+        groups = [d for d in self.dimensions if "." not in d.key]
+        others = [d for d in self.dimensions if "." in d.key]
+        first = {d.key: d.ends()[0] for d in self.dimensions}
+        chosen = [
+            first | dict(zip([d.key for d in groups], values, strict=True))
+            for values in itertools.product(*(d.ends() for d in groups))
+        ]
+        tried = [first | {d.key: value} for d in others for value in d.ends()[1:]]
+        return [self.overrides(values) for values in [*chosen, *tried]]
+
+    def describe(self) -> str:
+        """The space as one text that differs where spaces differ; studies are told apart by it."""
+        return "; ".join(map(_describe, sorted(self.dimensions, key=lambda d: d.key)))
+
+
+def _describe(dimension: Range | Choice) -> str:
+    if isinstance(dimension, Choice):
+        return f"{dimension.key}: {', '.join(map(dimension.word, dimension.choices))}"
+    kind = "int" if dimension.whole else "interval"
+    text = f"{dimension.key}: {kind} {dimension.low:.12g} to {dimension.high:.12g}"
+    if dimension.step:
+        text += f" step {dimension.step:.12g}"
+    return f"{text} log" if dimension.log else text
+
+
+def _specs(node: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Dotted key and specification of each dimension in nested mappings."""
+    for name, value in node.items():
+        key = f"{prefix}{name}"
+        if not isinstance(value, Mapping) or not value:
+            raise RequestError(
+                f"search.space.{key}: expected {{interval: [LOW, HIGH]}}, {{int: [LOW, HIGH]}} or "
+                f"{{choice: [A, B]}}, got {'null' if value is None else value}."
+            )
+        if all(isinstance(inner, Mapping) for inner in value.values()):
+            yield from _specs(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _key_and_value(override: str) -> tuple[str, str]:
+    key, _, value = override.lstrip("+~").partition("=")
+    return key.partition("@")[0], value
+
+
+def _check_key(key: str, fixed: Mapping[str, str]) -> None:
+    if not _KEY.fullmatch(key):
+        raise RequestError(f"search.space: expected a key such as model.units, got {key}.")
+    section = key.partition(".")[0]
+    why = _NO_RESULT if section in _REFUSED_SECTIONS else _REFUSED.get(key)
+    if why:
+        raise RequestError(f"search.space: {key} can't be searched: {why}.")
+    if key in fixed:
+        raise RequestError(
+            f"search.space: {key} is searched, and the command fixes it with "
+            f"{key}={fixed[key]}: leave one of the two out."
+        )
+
+
+def _dimension(key: str, spec: Mapping[str, Any]) -> Range | Choice:
+    where = f"search.space.{key}"
+    for name in spec:
+        if name not in (*_KINDS, *_EXTRAS):
+            near = nearest(str(name), [*_KINDS, *_EXTRAS])
+            hint = f" Did you mean {near}?" if near else ""
+            raise RequestError(f"{where}.{name}: there is no such key.{hint}")
+    kinds = [name for name in _KINDS if name in spec]
+    if len(kinds) != 1:
+        given = " and ".join(kinds) or "none of them"
+        raise RequestError(f"{where}: expected one of interval, int and choice, got {given}.")
+    if kinds == ["choice"]:
+        return _choice(key, where, spec)
+    return _range(key, where, kinds[0], spec)
+
+
+def _choice(key: str, where: str, spec: Mapping[str, Any]) -> Choice:
+    for name in _EXTRAS:
+        if name in spec:
+            raise RequestError(f"{where}.{name}: a choice has no such key.")
+    choices = spec["choice"]
+    if not _is_list(choices) or len(choices) < 2:
+        raise RequestError(f"{where}.choice: expected a list of two values or more, got {choices}.")
+    for index, value in enumerate(choices):
+        if not (value is None or isinstance(value, (str, int, float, bool))):
+            raise RequestError(f"{where}.choice: expected single values, got {value}.")
+        if any(value == other and type(value) is type(other) for other in choices[:index]):
+            raise RequestError(f"{where}.choice: expected different values, got {value} twice.")
+    return Choice(key, tuple(choices))
+
+
+def _range(key: str, where: str, kind: str, spec: Mapping[str, Any]) -> Range:
+    whole, bounds = kind == "int", spec[kind]
+    numbers = "two whole numbers" if whole else "two numbers"
+    if not (_is_list(bounds) and len(bounds) == 2 and all(_is_number(b, whole) for b in bounds)):
+        raise RequestError(f"{where}.{kind}: expected [LOW, HIGH], {numbers}, got {bounds}.")
+    low, high = bounds
+    if not low < high:
+        raise RequestError(f"{where}.{kind}: expected LOW below HIGH, got {bounds}.")
+    log, step, points = spec.get("log", False), spec.get("step"), spec.get("points")
+    if not isinstance(log, bool):
+        raise RequestError(f"{where}.log: expected true or false, got {log}.")
+    if log and low <= 0:
+        raise RequestError(f"{where}.{kind}: expected numbers above 0 with log, got {bounds}.")
+    if points is not None and not (_is_number(points, True) and points >= 2):
+        raise RequestError(f"{where}.points: expected a whole number at least 2, got {points}.")
+    if step is not None:
+        _check_step(where, step, low, high, whole, log)
+        high = low + _steps(low, high, step) * step
+        high = high if whole else float(f"{high:.12g}")
+    return Range(key, low, high, whole, log, step, points)
+
+
+def _check_step(where: str, step: Any, low: float, high: float, whole: bool, log: bool) -> None:
+    if log:
+        raise RequestError(f"{where}.step: expected no step with log, got {step}.")
+    if not (_is_number(step, whole) and 0 < step <= high - low):
+        number = "a whole number" if whole else "a number"
+        raise RequestError(
+            f"{where}.step: expected {number} above 0 and at most {high - low:.12g}, got {step}."
+        )
+
+
+def _steps(low: float, high: float, step: float) -> int:
+    """How many steps fit between two numbers; rounding errors don't cost the last one."""
+    return math.floor((high - low) / step + 1e-9)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_number(value: Any, whole: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        return False
+    return math.isfinite(value)
