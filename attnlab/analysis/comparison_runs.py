@@ -1,0 +1,235 @@
+"""Which runs a comparison is about: read from their folders, chosen, and those left out counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from attnlab.errors import RequestError
+from attnlab.records.parameters import flatten
+from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
+from attnlab.records.status import actual_state
+from attnlab.rules import nearest
+
+# The loader of libyaml, where PyYAML has it, is eight times faster.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MOST_NAMED = 8
+_DAMAGED = "damaged"
+
+
+class RunRecord(NamedTuple):
+    """A completed run as its folder tells it.
+
+    Attributes:
+        run: Its folder.
+        status: status.json.
+        settings: The leaves of config.yaml by dotted key, as text; see `parameters.flatten`.
+        metrics: metrics.json.
+    """
+
+    run: RunDirectory
+    status: Mapping[str, Any]
+    settings: Mapping[str, str]
+    metrics: Mapping[str, Any]
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return str(self.status["task"])
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return int(self.settings["seed"])
+
+    def setting(self, key: str) -> str | None:
+        """The value of a config key, of a group such as `attention` the name of its option."""
+        return self.settings.get(key, self.settings.get(f"{key}.name"))
+
+
+class Selection(NamedTuple):
+    """Which runs are asked for.
+
+    Attributes:
+        task: Name of the task; None for all.
+        sweep: Name of the sweep; None for all.
+        where: Config key to the values that it may have, as words of a command line.
+    """
+
+    task: str | None = None
+    sweep: str | None = None
+    where: Mapping[str, str] = {}
+
+
+class Chosen(NamedTuple):
+    """The runs to compare, the oldest first.
+
+    Attributes:
+        records: Completed runs.
+        left_out: How many others were chosen too, by state.
+        damaged: What is wrong with completed runs that can't be read.
+    """
+
+    records: list[RunRecord]
+    left_out: Counter[str]
+    damaged: list[str]
+
+
+def choose(runs: Path, selection: Selection) -> Chosen:
+    """Read the runs that a selection means.
+
+    Args:
+        runs: The folder of all runs.
+        selection: What is asked for.
+
+    Raises:
+        RequestError: There is no run, none is of the task or sweep, none is completed, or no run
+            has a key or value of `where`.
+    """
+    listed = list_runs(runs)
+    if not listed:
+        raise RequestError(
+            f"--runs: expected a folder of runs, but {str(runs)!r} has none: train some first, "
+            "for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
+        )
+    listed = _named(listed, "task", selection.task)
+    listed = _named(listed, "sweep", selection.sweep)
+    read = _read_all(listed, selection.where)
+    records = _where(read.records, selection.where)
+    if not records:
+        raise RequestError(_none_completed(read, selection))
+    return read._replace(records=records)
+
+
+def check_keys(option: str, keys: Iterable[str], records: Iterable[RunRecord]) -> None:
+    """Check that runs have these config keys.
+
+    Args:
+        option: What an error calls the place where they were given.
+        keys: Dotted keys, or names of groups with options.
+        records: The runs.
+
+    Raises:
+        RequestError: No run has one of them.
+    """
+    known = dict.fromkeys(key for record in records for key in record.settings)
+    groups = {key.removesuffix(".name") for key in known if key.endswith(".name")}
+    for key in keys:
+        if key in known or key in groups:
+            continue
+        inside = next((name for name in known if name.startswith(f"{key}.")), None)
+        if inside:
+            raise RequestError(f"{option}: expected a single setting such as {inside}, got {key}.")
+        near = nearest(key, [*known, *groups])
+        hint = f" Did you mean {near}?" if near else " The keys stand in a run's config.yaml."
+        raise RequestError(f"{option}: expected a config key that a run has, got {key!r}.{hint}")
+
+
+def _named(listed: list[ListedRun], key: str, name: str | None) -> list[ListedRun]:
+    """The runs whose status has this name as its task or sweep."""
+    if name is None:
+        return listed
+    known = sorted({str(entry.status[key]) for entry in listed if entry.status.get(key)})
+    if name not in known:
+        near = nearest(name, known)
+        hint = f" Did you mean {near}?" if near else ""
+        there = f"one of {_some(known)}" if known else f"a {key} that runs have, but none has one"
+        raise RequestError(f"--{key}: expected {there}, got {name!r}.{hint}")
+    return [entry for entry in listed if entry.status.get(key) == name]
+
+
+def _read_all(listed: list[ListedRun], where: Mapping[str, str]) -> Chosen:
+    chosen = Chosen([], Counter(), [])
+    for run, status in listed:
+        state = "pruned" if status.get("pruned") else actual_state(status)
+        if state == _DAMAGED:
+            chosen.damaged.append(str(status["error"]))
+        elif state != "completed":
+            chosen.left_out[state] += _might_be_meant(run, where)
+        else:
+            try:
+                chosen.records.append(_read(run, status))
+            except RequestError as error:
+                chosen.damaged.append(str(error))
+    return chosen
+
+
+def _might_be_meant(run: RunDirectory, where: Mapping[str, str]) -> bool:
+    """Whether an unfinished run's settings, where they can be read, are those asked for."""
+    if not where:
+        return True
+    try:
+        settings = flatten(_read_config(run.path / "config.yaml"))
+    except RequestError:
+        return False
+    record = RunRecord(run, {}, settings, {})
+    return all(_means(text, record.setting(key)) for key, text in where.items())
+
+
+def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
+    """A run's files; raises `RequestError` with the name of the one that is damaged."""
+    metrics = run.read_metrics()
+    if not isinstance(metrics.get("test"), Mapping):
+        raise RequestError(f"{run.path / 'metrics.json'}: damaged: it has no test metrics.")
+    return RunRecord(run, status, flatten(_read_config(run.path / "config.yaml")), metrics)
+
+
+def _read_config(path: Path) -> Mapping[str, Any]:
+    try:
+        config = yaml.load(path.read_bytes(), Loader=_LOADER)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise RequestError(f"{path}: damaged or missing: {reason}.") from error
+    if not isinstance(config, Mapping) or not isinstance(config.get("seed"), int):
+        raise RequestError(f"{path}: damaged: expected a run's settings.")
+    return config
+
+
+def _where(records: list[RunRecord], where: Mapping[str, str]) -> list[RunRecord]:
+    """The runs whose settings have these values."""
+    if records:
+        check_keys("--where", where, records)
+    for key, text in where.items():
+        found = [record for record in records if _means(text, record.setting(key))]
+        if records and not found:
+            there = sorted({record.setting(key) or "nothing" for record in records})
+            near = nearest(text, there)
+            hint = f" Did you mean {near}?" if near else ""
+            raise RequestError(
+                f"--where: expected a value of {key} that a run has ({_some(there)}), "
+                f"got {text!r}.{hint}"
+            )
+        records = found
+    return records
+
+
+def _means(text: str, value: str | None) -> bool:
+    """Whether a value is what a text says, or what one of its parts between commas says."""
+    return value is not None and any(_same(part, value) for part in [text, *text.split(",")])
+
+
+def _same(text: str, value: str) -> bool:
+    if text.strip() == value:
+        return True
+    try:
+        return float(text) == float(value)
+    except ValueError:
+        return False
+
+
+def _none_completed(read: Chosen, selection: Selection) -> str:
+    states = [f"{count} {state}" for state, count in read.left_out.items()]
+    states += [f"{len(read.damaged)} damaged ({read.damaged[0]})"] if read.damaged else []
+    asked = [f"{key} {name}" for key, name in (("task", selection.task), ("sweep", selection.sweep))
+             if name]  # fmt: skip
+    of = f" of {' and '.join(asked)}" if asked else ""
+    return f"--runs: expected completed runs{of}, but there are only {', '.join(states)}."
+
+
+def _some(names: list[str]) -> str:
+    more = f", ... ({len(names)})" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

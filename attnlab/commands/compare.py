@@ -1,0 +1,222 @@
+"""`attnlab compare`: groups of runs held against each other, with what chance alone could do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnlab.commands.options import runs_folder, runs_option
+from attnlab.errors import RequestError, RunFailed
+
+if TYPE_CHECKING:
+    from attnlab.analysis.comparison import Comparisons, Request
+
+FORMATS = ("table", "md", "csv", "latex", "json")
+PICTURES = (".png", ".pdf", ".svg")
+
+
+@click.command("compare")
+@click.option(
+    "--by",
+    metavar="KEYS",
+    default="attention",
+    show_default=True,
+    help="Config keys that make the groups, with commas between: attention.score,model.cell.",
+)
+@click.option("--task", metavar="NAME", help="Only runs of this task.")
+@click.option(
+    "--where",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Only runs with this setting, or one of several with commas; may be repeated.",
+)
+@click.option("--sweep", metavar="NAME", help="Only runs of this sweep.")
+@click.option(
+    "--metric",
+    metavar="PATH",
+    help="A test metric, or a path into metrics.json such as extra.compositions.bleu.  "
+    "[default: the task's main one]",
+)
+@click.option(
+    "--reference",
+    metavar="GROUP",
+    help="The group that others are held against.  [default: attention none, else the group of "
+    "most seeds]",
+)
+@click.option(
+    "--geometric",
+    is_flag=True,
+    help="Average logarithms: geometric means, ratios to the reference.",
+)
+@click.option(
+    "--bootstrap/--no-bootstrap",
+    default=None,
+    help="sacreBLEU's paired bootstrap of translations.  [default: where it takes seconds]",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--plot",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw curves and intervals into a .png, .pdf or .svg.",
+)
+@click.option("--log", is_flag=True, help="Log tables and figure to MLflow, experiment compare.")
+@runs_option
+def command(
+    by: str,
+    task: str | None,
+    where: tuple[str, ...],
+    sweep: str | None,
+    metric: str | None,
+    reference: str | None,
+    geometric: bool,
+    bootstrap: bool | None,
+    form: str,
+    plot: Path | None,
+    log: bool,
+    runs: str | None,
+) -> None:
+    """Compare groups of runs: mean over seeds with its interval, and whether it could be luck.
+
+    Completed runs are grouped by --by, one run for each seed. Each group is held against the
+    reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also get
+    Diebold and Mariano's test over test windows, translations the paired bootstrap over sentences.
+    """
+    folder = runs_folder(runs)
+    if runs and not folder.is_dir():
+        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
+    _check_picture(plot)
+    conditions = _conditions(where)
+    from attnlab.analysis.comparison import Request, compare
+    from attnlab.analysis.comparison_runs import Selection
+
+    request = Request(
+        by=_keys(by),
+        selection=Selection(task, sweep, conditions),
+        metric=metric,
+        reference=reference,
+        geometric=geometric,
+        bootstrap=bootstrap,
+    )
+    found = compare(folder, request)
+    _show(found, form)
+    if plot:
+        _draw(found, plot)
+        click.echo(f"figure: {plot}", err=form != "table")
+    if log:
+        run_id = _log(found, request, folder, plot)
+        click.echo(f"logged to MLflow: experiment compare, run {run_id}", err=form != "table")
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    keys = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
+    if not keys:
+        raise RequestError(f"--by: expected config keys such as attention, got {text!r}.")
+    return keys
+
+
+def _conditions(given: tuple[str, ...]) -> dict[str, str]:
+    conditions: dict[str, str] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise RequestError(f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}.")
+        if key.strip() in conditions:
+            raise RequestError(
+                f"--where: expected each key once, got {key.strip()} twice; several values go "
+                f"with commas between: {key.strip()}={conditions[key.strip()]},{value.strip()}."
+            )
+        conditions[key.strip()] = value.strip()
+    return conditions
+
+
+def _check_picture(plot: Path | None) -> None:
+    if plot and plot.suffix.lower() not in PICTURES:
+        raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")
+
+
+def _show(found: Comparisons, form: str) -> None:
+    from attnlab.analysis import comparison_formats
+
+    if form == "table":
+        from attnlab.analysis.comparison_table import print_comparisons
+
+        return print_comparisons(found)
+    write: dict[str, Any] = {
+        "md": comparison_formats.markdown,
+        "csv": comparison_formats.comma_separated,
+        "latex": comparison_formats.latex,
+        "json": comparison_formats.as_json,
+    }
+    click.echo(write[form](found).rstrip("\n"))
+    if form == "csv":
+        warnings = [text for each in found.tasks for text in each.warnings]
+        for text in [*warnings, *(f"left out: {text}" for text in found.left_out)]:
+            click.echo(f"attnlab: {text}", err=True)
+    return None
+
+
+def _draw(found: Comparisons, path: Path) -> None:
+    from attnlab.analysis.comparison_plots import draw_comparisons
+
+    try:
+        draw_comparisons(found, path)
+    except OSError as error:
+        raise RequestError(
+            f"--plot: expected a file that can be written, got {str(path)!r} "
+            f"({error.strerror or error})."
+        ) from error
+
+
+def _log(found: Comparisons, request: Request, runs: Path, plot: Path | None) -> str:
+    """Send the tables and the figure to MLflow; returns the run's id there."""
+    import tempfile
+
+    from attnlab.analysis import comparison_formats
+    from attnlab.records.tracker import Tracker, default_uri
+
+    asked = {
+        "by": ",".join(request.by),
+        "metric": request.metric or "main",
+        "task": request.selection.task or "all",
+        "sweep": request.selection.sweep or "all",
+        "where": dict(request.selection.where),
+        "reference": {each.task: each.reference for each in found.tasks},
+        "geometric": request.geometric,
+    }
+    tracker = Tracker.start(
+        default_uri(runs),
+        "compare",
+        f"compare-{asked['by']}",
+        asked,
+        {"attnlab.kind": "compare", "attnlab.folder": str(runs.absolute())},
+        runs / "artifacts",
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        files = {
+            "comparison.md": comparison_formats.markdown(found),
+            "comparison.csv": comparison_formats.comma_separated(found),
+            "comparison.json": comparison_formats.as_json(found),
+        }
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        figure = plot or folder / "comparison.png"
+        if not plot:
+            _draw(found, figure)
+        tracker.log_metrics(0, _tracked(found))
+        tracker.log_artifacts(*(folder / name for name in files), figure)
+        if not tracker.finish("FINISHED") or tracker.run_id is None:
+            raise RunFailed("--log: MLflow did not take the comparison")
+    return tracker.run_id
+
+
+def _tracked(found: Comparisons) -> dict[str, float]:
+    """Means by name, so that comparisons can be looked at side by side."""
+    return {
+        f"{each.task}/{row.group.label.replace(', ', '/')}_{each.metric.path}": row.interval.mean
+        for each in found.tasks
+        for row in each.rows
+    }
