@@ -2,9 +2,130 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+from attnlab.commands.filters import Filters, filter_options, none_fits
+from attnlab.commands.options import runs_folder, runs_option
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory, find_run, list_runs
+
+if TYPE_CHECKING:
+    from attnlab.records.store import Store
+    from attnlab.records.sync import Synced
+
+_WRONG = 2
 
 
 @click.command("sync")
-def sync() -> None:
-    """Log run folders that MLflow lacks."""
+@click.argument("names", metavar="[RUN]...", nargs=-1)
+@filter_options()
+@click.option("--uri", metavar="URI", help="Another store, as sqlite:///FILE or http://HOST:5000.")
+@runs_option
+def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | None) -> int | None:
+    """Log run folders to MLflow again: what it lacks is added, the rest stays.
+
+    All runs, those that filters choose, or each RUN (a run folder, an MLflow run id or its first
+    characters, or "latest"). Runs trained with tracking.enabled=false are only logged when named.
+
+    The store is that of each run: its tracking.uri, else $MLFLOW_TRACKING_URI, else mlflow.db in
+    the runs folder, which is made if it is gone.
+    """
+    folder = runs_folder(runs).absolute()
+    if names and filters:
+        raise RequestError("RUN: expected runs or filters that choose them, not both.")
+    syncing = _Syncing(uri, named=bool(names))
+    for run in _chosen(names, filters, folder):
+        syncing.sync(run)
+    for line in syncing.summary():
+        click.echo(line)
+    return _WRONG if syncing.refused else None
+
+
+def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunDirectory]:
+    if names:
+        return list({run.path: run for run in (find_run(name, folder) for name in names)}.values())
+    listed = list_runs(folder)
+    found = filters.apply(listed)
+    if not found:
+        click.echo(none_fits(filters, listed) if listed else f"No runs in {folder} yet.")
+    return [entry.run for entry in found]
+
+
+class _Syncing:
+    """Logs runs one after the other, says so, and counts.
+
+    Args:
+        uri: the store for all of them; None for each run's own.
+        named: whether the user has named the runs.
+    """
+
+    def __init__(self, uri: str | None, named: bool) -> None:
+        self._uri, self._named = uri, named
+        self._stores: dict[str, Store] = {}
+        self._counts = dict.fromkeys(("logged", "completed", "complete", "running", "untracked"), 0)
+        self.refused = 0
+
+    def sync(self, run: RunDirectory) -> None:
+        """Log what MLflow lacks of a run.
+
+        Raises:
+            RequestError: the store can't be used; what is wrong with a run is only said.
+        """
+        from attnlab.records.store import own_uri
+        from attnlab.records.sync import sync_run
+        from attnlab.records.tracked import tracked_run
+
+        try:
+            if run.state() == "running":
+                self._counts["running"] += 1
+                return
+            config = tracked_run(run).config
+        except RequestError as error:
+            self.refused += 1
+            click.echo(f"attnlab: not logged: {error}", err=True)
+            return
+        if not self._named and not (config.get("tracking") or {}).get("enabled", True):
+            self._counts["untracked"] += 1
+            return
+        done = sync_run(run, self._store(self._uri or own_uri(run.path, config), run))
+        self._tell(run, done)
+
+    def summary(self) -> list[str]:
+        """What was done, in sentences."""
+        counts = self._counts
+        told = {
+            "logged": "{} logged",
+            "completed": "{} completed",
+            "complete": "{} had everything already",
+        }
+        lines = [text.format(counts[key]) for key, text in told.items() if counts[key]]
+        if self.refused:
+            lines.append(f"{self.refused} not logged, see above")
+        said = [", ".join(lines) + "."] if lines else []
+        if counts["running"]:
+            said.append(f"{counts['running']} running: MLflow gets them from who runs them.")
+        if counts["untracked"]:
+            said.append(
+                f"{counts['untracked']} trained with tracking.enabled=false: name them to log them."
+            )
+        return said
+
+    def _store(self, uri: str, run: RunDirectory) -> Store:
+        from attnlab.records.store import Store
+
+        if uri not in self._stores:
+            self._stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
+        return self._stores[uri]
+
+    def _tell(self, run: RunDirectory, done: Synced) -> None:
+        kind = "logged" if done.is_new else "completed" if done.added else "complete"
+        self._counts[kind] += 1
+        if done.is_new:
+            click.echo(f"{run.name}: logged as {done.run_id}")
+        elif done.added:
+            click.echo(f"{run.name}: added {', '.join(done.added)}")
+        for sentence in done.missing:
+            click.echo(f"attnlab: logged without it: {sentence}", err=True)

@@ -102,7 +102,23 @@ class Store:
             run = self._get(run_id) if run_id else None
             if run is not None and not self._is_of_another(run, folder):
                 return run
-            return self._tagged(folder, experiment) if experiment else None
+            return self._tagged(experiment, {FOLDER_TAG: str(folder)}) if experiment else None
+
+    def sweep_run(self, name: str, experiment: str, run_id: str | None) -> str | None:
+        """The id of the run that stands for a sweep in an experiment; None if there is none.
+
+        Args:
+            name: the sweep's name.
+            experiment: the experiment's name.
+            run_id: what its folder says.
+        """
+        run = self._get(run_id) if run_id else None
+        if run is None:
+            tags = {"attnlab.sweep": name, "attnlab.kind": "sweep"}
+            run = self._tagged(experiment, tags)
+        if run is not None and run.info.lifecycle_stage == "deleted":
+            self.client.restore_run(run.info.run_id)
+        return run.info.run_id if run else None
 
     def remove(self, run_id: str) -> bool:
         """Remove a run, its models and its artifacts.
@@ -128,9 +144,9 @@ class Store:
                 return False
             for model_id, location in models:
                 self.client.delete_logged_model(model_id)
-                _remove_artifacts(location, model_id)
+                self._remove_artifacts(location, model_id)
                 backend._hard_delete_logged_model(model_id)
-            _remove_artifacts(run.info.artifact_uri, run_id)
+            self._remove_artifacts(run.info.artifact_uri, run_id)
             backend._hard_delete_run(run_id)
         return True
 
@@ -157,12 +173,17 @@ class Store:
                 return None
             raise
 
-    def _tagged(self, folder: Path, experiment: str) -> Run | None:
+    def _tagged(self, experiment: str, tags: Mapping[str, str]) -> Run | None:
+        """A run of an experiment with these tags, deleted ones too."""
+        from mlflow.entities import ViewType
+
         found = self.client.get_experiment_by_name(experiment)
-        if found is None or "'" in str(folder):
+        if found is None or any("'" in value for value in tags.values()):
             return None
-        condition = f"tags.`{FOLDER_TAG}` = '{folder}'"
-        runs = self.client.search_runs([found.experiment_id], condition, max_results=1)
+        condition = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
+        runs = self.client.search_runs(
+            [found.experiment_id], condition, ViewType.ALL, max_results=1
+        )
         return runs[0] if runs else None
 
     def _models(self, run: Run) -> list[tuple[str, str]]:
@@ -173,6 +194,30 @@ class Store:
         found = self.client.search_logged_models([run.info.experiment_id], condition)
         return [(model.model_id, model.artifact_location) for model in found]
 
+    def _remove_artifacts(self, location: str, name: str) -> None:
+        """Remove the artifacts of a run or a model, with the folder of its own that has them."""
+        parts = urlsplit(location)
+        if parts.scheme not in ("", "file"):
+            from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+            get_artifact_repository(location).delete_artifacts()
+            return
+        folder = self._beside(Path(unquote(parts.path) if parts.scheme else location), name)
+        if folder.exists():
+            shutil.rmtree(folder.parent if folder.parent.name == name else folder)
+
+    def _beside(self, folder: Path, name: str) -> Path:
+        """Where artifacts lie whose store was moved or copied: beside it, not where it was before.
+
+        The store knows the old place, and what lies there may belong to the original.
+        """
+        store = sqlite_path(self.uri)
+        root = store.parent.absolute() / "artifacts" if store else None
+        if root is None or not root.is_dir() or root in folder.parents or name not in folder.parts:
+            return folder
+        first = folder.parts.index(name) - (2 if "models" in folder.parts else 1)
+        return root.joinpath(*folder.parts[first:])
+
     def _backend(self) -> Any:
         """The store's database, where it can remove runs for good; None of a server."""
         backend = getattr(self.client._tracking_client, "store", None)
@@ -180,21 +225,6 @@ class Store:
             hasattr(backend, name) for name in ("_hard_delete_run", "_hard_delete_logged_model")
         )
         return backend if able else None
-
-
-def _remove_artifacts(location: str, name: str) -> None:
-    """Remove the artifacts of a run or a model, with the folder of its own that they lie in."""
-    parts = urlsplit(location)
-    if parts.scheme not in ("", "file"):
-        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-        get_artifact_repository(location).delete_artifacts()
-        return
-    folder = Path(unquote(parts.path) if parts.scheme else location)
-    if folder.parent.name == name:
-        folder = folder.parent
-    if folder.exists():
-        shutil.rmtree(folder)
 
 
 def _quiet() -> None:
