@@ -7,7 +7,7 @@ import io
 import json
 from typing import Any
 
-from attnlab.analysis.comparison import Comparison, Comparisons, Row
+from attnlab.analysis.comparison_results import Comparison, Comparisons, Row
 from attnlab.analysis.comparison_sheets import (
     Sheet,
     differences_sheet,
@@ -135,13 +135,15 @@ def _markdown_table(sheet: Sheet) -> str:
         text = text.replace("|", "\\|")
         return f"`{text}`" if number < sheet.words else text
 
-    rule = ["---" if number < sheet.words else "---:" for number in range(len(sheet.header))]
+    rule = ["---:"] * len(sheet.header)
+    for number in [*range(sheet.words), *([-1] if sheet.header[-1] == "verdict" else [])]:
+        rule[number] = "---"
     body = [[cell(text, number) for number, text in enumerate(row)] for row in sheet.rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [sheet.header, rule, *body])
 
 
 def _latex_table(sheet: Sheet) -> str:
-    columns = "".join("l" if number < sheet.words else "r" for number in range(len(sheet.header)))
+    columns = "l" * sheet.words + "r" * (len(sheet.header) - sheet.words)
     lines = [" & ".join(_latex_text(cell) for cell in row) + r" \\" for row in sheet.rows]
     head = " & ".join(_latex_text(name) for name in sheet.header) + r" \\"
     title = [f"% {sheet.title}"] if sheet.title else []

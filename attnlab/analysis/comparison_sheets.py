@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from attnlab.analysis.comparison import ENOUGH_SEEDS, Comparison, Row
+from attnlab.analysis.comparison import ENOUGH_SEEDS
+from attnlab.analysis.comparison_results import Comparison, Row
 from attnlab.analysis.comparison_items import DIEBOLD_MARIANO
 
 _NOTHING = "-"

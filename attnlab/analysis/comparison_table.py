@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.analysis.comparison import Comparison, Comparisons, Row
+from attnlab.analysis.comparison_results import Comparison, Comparisons, Row
 from attnlab.analysis.comparison_sheets import (
     Sheet,
     differences_sheet,

@@ -11,7 +11,7 @@ from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError, RunFailed
 
 if TYPE_CHECKING:
-    from attnlab.analysis.comparison import Comparisons, Request
+    from attnlab.analysis.comparison_results import Comparisons, Request
 
 FORMATS = ("table", "md", "csv", "latex", "json")
 PICTURES = (".png", ".pdf", ".svg")
@@ -89,7 +89,8 @@ def command(
         raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
     _check_picture(plot)
     conditions = _conditions(where)
-    from attnlab.analysis.comparison import Request, compare
+    from attnlab.analysis.comparison import compare
+    from attnlab.analysis.comparison_results import Request
     from attnlab.analysis.comparison_runs import Selection
 
     request = Request(

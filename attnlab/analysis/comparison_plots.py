@@ -1,0 +1,329 @@
+"""A comparison as a figure: how groups learned, how good they are, how they differ."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from attnlab.analysis.comparison_results import Comparison, Comparisons, Group, Row
+from attnlab.analysis.comparison_sheets import heading, p_text
+from attnlab.analysis.figures import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    new_figure,
+    save,
+    tidy,
+    use_log_scale,
+    words,
+)
+from attnlab.errors import RequestError
+
+# Okabe and Ito (2008) without their yellow, which white paper swallows. Markers and dashes tell
+# groups apart where colours come round again, and in grey.
+_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", BLACK, "#56B4E9", "#E69F00")
+_DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+_CURVES = {
+    "train_loss": "training loss",
+    "val_loss": "validation loss",
+    "val_bleu": "validation BLEU",
+    "val_chrf": "validation chrF",
+}
+_LOGARITHMIC = 10.0
+_LABEL_WIDTH = 22
+# Inches.
+_WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
+_LEGEND_COLUMNS = 4
+
+
+class _Style(NamedTuple):
+    """How a group is drawn, in every panel."""
+
+    colour: str
+    dashes: Literal["-", "--", ":", "-."]
+    marker: str
+
+
+def draw_comparisons(found: Comparisons, path: Path) -> Path:
+    """Draw `comparison_figure` into a file.
+
+    Args:
+        found: What was compared.
+        path: Ends with .png, .pdf or .svg.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    return save(comparison_figure(found), path)
+
+
+def comparison_figure(found: Comparisons) -> Figure:
+    """Four panels for each task.
+
+    Above, curves over the epochs: the mean over seeds inside a band from the lowest to the highest
+    seed, as far as half of the seeds were trained. Below, each group's mean with its 95 % interval
+    and a dot for each seed, and the paired differences to the reference with theirs.
+    """
+    tasks = found.tasks
+    heights = [_height(comparison) for comparison in tasks]
+    keys = ", ".join(tasks[0].by)
+    title = f"{heading(tasks[0])}" if len(tasks) == 1 else f"Compared by {keys}"
+    subtitle = (
+        "curves: mean over seeds, band from the lowest to the highest; "
+        "dots: one seed each; bars: 95 % interval"
+    )
+    figure = new_figure(_WIDTH, sum(heights) + 0.6, title, subtitle)
+    parts = figure.subfigures(len(tasks), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for part, comparison in zip(parts, tasks, strict=True):
+        _draw_task(part, comparison, heading(comparison) if len(tasks) > 1 else "")
+    return figure
+
+
+def _height(comparison: Comparison) -> float:
+    legend = math.ceil(len(comparison.rows) / _LEGEND_COLUMNS) * _LEGEND_LINE
+    return _CURVES_HEIGHT + _ROOM + max(len(comparison.rows), 3) * _ROW_HEIGHT + legend
+
+
+def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
+    styles = _styles(comparison)
+    height = _height(comparison)
+    forest = _ROOM + max(len(comparison.rows), 3) * _ROW_HEIGHT
+    parts = part.subfigures(2, 1, height_ratios=[height - forest, forest], squeeze=False)
+    above, below = parts[:, 0]
+    histories = {group.label: _histories(group) for group in comparison.groups}
+    columns = _curve_columns(histories, comparison)
+    panels = above.subplots(1, 2)
+    for axes, column in zip(panels, [*columns, None, None], strict=False):
+        if column is None:
+            axes.set_visible(False)
+        else:
+            _draw_curves(axes, column, histories, styles)
+    handles = [
+        Line2D([], [], color=style.colour, linestyle=style.dashes, marker=style.marker,
+               markersize=5, linewidth=1.8, label=label)
+        for label, style in styles.items()
+    ]  # fmt: skip
+    above.legend(
+        handles=handles,
+        title=title or None,
+        title_fontproperties={"weight": "bold", "size": 10},
+        alignment="left",
+        loc="outside upper left",
+        ncols=_LEGEND_COLUMNS,
+        frameon=False,
+        fontsize=9,
+        handlelength=2.6,
+    )
+    left, right = below.subplots(1, 2, sharey=True)
+    _draw_means(left, comparison, styles)
+    _draw_differences(right, comparison, styles)
+
+
+def _styles(comparison: Comparison) -> dict[str, _Style]:
+    """A style for each group, by the order of names, so that it is the same for every metric."""
+    labels = sorted(group.label for group in comparison.groups)
+    return {
+        label: _Style(
+            _COLOURS[number % len(_COLOURS)],
+            _DASHES[number // len(_COLOURS) % len(_DASHES)],
+            _MARKERS[number % len(_MARKERS)],
+        )
+        for number, label in enumerate(labels)
+    }
+
+
+def _histories(group: Group) -> list[Mapping[str, list[float]]]:
+    """history.csv of each seed; a run whose file is damaged has no curve."""
+    found: list[Mapping[str, list[float]]] = []
+    for record in group.runs.values():
+        try:
+            found.append(record.run.read_history())
+        except RequestError:
+            continue
+    return found
+
+
+def _curve_columns(
+    histories: Mapping[str, Sequence[Mapping[str, list[float]]]], comparison: Comparison
+) -> list[str]:
+    """Two columns of the histories: the loss, and what comes closest to the metric."""
+    known = {column for seeds in histories.values() for history in seeds for column in history}
+    wanted = [f"val_{comparison.metric.leaf}", "val_bleu", "val_loss", "train_loss"]
+    chosen = [column for column in dict.fromkeys(wanted) if column in known][:2]
+    return sorted(chosen, key=lambda column: ("loss" not in column, column))
+
+
+def _draw_curves(
+    axes: Axes,
+    column: str,
+    histories: Mapping[str, Sequence[Mapping[str, list[float]]]],
+    styles: Mapping[str, _Style],
+) -> None:
+    seen: list[float] = []
+    for label, seeds in histories.items():
+        style = styles[label]
+        table = _by_epoch([history[column] for history in seeds if column in history])
+        known = ~np.isnan(table).all(axis=1) if table.size else np.zeros(0, bool)
+        if not known.any():
+            continue
+        epochs, table = np.flatnonzero(known) + 1, table[known]
+        low, high = np.nanmin(table, axis=1), np.nanmax(table, axis=1)
+        axes.fill_between(epochs, low, high, color=style.colour, alpha=0.13, linewidth=0)
+        axes.plot(
+            epochs,
+            np.nanmean(table, axis=1),
+            color=style.colour,
+            linestyle=style.dashes,
+            linewidth=1.6,
+            marker=style.marker if len(table) == 1 else "",
+        )
+        seen += [*low, *high]
+    axes.set_title(_CURVES.get(column, column.replace("_", " ")), fontsize=10, loc="left")
+    axes.set_xlabel("epoch", fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.margins(x=0.01)
+    if _far_apart(seen):
+        use_log_scale(axes)
+    tidy(axes)
+
+
+def _by_epoch(curves: list[list[float]]) -> np.ndarray:
+    """(epochs, seeds) as far as half of the seeds go; NaN where nothing is known."""
+    if not curves:
+        return np.empty((0, 0))
+    lengths = sorted((len(curve) for curve in curves), reverse=True)
+    epochs = lengths[(len(curves) - 1) // 2]
+    table = np.full((epochs, len(curves)), np.nan)
+    for number, curve in enumerate(curves):
+        table[: len(curve), number] = curve[:epochs]
+    table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
+    return table
+
+
+def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]) -> None:
+    rows = list(reversed(comparison.rows))
+    baseline = _baseline(comparison)
+    for place, row in enumerate(rows):
+        style = styles[row.group.label]
+        seeds = list(row.group.values.values())
+        axes.plot(seeds, [place - 0.24] * len(seeds), "o", color=style.colour, alpha=0.45,
+                  markersize=3.5, markeredgewidth=0)  # fmt: skip
+        _draw_interval(axes, place, row.interval.low, row.interval.mean, row.interval.high, style)
+    values = [value for row in rows for value in row.group.values.values()]
+    near = baseline is not None and _worth_showing(baseline, values)
+    if baseline is not None and near:
+        axes.axvline(baseline, color=GREY, linewidth=1.2, linestyle="--", zorder=0)
+        name, above = words(str(comparison.baseline)), axes.get_xaxis_transform()
+        axes.text(baseline, 1, name, fontsize=8, color="#666666", transform=above,
+                  va="bottom", ha="center")  # fmt: skip
+    mean = "geometric mean" if comparison.geometric else "mean"
+    axes.set_title(f"test {comparison.metric.leaf}: {mean}", fontsize=10, loc="left",
+                   pad=16 if near else 6)  # fmt: skip
+    if comparison.units:
+        axes.set_xlabel(comparison.units, fontsize=9)
+    if _far_apart(values):
+        use_log_scale(axes, "x")
+    _name_rows(axes, rows)
+
+
+def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]) -> None:
+    rows = list(reversed(comparison.rows))
+    if not any(map(_has_mean, rows)):
+        axes.set_visible(False)
+        return
+    nothing = 1.0 if comparison.geometric else 0.0
+    axes.axvline(nothing, color=BLACK, linewidth=1.2, zorder=1)
+    ends: list[float] = []
+    for place, row in enumerate(rows):
+        found = row.difference
+        if found is not None and found.mean is not None:
+            _draw_interval(axes, place, found.low, found.mean, found.high, styles[row.group.label])
+            ends += [end for end in (found.mean, found.low, found.high) if end is not None]
+    if comparison.geometric and _far_apart(ends):
+        use_log_scale(axes, "x")
+    what = "ratio" if comparison.geometric else "difference"
+    axes.set_title(f"{what} to {comparison.reference}, paired by seed", fontsize=10, loc="left")
+    direction = comparison.metric.direction
+    if direction:
+        better = "right" if direction > 0 else "left"
+        axes.set_xlabel(f"{better} of the line is better", fontsize=9)
+    tidy(axes, grid="x")
+    axes.tick_params(axis="y", length=0, labelleft=False)
+    axes.spines["left"].set_visible(False)
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(range(len(rows)), [_judged(row) for row in rows], fontsize=8)
+    right.tick_params(length=0)
+    right.spines["right"].set_visible(False)
+
+
+def _draw_interval(
+    axes: Axes,
+    place: float,
+    low: float | None,
+    mean: float,
+    high: float | None,
+    style: _Style,
+) -> None:
+    if low is not None and high is not None:
+        axes.plot([low, high], [place, place], color=style.colour, linewidth=2.2, alpha=0.75,
+                  solid_capstyle="butt")  # fmt: skip
+    axes.plot(mean, place, style.marker, color=style.colour, markersize=7,
+              markeredgecolor="white", markeredgewidth=0.8, zorder=3)  # fmt: skip
+
+
+def _name_rows(axes: Axes, rows: Sequence[Row]) -> None:
+    labels = [textwrap.fill(row.group.label, _LABEL_WIDTH) for row in rows]
+    axes.set_yticks(range(len(rows)), labels)
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    tidy(axes, grid="x")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _judged(row: Row) -> str:
+    if row.difference is None:
+        return "reference"
+    return f"{row.verdict}, p {_p(row)}" if row.p_holm is not None else row.verdict
+
+
+def _p(row: Row) -> str:
+    text = p_text(row.p_holm)
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
+
+
+def _has_mean(row: Row) -> bool:
+    return row.difference is not None and row.difference.mean is not None
+
+
+def _baseline(comparison: Comparison) -> float | None:
+    """The best baseline's value of the metric, where all runs have the same."""
+    found = set()
+    for group in comparison.groups:
+        for record in group.runs.values():
+            values = record.metrics.get("baselines", {}).get(comparison.baseline, {})
+            found.add(values.get(comparison.metric.leaf))
+    (value,) = found if len(found) == 1 else (None,)
+    return value
+
+
+def _worth_showing(baseline: float, values: Sequence[float]) -> bool:
+    """Whether a line for the baseline leaves the groups room to differ in."""
+    least, most = min(values), max(values)
+    spread = max(most - least, 0.02 * max(abs(most), abs(least)))
+    return least - 3 * spread <= baseline <= most + 3 * spread
+
+
+def _far_apart(values: Iterable[float]) -> bool:
+    known = [value for value in values if math.isfinite(value)]
+    return bool(known) and min(known) > 0 and max(known) > _LOGARITHMIC * min(known)
