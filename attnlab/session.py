@@ -126,8 +126,8 @@ class Session:
             scratch: an empty folder.
             quiet: show no progress.
         """
-        checkpoint = self._checkpoints.newest() if self.resumed else None
         self._write_request()
+        checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         title = f"{self.config.task.name} / {self.config.attention.name}"
         done = checkpoint.state["history"] if checkpoint else []

@@ -1,0 +1,44 @@
+"""Whether two run folders hold the same result, byte by byte where that is possible."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+
+def history(folder: Path) -> list[dict[str, str]]:
+    """The rows of history.csv as text, but for the seconds."""
+    with open(folder / "history.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+def weights(path: Path) -> dict[str, np.ndarray]:
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: found.update({name: item[()]} if hasattr(item, "shape") else {})
+        )
+    return found
+
+
+def assert_same_run(folder: Path, expected: Path) -> None:
+    """Weights of every epoch, history, metrics and predictions are the same, but for seconds."""
+    assert json.loads((folder / "status.json").read_text())["state"] == "completed"
+    assert history(folder) == history(expected)
+    metrics, others = (json.loads((run / "metrics.json").read_text()) for run in (folder, expected))
+    assert {**metrics, "seconds": 0} == {**others, "seconds": 0}
+    predictions = (folder / "predictions.csv").read_bytes()
+    assert predictions == (expected / "predictions.csv").read_bytes()
+    names = sorted(path.name for path in (expected / "weights").iterdir())
+    assert sorted(path.name for path in (folder / "weights").iterdir()) == names
+    for name in names:
+        found, wanted = weights(folder / "weights" / name), weights(expected / "weights" / name)
+        assert {key: array.tobytes() for key, array in found.items()} == {
+            key: array.tobytes() for key, array in wanted.items()
+        }
+    assert not list(folder.rglob(".tmp-*")) and not (folder / "lock.json").exists()

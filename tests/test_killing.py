@@ -1,0 +1,149 @@
+"""Runs that are killed at random moments, and end with the bits of one that was not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine, some_pairs
+from same_runs import assert_same_run
+
+KILLS = 20
+FORECAST = (
+    *("task=fib", "attention=bahdanau", "model.units=5", "trainer.batch_size=2"),
+    *("trainer.epochs=40", "model.dropout=0.2", "schedule=plateau", "trainer.patience=30"),
+    "trainer.checkpoint_every_seconds=0",
+)
+TRANSLATION = (
+    *("task=translate", "data=files", "data.path=pairs.tsv", "attention=multi_head"),
+    *("model.units=16", "model.layers=1", "model.feed_forward=16", "attention.heads=2"),
+    *("trainer.batch_size=90", "trainer.epochs=8", "paths.data=cache"),
+    *("trainer.checkpoint_every_seconds=0", "tracking.weights=all"),
+)
+
+Moment = Callable[[Path | None], bool]
+
+
+def at_once(folder: Path | None) -> bool:
+    """The process has begun."""
+    return True
+
+
+def folder_made(folder: Path | None) -> bool:
+    """The run folder is there."""
+    return folder is not None
+
+
+def saving(folder: Path | None) -> bool:
+    """A file is being written."""
+    return folder is not None and any(
+        name.startswith(".tmp-")
+        for part in ("checkpoint", "weights")
+        for name in _names(folder, part)
+    )
+
+
+def training(folder: Path | None) -> bool:
+    """A checkpoint is there."""
+    return folder is not None and bool(_names(folder, "checkpoint"))
+
+
+def ending(folder: Path | None) -> bool:
+    """The predictions are written."""
+    return folder is not None and (folder / "predictions.csv").exists()
+
+
+def result_written(folder: Path | None) -> bool:
+    """The metrics are written, and MLflow gets its last."""
+    return folder is not None and (folder / "metrics.json").exists()
+
+
+# The moment, and for how many seconds at most the process lives on after it.
+MOMENTS: list[tuple[Moment, float]] = [
+    *[(at_once, 6.0), (folder_made, 3.0), (training, 1.0), (saving, 0.0)],
+    *[(training, 0.05), (ending, 0.02), (result_written, 0.5)],
+]
+
+
+def _names(folder: Path, part: str) -> list[str]:
+    try:
+        return os.listdir(folder / part)
+    except OSError:
+        return []
+
+
+def run_folder(attnlab: CommandLine) -> Path | None:
+    folders = attnlab.run_folders()
+    return folders[0] if folders else None
+
+
+def killed(attnlab: CommandLine, words: tuple[str, ...], moment: Moment, delay: float) -> bool:
+    """Start a command and kill it at a moment; returns whether it was still running then."""
+    with attnlab.start(*words) as process:
+        while process.poll() is None and not moment(run_folder(attnlab)):
+            time.sleep(0.0005)
+        try:
+            process.wait(delay)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+        return process.returncode == -signal.SIGKILL
+
+
+def chain(attnlab: CommandLine, overrides: tuple[str, ...], draw: random.Random, kills: int) -> int:
+    """One run, killed again and again, then left to end; returns how often it was killed."""
+    done = 0
+    for _ in range(kills):
+        moment, longest = draw.choice(MOMENTS)
+        words = ("resume", "latest") if run_folder(attnlab) else overrides
+        if not killed(attnlab, words, moment, draw.uniform(0, longest)):
+            break
+        done += 1
+    outcome = attnlab("resume", "latest") if run_folder(attnlab) else attnlab(*overrides)
+    assert outcome.code == 0, outcome.err
+    return done
+
+
+def assert_each_step_once(store: Path) -> None:
+    """MLflow has one run, with each metric once a step, and each epoch of the history."""
+    with sqlite3.connect(store) as database:
+        runs = database.execute("SELECT run_uuid, status FROM runs").fetchall()
+        metrics = database.execute("SELECT key, step FROM metrics").fetchall()
+    assert len(runs) == 1 and runs[0][1] == "FINISHED"
+    assert len(metrics) == len(set(metrics))
+    folder = next(store.parent.glob("*/*/*/status.json")).parent
+    epochs = json.loads((folder / "metrics.json").read_text())["epochs"]
+    assert {step for key, step in metrics if key == "train_loss"} == set(range(1, epochs + 1))
+    assert any(key.startswith("test_") for key, _ in metrics)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overrides", [FORECAST, TRANSLATION], ids=["forecast", "translation"])
+def test_a_run_killed_at_random_moments_ends_with_the_same_bits(tmp_path, overrides):
+    pairs = "".join(f"{pair.source}\t{pair.target}\r\n" for pair in some_pairs(300))
+    draw, count, number = random.Random(7), 0, 0
+    undisturbed = make(tmp_path / "undisturbed", pairs)
+    outcome = undisturbed(*overrides)
+    assert outcome.code == 0, outcome.err
+    while count < KILLS:
+        attnlab = make(tmp_path / f"chain{number}", pairs)
+        count += chain(attnlab, overrides, draw, min(6, KILLS - count))
+        (folder,) = attnlab.run_folders()
+        (expected,) = undisturbed.run_folders()
+        assert_same_run(folder, expected)
+        assert_each_step_once(attnlab.runs / "mlflow.db")
+        number += 1
+
+
+def make(folder: Path, pairs: str) -> CommandLine:
+    folder.mkdir()
+    (folder / "pairs.tsv").write_text(pairs)
+    return CommandLine(folder)

@@ -1,0 +1,278 @@
+"""`attnlab resume`: the same bits, the same folder, the same MLflow run; what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from same_runs import assert_same_run
+
+from attnlab.assembly import import_tensorflow
+from attnlab.cli import main
+from attnlab.errors import Pruned, RequestError
+from attnlab.learning.forecasting import ForecastLearner
+from attnlab.learning.translation import TranslationLearner
+from attnlab.records.lock import FolderLock
+from attnlab.records.run_directory import RunDirectory
+from attnlab.runner import SweepMember, resume, run
+
+import_tensorflow()
+
+SMALL = (
+    *("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=7"),
+    *("trainer.epochs=4", "trainer.jit=false", "model.dropout=0.3", "attention.dropout=0.2"),
+)
+
+
+class Stopped(BaseException):
+    """Ends a run as a kill does: nothing of the program's own reacts to it."""
+
+
+def stop_after(epochs: int) -> SweepMember:
+    """Stop a run after some epochs."""
+
+    def stop(row):
+        if row["epoch"] == epochs:
+            raise Stopped
+
+    return SweepMember("stopping", on_epoch=stop)
+
+
+def interrupted(config, epochs: int) -> RunDirectory:
+    """The folder of a run that was stopped, as a dead process leaves it."""
+    before = set(Path(config.paths.runs).glob("*/*/*"))
+    with pytest.raises(Stopped):
+        run(config, sweep=stop_after(epochs))
+    (folder,) = set(Path(config.paths.runs).glob("*/*/*")) - before
+    status = json.loads((folder / "status.json").read_text())
+    assert status["state"] == "running"
+    (folder / "status.json").write_text(json.dumps({**status, "pid": 2**22 + 1}))
+    return RunDirectory.open(folder)
+
+
+@pytest.fixture(scope="module")
+def config(compose):
+    return compose(*SMALL)
+
+
+@pytest.fixture(scope="module")
+def whole(config) -> Path:
+    """The same run, never interrupted."""
+    return run(config)
+
+
+@pytest.mark.parametrize("epochs", [1, 3, 4])
+def test_a_resumed_run_ends_with_the_same_bits(config, whole, epochs):
+    folder = interrupted(config, epochs)
+    assert resume(folder) == folder.path
+    assert_same_run(folder.path, whole)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["schedule=plateau", "trainer.patience=1", "optimizer=sgd", "optimizer=rmsprop"],
+)
+def test_schedules_stopping_and_optimizers_go_on_as_they_were(compose, setting):
+    config = compose(*SMALL, "trainer.epochs=6", setting, "optimizer.learning_rate=0.05")
+    whole, folder = run(config), interrupted(config, 1)
+    assert_same_run(resume(folder), whole)
+
+
+def test_without_a_checkpoint_the_run_begins_again(config, whole):
+    folder = interrupted(config, 2)
+    for path in folder.checkpoint.iterdir():
+        path.unlink()
+    assert_same_run(resume(folder), whole)
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(compose, whole, caplog):
+    folder = interrupted(compose(*SMALL, "trainer.checkpoint_every_seconds=0"), 3)
+    before, newest = sorted(folder.checkpoint.iterdir())
+    newest.write_bytes(newest.read_bytes()[:-10])
+    assert_same_run(resume(folder), whole)
+    assert f"{newest}: damaged" in caplog.text
+    log = (folder.path / "run.log").read_text()
+    assert f"{newest}: damaged" in log and re.search("resumed after epoch [12], chunk", log)
+
+
+def test_a_finished_run_can_be_trained_longer(compose):
+    settings = (*SMALL, "schedule=constant")
+    whole = run(compose(*settings, "trainer.epochs=5"))
+    folder = RunDirectory.open(run(compose(*settings, "trainer.epochs=2")))
+    resume(folder, {"trainer.epochs": "5"})
+    assert_same_run(folder.path, whole)
+    assert folder.read_config()["trainer"]["epochs"] == 5
+    status = json.loads((whole / "status.json").read_text())
+    assert folder.read_status()["config_hash"] == status["config_hash"]
+
+
+def test_a_finished_run_is_shown_and_left_alone(config, whole, capsys):
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.is_file()}
+    resume(RunDirectory.open(whole))
+    assert "test, in units" in capsys.readouterr().out
+    assert before == {p: p.stat().st_mtime_ns for p in whole.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ("seed=1", "seed: expected 0, as the run began with, got 1"),
+        ("optimizer=sgd", "optimizer: expected adam, as the run began with, got sgd"),
+        ("trainer.patience=3", "trainer.patience: expected null, as the run began with, got 3"),
+        ("trainer.epochs=2", "trainer.epochs: expected at least the 4 epochs that were trained"),
+        ("trainer.epochs=many", "trainer.epochs: expected a whole number .* got many"),
+        ("trainer.epoch=5", "trainer.epoch: there is no such key"),
+        ("seed", "seed: expected trainer.epochs=N"),
+    ],
+)
+def test_any_other_change_is_refused_with_key_old_and_new_value(whole, change, text, capsys):
+    before = (whole / "status.json").read_bytes()
+    assert main(["resume", str(whole), change]) == 2
+    assert re.search(text, capsys.readouterr().err)
+    assert (whole / "status.json").read_bytes() == before
+
+
+def test_a_value_that_does_not_change_is_no_change(whole):
+    assert (
+        main(["resume", str(whole), "seed=0", "attention=bahdanau", "trainer.patience=null"]) == 0
+    )
+
+
+def test_another_process_that_writes_the_run_is_respected(whole, capsys):
+    with FolderLock(whole):
+        assert main(["resume", str(whole), "trainer.epochs=9"]) == 2
+    assert "has been writing it since" in capsys.readouterr().err
+
+
+def test_a_run_whose_data_have_changed_does_not_go_on(compose, tmp_path):
+    path = tmp_path / "series.csv"
+    path.write_text("\n".join(["v", *(str(n % 7) for n in range(97))]))
+    settings = ("task=series", f"task.path={path}", "task.column=v", "task.history=5")
+    folder = interrupted(compose(*settings, *SMALL[3:], "model.units=3"), 1)
+    path.write_text("\n".join(["v", *(str(n % 8) for n in range(97))]))
+    with pytest.raises(RequestError, match="data: expected those that .* began with"):
+        resume(folder)
+
+
+def test_a_checkpoint_of_another_model_is_refused(config):
+    folder = interrupted(config, 2)
+    document = folder.read_config()
+    document["model"]["units"] = 4
+    folder.write_config(document)
+    with pytest.raises(RequestError, match="expected a checkpoint of this model"):
+        resume(folder)
+
+
+def test_missing_best_weights_are_named(config):
+    folder = interrupted(config, 2)
+    shutil.rmtree(folder.path / "weights")
+    (folder.path / "weights").mkdir()
+    with pytest.raises(RequestError, match="expected the best weights so far"):
+        resume(folder)
+
+
+def test_a_folder_without_its_configuration_is_refused(config):
+    folder = interrupted(config, 1)
+    (folder.path / "config.yaml").unlink()
+    with pytest.raises(RequestError, match="config.yaml: damaged or missing"):
+        resume(folder)
+
+
+def test_other_versions_are_warned_of(config, whole, caplog):
+    folder = interrupted(config, 2)
+    environment = json.loads((folder.path / "environment.json").read_text())
+    environment["packages"]["numpy"] = "1.0"
+    (folder.path / "environment.json").write_text(json.dumps(environment))
+    assert_same_run(resume(folder), whole)
+    assert "numpy 1.0, now " in caplog.text
+    kept = json.loads((folder.path / "environment.json").read_text())
+    assert kept["packages"]["numpy"] == "1.0" and len(kept["resumed"]) == 1
+
+
+def test_a_moved_run_goes_on_where_it_is(config, whole, tmp_path):
+    folder = interrupted(config, 2)
+    new = tmp_path / "elsewhere" / Path(*folder.path.parts[-3:])
+    new.parent.mkdir(parents=True)
+    shutil.move(folder.path, new)
+    assert_same_run(resume(RunDirectory.open(new)), whole)
+    assert yaml.safe_load((new / "config.yaml").read_text())["paths"]["runs"] == str(
+        tmp_path / "elsewhere"
+    )
+
+
+def test_a_pruned_run_keeps_what_it_has(config, whole):
+    def give_up(row):
+        if row["epoch"] == 2:
+            raise Pruned("hopeless")
+
+    runs = Path(config.paths.runs)
+    before = set(runs.glob("*/*/*"))
+    with pytest.raises(Pruned):
+        run(config, sweep=SweepMember("search", on_epoch=give_up))
+    (path,) = set(runs.glob("*/*/*")) - before
+    status = json.loads((path / "status.json").read_text())
+    assert (status["state"], status["pruned"], status["sweep"]) == ("killed", True, "search")
+    assert len(list((path / "weights").iterdir())) == 2
+    assert_same_run(resume(RunDirectory.open(path)), whole)
+
+
+# Inside an epoch
+
+
+def stop_in_chunk(monkeypatch, learner, number: int) -> None:
+    """Let a learner's class stop the run when its chunk of that number begins."""
+    train, count = learner.train, iter(range(10**6))
+
+    def counted(self, *arguments):
+        if next(count) == number:
+            raise Stopped
+        return train(self, *arguments)
+
+    monkeypatch.setattr(learner, "train", counted)
+
+
+def resumed_within(config, learner, chunk, monkeypatch) -> RunDirectory:
+    runs = Path(config.paths.runs)
+    before = set(runs.glob("*/*/*"))
+    with monkeypatch.context() as patch, suppress(Stopped):
+        stop_in_chunk(patch, learner, chunk)
+        run(config)
+    (path,) = set(runs.glob("*/*/*")) - before
+    status = json.loads((path / "status.json").read_text())
+    (path / "status.json").write_text(json.dumps({**status, "pid": 2**22 + 1}))
+    return RunDirectory.open(path)
+
+
+def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
+    settings = ("task=fib", "task.count=1400", "task.test=0.05", "task.validation=0", "model.units=3")
+    every = ("trainer.batch_size=1", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0")
+    config = compose(*settings, *every)
+    whole = run(config)
+    folder = resumed_within(config, ForecastLearner, 1, monkeypatch)
+    (checkpoint,) = folder.checkpoint.iterdir()
+    assert checkpoint.name == "step_000001024.ckpt"
+    assert_same_run(resume(folder), whole)
+    assert "resumed after epoch 0, chunk 1" in (folder.path / "run.log").read_text()
+
+
+@pytest.mark.parametrize("chunk", [2, 5])
+def test_a_translator_goes_on_from_the_middle_of_an_epoch(compose, monkeypatch, chunk, tmp_path):
+    config = compose(
+        *("task=translate", "data.pairs=400", "attention=multi_head", "model=transformer"),
+        *("model.units=8", "model.layers=1", "model.feed_forward=8", "attention.heads=2"),
+        *("trainer.batch_size=80", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0"),
+        f"paths.data={tmp_path}",
+    )
+    whole = run(config)
+    folder = resumed_within(config, TranslationLearner, chunk, monkeypatch)
+    assert_same_run(resume(folder), whole)
+
+
+def test_the_checkpoints_interval_does_not_decide_the_result(compose, config):
+    other = compose(*SMALL, "trainer.checkpoint_every_seconds=null")
+    assert other.digest == config.digest
