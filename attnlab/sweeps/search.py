@@ -112,6 +112,7 @@ class Search:
         location = study_storage.location(settings, folder)
         claims = study_storage.claims(settings, folder)
         storage = study_storage.open_storage(location)
+        folder.mkdir(parents=True, exist_ok=True)
         with study_storage.locked(claims), study_storage.quiet():
             study_storage.enter(settings, storage, name, location)
         return cls(settings, storage, name, claims)

@@ -163,6 +163,8 @@ def _journal(path: Path) -> BaseStorage:
             _drop_half_a_line(path)
         lock: Any = KernelLock(path)
         return JournalStorage(JournalFileBackend(str(path), lock))
+    except RequestError:
+        raise
     except OSError as error:
         raise RequestError(f"{path}: can't be used to store a search: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, AssertionError) as error:
@@ -208,7 +210,13 @@ def _database(url: str) -> BaseStorage:
 
     try:
         _require_own_tables(url)
-        return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
+        try:
+            return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
+        except SQLAlchemyError as error:
+            if "already exists" not in str(error):
+                raise
+            # Another process has just made the tables.
+            return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
     except RequestError:
         raise
     except (ImportError, ValueError, RuntimeError, SQLAlchemyError) as error:
