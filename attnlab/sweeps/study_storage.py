@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.exceptions import DuplicatedStudyError
 from optuna.storages import BaseStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.study import StudyDirection
@@ -24,6 +26,9 @@ from attnlab.sweeps.search_settings import SearchSettings
 JOURNAL = "study.log"
 # What a study's values mean, so that none is continued by mistake.
 _MEANING = "attnlab:meaning"
+
+# How often to try a database whose tables another process may just be making.
+_ATTEMPTS = 6
 
 # Optuna tells of every trial; this project has its own words for that.
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -124,7 +129,7 @@ def enter(
     Raises:
         RequestError: it holds another search; it is left as it was.
     """
-    studies = {study.study_name: study for study in storage.get_all_studies()}
+    studies = [study.study_name for study in storage.get_all_studies()]
     meaning = {
         "metrics": ", ".join(settings.metrics),
         "directions": ", ".join(settings.directions),
@@ -138,12 +143,11 @@ def enter(
                 f"sweep.name={min(studies)} to go on with it, or another search.storage."
             )
         kinds = {"min": StudyDirection.MINIMIZE, "max": StudyDirection.MAXIMIZE}
-        key = storage.create_new_study([kinds[d] for d in settings.directions], name)
-        storage.set_study_user_attr(key, _MEANING, meaning)
-        return
+        with suppress(DuplicatedStudyError):  # another process was faster
+            storage.create_new_study([kinds[d] for d in settings.directions], name)
     key = storage.get_study_id_from_name(name)
-    there = studies[name].user_attrs.get(_MEANING)
-    if there is None and not storage.get_all_trials(key, deepcopy=False):  # killed in between
+    there = storage.get_study_user_attrs(key).get(_MEANING)
+    if there is None and not storage.get_all_trials(key, deepcopy=False):
         storage.set_study_user_attr(key, _MEANING, there := meaning)
     for what, expected in meaning.items():
         found = (there or {}).get(what)
@@ -208,22 +212,22 @@ def _drop_half_a_line(path: Path) -> None:
 def _database(url: str) -> BaseStorage:
     from sqlalchemy.exc import SQLAlchemyError
 
-    try:
-        _require_own_tables(url)
+    for attempt in range(_ATTEMPTS):
         try:
+            _require_own_tables(url)
             return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
-        except SQLAlchemyError as error:
-            if "already exists" not in str(error):
-                raise
-            # Another process has just made the tables.
-            return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
-    except RequestError:
-        raise
-    except (ImportError, ValueError, RuntimeError, SQLAlchemyError) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        raise RequestError(
-            f"search.storage: the database {url} can't be used: {reason.rstrip('.')}."
-        ) from error
+        except RequestError:
+            raise
+        except (ImportError, ValueError, RuntimeError, SQLAlchemyError) as error:
+            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            crossed = any(word in reason.lower() for word in ("already exists", "unique", "locked"))
+            if crossed and attempt < _ATTEMPTS - 1:  # another process is making the tables
+                time.sleep(0.5)
+                continue
+            raise RequestError(
+                f"search.storage: the database {url} can't be used: {reason.rstrip('.')}."
+            ) from error
+    raise AssertionError("unreachable")
 
 
 def _require_own_tables(url: str) -> None:
@@ -232,10 +236,10 @@ def _require_own_tables(url: str) -> None:
 
     engine = sqlalchemy.create_engine(url, **_engine_options(url))
     try:
-        tables = sqlalchemy.inspect(engine).get_table_names()
+        tables = set(sqlalchemy.inspect(engine).get_table_names())
     finally:
         engine.dispose()
-    if tables and "studies" not in tables:
+    if tables - {"version_info", "alembic_version"} and "studies" not in tables:
         raise RequestError(
             f"search.storage: expected a database that is empty or holds searches, got {url}, "
             f"which has {', '.join(sorted(tables)[:3])}."
