@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from attnlab.errors import RequestError, RunFailed
+from attnlab.errors import RequestError, RunFailed, SweepFailed
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -30,6 +30,9 @@ _FLAGS = {
     **{"--experimental-rerun": True, "--info": False, "-i": False},
 }
 _CONFIG_PATH = {"--config-path", "-cp"}
+_MULTIRUN = {"-m", "--multirun"}
+# Groups whose files may set Hydra's own settings, of the launcher for example.
+_PRESETS = ("experiment", "search")
 # Flags that only show something; the configuration is shown without this project's settings.
 _SHOWING = {"-sc", "--shell-completion", "--cfg", "-c", "--info", "-i", "--hydra-help"}
 
@@ -117,7 +120,7 @@ def _verb(verb: str, arguments: list[str]) -> int:
 
 
 def _train(arguments: list[str]) -> int:
-    """One run, or a sweep with `-m`: Hydra composes, `_job` runs."""
+    """One run, or a sweep with `-m`: Hydra composes, `_job` or the sweep runs."""
     import hydra
 
     from attnlab import config
@@ -132,14 +135,14 @@ def _train(arguments: list[str]) -> int:
 
     before, conf = sys.argv, str(config.conf_folder())
     try:
-        # Hydra's own folder of a sweep is nothing to keep: each run has its run folder.
+        # Hydra makes a folder for what it would keep, which is nothing.
         with tempfile.TemporaryDirectory() as scratch:
             sys.argv = [before[0], *_hydra_arguments(arguments, scratch)]
             hydra.main(version_base="1.3", config_path=conf, config_name="config")(job)()
-    except (RequestError, KeyboardInterrupt):
+    except (RequestError, SweepFailed, KeyboardInterrupt):
         raise
     except Exception as error:
-        # `_job` keeps its own errors, so this one is about the words of the command line.
+        # `_job` and sweeps keep their own errors, so this one is about the command line's words.
         if _is_hydra(error) or isinstance(error, ValueError):
             raise RequestError(config.explain(error, arguments)) from error
         raise
@@ -149,7 +152,7 @@ def _train(arguments: list[str]) -> int:
 
 
 def _job(cfg: DictConfig) -> int:
-    """Run one composed configuration; a failing job of a sweep must not stop the others."""
+    """Run one composed configuration."""
     from attnlab import config
 
     try:
@@ -189,7 +192,43 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
             flags += [flag, value] if value else [flag]
     if _SHOWING & set(flags):
         return [*flags, *overrides]
-    return [*flags, *HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'", *overrides]
+    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'"]
+    if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
+        settings += _sweeper(overrides, saved="--config-path" in flags)
+        overrides = [override for override in overrides if _is_hydras(override)]
+    else:
+        _refuse_sweep(overrides)
+    return [*flags, *settings, *overrides]
+
+
+def _sweeper(overrides: list[str], saved: bool) -> list[str]:
+    """Register the sweeper with the overrides of a sweep; returns Hydra's word for it.
+
+    Args:
+        overrides: of the command.
+        saved: whether the configuration is one that was saved, which has no section `sweep`.
+    """
+    from attnlab.sweeps import plugin
+
+    add = "++" if saved else ""
+    register = [word for word in overrides if not word.startswith(("hydra.", "hydra/"))]
+    plugin.register([f"{add}{word}" if word.startswith("sweep.") else word for word in register])
+    return ["hydra/sweeper=attnlab"]
+
+
+def _is_hydras(override: str) -> bool:
+    """Whether Hydra is to see an override of a sweep when it composes its own settings."""
+    return override.startswith(("hydra.", "hydra/")) or _key(override) in _PRESETS
+
+
+def _refuse_sweep(overrides: list[str]) -> None:
+    for override in overrides:
+        if _key(override).partition(".")[0] in ("sweep", "search"):
+            raise RequestError(f"{override}: expected together with -m, for it is about sweeps.")
+
+
+def _key(override: str) -> str:
+    return override.lstrip("+~").partition("=")[0]
 
 
 def _unknown_flag(flag: str) -> str:
@@ -221,11 +260,14 @@ def _report(error: BaseException) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, KeyboardInterrupt):
-        _complain("interrupted")
+        _complain(f"interrupted: {error}" if str(error) else "interrupted")
         return INTERRUPTED
     if isinstance(error, RequestError):
         _complain(str(error))
         return WRONG_REQUEST
+    if isinstance(error, SweepFailed):
+        _complain(str(error))
+        return FAILED
     if isinstance(error, RunFailed):
         _complain(f"the run failed: {error}")
         return FAILED

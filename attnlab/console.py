@@ -21,6 +21,20 @@ _LEFT_OUT = ("loss", "accuracy")
 _REPORT_EVERY = 15.0
 
 
+_silent = False
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Show no bars of preparations in the body: a sweep shows its own."""
+    global _silent
+    before, _silent = _silent, True
+    try:
+        yield
+    finally:
+        _silent = before
+
+
 class Bar:
     """The progress of a training; this one shows nothing.
 
@@ -77,7 +91,7 @@ def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Bar]:
 def preparation() -> Iterator[Callable[[int, int | None, str], None]]:
     """Show how far preparing the data is: a bar, or without a terminal a line now and then."""
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if _silent or not console.is_terminal:
         yield _Lines()
         return
     columns = (

@@ -14,3 +14,7 @@ class RunFailed(RuntimeError):
 
 class Pruned(Exception):
     """A search gave the run up. What it has is kept; it is neither done nor failed."""
+
+
+class SweepFailed(RuntimeError):
+    """Jobs of a sweep failed; each has said why. Exit code 1."""

@@ -158,7 +158,7 @@ def test_a_tasks_training_defaults_reach_the_trainer(compose, path):
 def test_the_typed_sections_have_the_defaults_of_the_main_file(compose):
     main = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))
     assert TrainerConfig(**main["trainer"]) == TrainerConfig()
-    assert set(main) - {"defaults"} == {"seed", "trainer", "tracking", "paths", "sweep"}
+    assert set(main) - {"defaults"} == {"seed", "trainer", "tracking", "paths", "sweep", "search"}
     assert SweepConfig(**main["sweep"]) == SweepConfig()
 
 

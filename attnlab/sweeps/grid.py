@@ -1,0 +1,245 @@
+"""A grid: what the overrides of `-m` span, composed and checked before anything runs."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException, OverrideParseException
+from hydra.types import RunMode
+from omegaconf import DictConfig, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from attnlab import config
+from attnlab.errors import RequestError
+from attnlab.schema import RunConfig
+
+if TYPE_CHECKING:
+    from hydra.core.config_loader import ConfigLoader
+    from hydra.core.override_parser.types import Override
+
+# Sections that decide nothing about a run's result.
+_OUTSIDE = ("sweep", "paths", "tracking")
+_NAMED_KEYS = 3
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values that one key takes.
+
+    Attributes:
+        key: as it was typed: with Hydra's `+`, `++` or `~`.
+        overrides: Hydra's override for each value.
+        swept: whether it was typed as several values, and not as one.
+    """
+
+    key: str
+    overrides: tuple[str, ...]
+    swept: bool
+
+    @property
+    def name(self) -> str:
+        """The key alone."""
+        return self.key.lstrip("+~")
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values as a table shows them."""
+        return tuple(shown(override) for override in self.overrides)
+
+    @property
+    def decisive(self) -> bool:
+        """Whether a run's result depends on it."""
+        return self.name.partition(".")[0] not in _OUTSIDE
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of the values of some keys.
+
+    Attributes:
+        axes: the keys, in the order in which they were typed.
+    """
+
+    axes: tuple[Axis, ...]
+
+    @classmethod
+    def parse(cls, arguments: Iterable[str], loader: ConfigLoader) -> Grid:
+        """Read overrides as Hydra does: lists, `range()`, `glob()`, `choice()`, and single values.
+
+        Raises:
+            RequestError: a key has no value at all, an interval, or several where one is expected.
+        """
+        axes: dict[str, Axis] = {}
+        for override in parse(arguments, loader):
+            axis = _axis(override)
+            _check(axis, override)
+            axes[axis.key] = axis
+        return cls(tuple(axes.values()))
+
+    @property
+    def varying(self) -> tuple[Axis, ...]:
+        """The axes along which jobs differ."""
+        return tuple(axis for axis in self.axes if axis.swept)
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """Keys of one value that results depend on."""
+        return {axis.name: axis.values[0] for axis in self.axes if not axis.swept and axis.decisive}
+
+    def points(self) -> list[tuple[str, ...]]:
+        """The overrides of each job; the last key varies fastest."""
+        return list(itertools.product(*(axis.overrides for axis in self.axes)))
+
+    def value(self, key: str) -> str | None:
+        """The one value of a key; None where it was not given."""
+        return next((axis.values[0] for axis in self.axes if axis.name == key), None)
+
+    def default_name(self) -> str:
+        """The same for the same command: what varies, and the beginning of a hash.
+
+        A search that goes on with more trials stays the same.
+        """
+        decisive = sorted(
+            (axis.key, sorted(axis.overrides), axis.swept)
+            for axis in self.axes
+            if axis.decisive and axis.name != "search.trials"
+        )
+        digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
+        words = [axis.name.rpartition(".")[2] for axis in self.varying[:_NAMED_KEYS]]
+        search = self.value("search")
+        return "-".join([*([search] if search else []), *words, digest])
+
+
+class Composer:
+    """Composes and checks configurations quickly: a choice of groups is composed once.
+
+    Hydra needs a tenth of a second for a configuration, most of it for the choice of files; what
+    only changes values is applied to a copy.
+
+    Args:
+        loader: Hydra's.
+        master: the configuration of the sweep itself, with Hydra's part.
+    """
+
+    def __init__(self, loader: ConfigLoader, master: DictConfig):
+        self._loader = loader
+        self._config_name = master.hydra.job.config_name
+        self._hydra = [str(override) for override in master.hydra.overrides.hydra]
+        self._bases: dict[tuple[str, ...], DictConfig] = {}
+        self._parsed: dict[str, Override] = {}
+
+    def compose(self, overrides: Sequence[str]) -> DictConfig:
+        """The configuration that these overrides make, as Hydra composes it, without `hydra`.
+
+        Raises:
+            RequestError: an override fits no key or value.
+        """
+        from hydra._internal.config_loader_impl import ConfigLoaderImpl
+
+        parsed = [self._parse(override) for override in overrides]
+        groups = tuple(o for o, p in zip(overrides, parsed, strict=True) if not _is_value(p))
+        try:
+            if groups not in self._bases:
+                self._bases[groups] = self._load(groups)
+            composed = copy.deepcopy(self._bases[groups])
+            ConfigLoaderImpl._apply_overrides_to_config(
+                [override for override in parsed if _is_value(override)], composed
+            )
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise RequestError(config.explain(error, overrides)) from error
+        return composed
+
+    def check(self, overrides: Sequence[str]) -> RunConfig:
+        """The same, checked.
+
+        Raises:
+            RequestError: an override fits no key, or a value breaks a rule.
+        """
+        return config.from_hydra(self.compose(overrides))
+
+    def _parse(self, override: str) -> Override:
+        if override not in self._parsed:
+            (self._parsed[override],) = parse([override], self._loader)
+        return self._parsed[override]
+
+    def _load(self, groups: Sequence[str]) -> DictConfig:
+        loaded = self._loader.load_configuration(
+            config_name=self._config_name,
+            overrides=[*self._hydra, *groups],
+            run_mode=RunMode.RUN,
+        )
+        with open_dict(loaded):
+            del loaded["hydra"]
+        return loaded
+
+
+def parse(arguments: Iterable[str], loader: ConfigLoader) -> list[Override]:
+    """Hydra's overrides in these words.
+
+    Raises:
+        RequestError: a word is none.
+    """
+    words = list(arguments)
+    try:
+        return OverridesParser.create(config_loader=loader).parse_overrides(words)
+    except OverrideParseException as error:
+        if found := re.fullmatch(r"(.*?)=(choice\(\s*\))", error.override):
+            raise RequestError(_empty(*found.groups())) from error
+        raise RequestError(config.explain(error, words)) from error
+
+
+def _empty(key: str, given: str) -> str:
+    return f"{key}: expected at least one value, got {given}: the grid is empty."
+
+
+def _axis(override: Override) -> Axis:
+    key, line = override.get_key_element(), str(override.input_line)
+    if not override.is_sweep_override():
+        return Axis(key, (line,), swept=False)
+    if not override.is_discrete_sweep():
+        raise RequestError(
+            f"{key}: expected a list, range(), glob() or choice(), got "
+            f"{override.get_value_string()}: a search (search=NAME) takes intervals."
+        )
+    try:
+        values = list(override.sweep_string_iterator())
+    except HydraException as error:
+        raise RequestError(f"{key}: expected values to try, but: {error}.") from error
+    return Axis(key, tuple(f"{key}={value}" for value in values), swept=True)
+
+
+def _check(axis: Axis, override: Override) -> None:
+    if not axis.overrides:
+        raise RequestError(_empty(axis.name, override.get_value_string()))
+    if axis.swept and not axis.decisive:
+        raise RequestError(
+            f"{axis.name}: expected one value for the whole sweep, "
+            f"got {override.get_value_string()}."
+        )
+
+
+def _is_value(override: Override) -> bool:
+    """Whether an override changes a value only, and chooses no file of a group."""
+    key: Any = override.key_or_group
+    plain = "/" not in key and override.package is None
+    return plain and ("." in key or key == "seed")
+
+
+def shown(override: str) -> str:
+    """The value in an override as a reader expects it, without Hydra's quotes."""
+    value = override.partition("=")[2]
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value
+
+
+def varied(overrides: Iterable[str]) -> dict[str, str]:
+    """Key and value of each override."""
+    return {override.partition("=")[0].lstrip("+~"): shown(override) for override in overrides}

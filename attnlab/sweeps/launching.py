@@ -1,0 +1,157 @@
+"""Hands jobs to Hydra's launcher, and again what a process that died left undone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig, flag_override
+
+from attnlab.errors import SweepFailed
+from attnlab.records.processes import is_running
+from attnlab.sweeps.job import Launch, run_job
+from attnlab.sweeps.jobs import FAILED, KILLED, RUNNING, WAITING, Job
+from attnlab.sweeps.sweep_folder import SweepFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hydra.core.utils import JobReturn
+    from hydra.types import HydraContext
+
+_DEATHS_ALLOWED = 1
+
+
+class Launching:
+    """Runs jobs by the launcher that the user chose.
+
+    Args:
+        context: Hydra's.
+        config: the configuration of the sweep, with Hydra's part.
+        folder: the sweep's.
+    """
+
+    def __init__(self, context: HydraContext, config: DictConfig, folder: SweepFolder):
+        self._context, self._folder = context, folder
+        self._config = _in_folder(config, folder.path)
+        self._deaths: dict[str, int] = {}
+
+    @property
+    def bound(self) -> bool:
+        """Whether jobs end with this process: those of a cluster's queue don't."""
+        return "submitit" not in self._target
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run at a time."""
+        settings = self._config.hydra.launcher
+        if self._is_joblib:
+            import joblib
+
+            return joblib.effective_n_jobs(settings.n_jobs)
+        return int(settings.get("array_parallelism") or 1)
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads each of several processes on this machine gets."""
+        return max(1, _processors() // self.workers) if self._is_joblib else None
+
+    @property
+    def _target(self) -> str:
+        return str(self._config.hydra.launcher._target_)
+
+    @property
+    def _is_joblib(self) -> bool:
+        return self._target.endswith("JoblibLauncher")
+
+    def __call__(self, jobs: Sequence[Job], launch: Launch) -> None:
+        """Run jobs whose records wait for it; returns when each has ended, or was not to start.
+
+        Raises:
+            SweepFailed: the launcher itself does not work.
+            KeyboardInterrupt: interrupted.
+            StoppedEarly: a job failed, and that is to stop the others.
+        """
+        waiting = list(jobs)
+        while waiting:
+            death = self._launch(waiting, launch)
+            if death is None:
+                return
+            if all(self._folder.record(job.key).get("state") == WAITING for job in waiting):
+                raise SweepFailed(f"the launcher failed: {_one_line(death)}") from death
+            waiting = [job for job in waiting if self._is_left(job, death)]
+
+    def _launch(self, jobs: Sequence[Job], launch: Launch) -> Exception | None:
+        """Launch once; returns what the launcher died of."""
+        from hydra.core.plugins import Plugins
+
+        launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=self._context,
+            task_function=partial(run_job, launch=launch),
+            config=self._config,
+        )
+        try:
+            returned = launcher.launch([list(job.overrides) for job in jobs], initial_job_idx=0)
+        except Exception as error:
+            return error
+        finally:
+            if self._is_joblib:
+                _end_workers()
+        for job, result in zip(jobs, returned, strict=True):
+            self._note_error(job, result)
+        return None
+
+    def _note_error(self, job: Job, result: JobReturn) -> None:
+        """What went wrong outside the run itself, where only Hydra could catch it."""
+        error = result._return_value
+        if isinstance(error, Exception):
+            self._folder.write_record(job.key, state=FAILED, error=_one_line(error), folder=None)
+
+    def _is_left(self, job: Job, death: Exception) -> bool:
+        """Whether a job is to be launched again after processes died."""
+        record = self._folder.record(job.key)
+        if record.get("state") == WAITING:
+            return True
+        if record.get("state") not in (RUNNING, KILLED) or is_running(record):
+            return False
+        self._deaths[job.key] = self._deaths.get(job.key, 0) + 1
+        if self._deaths[job.key] > _DEATHS_ALLOWED:
+            error = f"its process died again ({_one_line(death)})"
+            self._folder.write_record(job.key, state=FAILED, error=error)
+            return False
+        return True
+
+
+def _in_folder(config: DictConfig, folder: Path) -> DictConfig:
+    """The configuration with the sweep's folder as Hydra's, where submitit keeps its files."""
+    config = config.copy()
+    with flag_override(config.hydra, ["readonly", "struct"], [False, False]):
+        config.hydra.sweep.dir = str(folder)
+        config.hydra.overrides.hydra.append(f"hydra.sweep.dir={_quoted(str(folder))}")
+    return config
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _end_workers() -> None:
+    """End joblib's processes, which it would keep for minutes with all their memory."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:500]

@@ -1,0 +1,135 @@
+"""A sweep's folder: what it is, who runs it, and a record for each of its jobs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.records import files
+
+GRID, SEARCH = "grid", "search"
+
+
+class SweepFolder:
+    """`<runs>/sweeps/<name>`: sweep.json, jobs/<key>.json, table.csv, sweep.log.
+
+    Every file is replaced as a whole. A job's record is written by who runs the job, sweep.json by
+    the process that runs the sweep.
+
+    Args:
+        path: the folder; it need not exist.
+    """
+
+    def __init__(self, path: Path):
+        self.path = Path(path)
+        self._lock = threading.Lock()  # MLflow's run ids come in another thread
+
+    @classmethod
+    def named(cls, runs: Path, name: str) -> SweepFolder:
+        """The folder of a sweep.
+
+        Raises:
+            RequestError: the name isn't one of a folder.
+        """
+        if not name or name.startswith(".") or Path(name).name != name:
+            raise RequestError(f"sweep.name: expected a name that a folder can have, got {name!r}.")
+        return cls(runs / "sweeps" / name)
+
+    @property
+    def name(self) -> str:
+        """The sweep's name."""
+        return self.path.name
+
+    @property
+    def table(self) -> Path:
+        """Where the table of all jobs is kept."""
+        return self.path / "table.csv"
+
+    @property
+    def log(self) -> Path:
+        """The sweep's own log."""
+        return self.path / "sweep.log"
+
+    def create(self) -> None:
+        """Make the folder, if it is not there.
+
+        Raises:
+            RequestError: it can't be made.
+        """
+        try:
+            (self.path / "jobs").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RequestError(
+                "paths.runs: expected a folder that can be written, got "
+                f"{str(self.path.parents[1])!r} ({error.strerror or error})."
+            ) from error
+
+    def read(self) -> dict[str, Any]:
+        """What sweep.json says; empty for a sweep that has not begun.
+
+        Raises:
+            RequestError: it is damaged.
+        """
+        path = self.path / "sweep.json"
+        return files.read_json(path) if path.is_file() else {}
+
+    def update(self, **changes: Any) -> None:
+        """Change entries of sweep.json; the others stay."""
+        with self._lock:
+            updated = datetime.now(timezone.utc).isoformat()
+            files.write_json(
+                self.path / "sweep.json", {**self.read(), **changes, "updated": updated}
+            )
+
+    def add_parent(self, task: str, run_id: str) -> None:
+        """Keep the id of the MLflow run that stands for the sweep in a task's experiment."""
+        self.update(parents={**self.read().get("parents", {}), task: run_id})
+
+    def require_same(
+        self, kind: str, fixed: Mapping[str, str], varying: Mapping[str, Iterable[str]]
+    ) -> None:
+        """Check that the folder is that of this command; a grid may have grown or shrunk.
+
+        Args:
+            kind: `GRID` or `SEARCH`.
+            fixed: keys of one value, and it.
+            varying: keys of several values.
+
+        Raises:
+            RequestError: it belongs to another kind of sweep, or one of other fixed values.
+        """
+        before = self.read()
+        if not before:
+            return
+        if before.get("kind") != kind:
+            raise RequestError(
+                f"sweep.name: {self.name} is a {before.get('kind')} and this command a {kind}: "
+                "expected another name."
+            )
+        known, varied = before.get("fixed", {}), before.get("varying", {})
+        for key in sorted({*known, *fixed} - {*varied, *varying}):
+            old, new = known.get(key, "its default"), fixed.get(key, "its default")
+            if old != new:
+                raise RequestError(
+                    f"sweep.name: {self.name} was begun with {key}={old}, which this command has "
+                    f"as {new}: expected the same or another name."
+                )
+
+    def record(self, key: str) -> dict[str, Any]:
+        """The record of a job; empty if there is none that can be read."""
+        try:
+            return files.read_json(self.record_path(key))
+        except RequestError:
+            return {}
+
+    def record_path(self, key: str) -> Path:
+        """Where the record of a job lies."""
+        return self.path / "jobs" / f"{key}.json"
+
+    def write_record(self, key: str, **changes: Any) -> None:
+        """Change entries of a job's record; the others stay."""
+        files.write_json(self.record_path(key), {**self.record(key), **changes})
