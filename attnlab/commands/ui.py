@@ -14,6 +14,9 @@ import click
 
 from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError
+from attnlab.records import store_check
+from attnlab.records.run_directory import list_runs
+from attnlab.records.store_check import sqlite_path
 from attnlab.records.tracker import default_uri
 from attnlab.records.worker import QUIET_ENVIRONMENT
 
@@ -36,26 +39,35 @@ def command(host: str, port: int, runs: str | None) -> None:
     """Open the MLflow UI on this project's store, until Ctrl-C."""
     folder = runs_folder(runs).absolute()
     uri = default_uri(folder)
-    check_store(uri)
+    check_store(uri, folder)
     check_port(host, port)
     click.echo(f"MLflow UI at http://{host}:{port} (Ctrl-C ends it)")
     sys.exit(_serve(server_command(uri, folder, host, port)))
 
 
-def check_store(uri: str) -> None:
+def check_store(uri: str, runs: Path) -> None:
     """Check that the UI can show the store at a tracking URI.
 
+    Args:
+        uri: The tracking URI.
+        runs: The runs folder that it is of.
+
     Raises:
-        RequestError: It is a server, which has a UI of its own, or an SQLite file that is missing.
+        RequestError: It is a server, which has a UI of its own, or it is missing, locked, of
+            another version of MLflow, or no store.
     """
     if uri.startswith(("http://", "https://")):
         raise RequestError(f"MLFLOW_TRACKING_URI: {uri} is a server: open it in a browser.")
-    store = Path(uri.removeprefix("sqlite:///"))
-    if uri.startswith("sqlite:///") and not store.exists():
+    store = sqlite_path(uri)
+    if store is not None and not store.exists():
+        advice = "train a run first, or name the folder of your runs."
+        if list_runs(runs):
+            advice = "attnlab runs sync makes it again from the run folders."
         raise RequestError(
             f"--runs: expected a folder with an MLflow store, but {str(store)!r} does not exist: "
-            "train a run first, or name the folder of your runs."
+            f"{advice}"
         )
+    store_check.check_store(uri, writing=False)
 
 
 def check_port(host: str, port: int) -> None:
@@ -78,6 +90,7 @@ def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
     """The command line of the MLflow server."""
     options = {
         "--backend-store-uri": uri,
+        "--registry-store-uri": uri,
         "--artifacts-destination": (runs / "artifacts").as_uri(),
         "--host": host,
         "--port": str(port),

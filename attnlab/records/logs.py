@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ def logging_to(path: Path) -> Iterator[None]:
         file.addFilter(lambda record: record.levelno >= logging.WARNING or _is_ours(record.name))
         root, ours = logging.getLogger(), logging.getLogger("attnlab")
         if not root.handlers:
-            _attach(stack, root, _terminal())
+            _attach(stack, root, _terminal(stack))
         _attach(stack, root, file)
         stack.callback(ours.setLevel, ours.level)
         ours.setLevel(min(logging.INFO, ours.getEffectiveLevel()))
@@ -58,13 +59,26 @@ def _attach(stack: ExitStack, logger: logging.Logger, handler: logging.Handler) 
     stack.callback(logger.removeHandler, handler)
 
 
-def _terminal() -> logging.Handler:
+def _terminal(stack: ExitStack) -> logging.Handler:
     """What shows our warnings to the user, in the way of the command line's errors."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(_standard_error(stack))
     handler.setLevel(logging.WARNING)
     handler.setFormatter(logging.Formatter("attnlab: %(message)s"))
     handler.addFilter(lambda record: _is_ours(record.name))
     return handler
+
+
+def _standard_error(stack: ExitStack) -> Any:
+    """Standard error, even while TensorFlow is imported, when file descriptor 2 is turned away."""
+    try:
+        own = sys.stderr.fileno() == 2
+    except (OSError, ValueError, AttributeError):  # somebody captures what is printed
+        own = False
+    if not own:
+        return sys.stderr
+    return stack.enter_context(
+        os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+    )
 
 
 def _is_ours(name: str) -> bool:

@@ -266,7 +266,12 @@ class Tracker(NullTracker):
         with self._lock:
             first, self._failed = not self._failed, True
         if first:
-            _log.warning("MLflow lacks some or all of this run (%s); the run folder has all", what)
+            reason = what.removeprefix("MLflow: ").rstrip(".")
+            _log.warning(
+                "MLflow lacks some or all of this run (%s); the run folder has all%s",
+                reason,
+                "" if "runs sync" in reason else ", and attnlab runs sync logs it again",
+            )
         else:
             _log.debug("MLflow: %s", what)
 

@@ -16,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.errors import RequestError
 from attnlab.records.background import Message, serve
 from attnlab.records.lock import flocked
+from attnlab.records.store_check import check_store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +30,7 @@ METRICS_AT_ONCE = 1000  # MLflow's limits for one call
 PARAMS_AT_ONCE = 100
 DIGEST_LENGTH = 36
 FAILURES_ALLOWED = 3
+ATTEMPTS = 4
 # The UI opens such an experiment with its training runs and their charts.
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
@@ -72,7 +75,11 @@ class Recorder:
             self._attempt(number, partial(run.finish, "KILLED"))
 
     def _start(self, number: int, time: int, **details: Any) -> None:
-        self._runs[number] = run = MlflowRun(time, **details)
+        try:
+            self._runs[number] = run = MlflowRun(time, **details)
+        except Exception:
+            check_store(details["uri"])  # may have a sentence for what is wrong
+            raise
         self._answer({"run": number, "run_id": run.run_id})
 
     def _attempt(self, number: int, action: Callable[[], None]) -> bool:
@@ -95,7 +102,7 @@ class MlflowRun:
         params: Flat parameters; those that an old run has already stay as they are.
         tags: Its tags.
         artifact_root: Folder of the artifacts of an SQLite store.
-        run_id: The run to go on with, or None for a new one.
+        run_id: The run to go on with, or None for a new one; one that is gone is made again.
         folder: The run's folder, or None. While this process has the run, others wait for it.
         resumed: Whether a run of this folder, begun by a process that was killed, is gone on with.
 
@@ -130,7 +137,7 @@ class MlflowRun:
         self._experiment_id = experiment_id(self._client, experiment, root)
         self._pending: list[Metric] = []
         self.failures = 0
-        known_id = run_id or (self._abandoned(tags) if resumed else None)
+        known_id = self._existing(run_id) or (self._abandoned(tags) if resumed else None)
         self.run_id = known_id or self._create(time, run_name, tags)
         self._known: dict[str, set[int]] = {}
         if known_id:
@@ -173,6 +180,7 @@ class MlflowRun:
     def dataset(self, name: str, source: str, digest: str, counts: Mapping[str, int]) -> None:
         """Log an input for each part; MLflow keeps one context for a name and digest."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
+        from mlflow.exceptions import MlflowException
 
         origin = json.dumps({"tags": {"source": source, "sha256": digest}})
         inputs = [
@@ -188,7 +196,13 @@ class MlflowRun:
             )
             for part, number in counts.items()
         ]
-        self._client.log_inputs(self.run_id, datasets=inputs)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._client.log_inputs(self.run_id, datasets=inputs)
+            except MlflowException:
+                # A run that logs the same data at the same moment was faster by a little.
+                if attempt == ATTEMPTS:
+                    raise
 
     def model(
         self,
@@ -230,6 +244,17 @@ class MlflowRun:
         finally:
             self._client.set_terminated(self.run_id, status)
             self._locks.close()
+
+    def _existing(self, run_id: str | None) -> str | None:
+        """A run id that the store knows: it may have been made again since."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return self._client.get_run(run_id).info.run_id if run_id else None
+        except MlflowException as error:
+            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                return None
+            raise
 
     def _abandoned(self, tags: Mapping[str, str]) -> str | None:
         """The run that a killed process began for this folder and could not tell of."""
@@ -316,8 +341,8 @@ def experiment_id(client: MlflowClient, name: str, artifact_root: Path | None) -
 
 
 def reason(error: BaseException) -> str:
-    """The first cause of an error in one line, without passwords."""
-    while error.__cause__ or error.__context__:
+    """The first cause of an error in one line, without passwords; a clear sentence as it is."""
+    while (error.__cause__ or error.__context__) and not isinstance(error, RequestError):
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
     text = " ".join(str(error).split()) or type(error).__name__
     return re.sub(r"//[^/@\s]+@", "//", text)[:300]

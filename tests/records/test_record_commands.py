@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -134,14 +135,14 @@ def test_plot_draws_into_another_folder(tmp_path, runs):
 
 def test_ui_needs_a_store(tmp_path):
     with pytest.raises(RequestError, match=r"mlflow\.db' does not exist: train a run first"):
-        check_store(f"sqlite:///{tmp_path}/mlflow.db")
+        check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
     (tmp_path / "mlflow.db").write_text("")
-    check_store(f"sqlite:///{tmp_path}/mlflow.db")
+    check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
 
 
 def test_ui_leaves_a_server_to_itself():
     with pytest.raises(RequestError, match="is a server: open it in a browser"):
-        check_store("https://mlflow.example")
+        check_store("https://mlflow.example", Path())
 
 
 def test_ui_says_that_the_port_is_taken():
