@@ -12,6 +12,7 @@ from attnlab.config import conf_folder, known_keys, options
 from attnlab.errors import RequestError
 from attnlab.rules import Rule
 from attnlab.schema import OPTION_GROUPS, SweepConfig, TrainerConfig
+from attnlab.sweeps.search_settings import SearchConfig
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
 FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
@@ -160,6 +161,7 @@ def test_the_typed_sections_have_the_defaults_of_the_main_file(compose):
     assert TrainerConfig(**main["trainer"]) == TrainerConfig()
     assert set(main) - {"defaults"} == {"seed", "trainer", "tracking", "paths", "sweep", "search"}
     assert SweepConfig(**main["sweep"]) == SweepConfig()
+    assert SearchConfig(**main["search"]) == SearchConfig()
 
 
 def test_the_runs_folder_comes_from_the_environment(monkeypatch):
