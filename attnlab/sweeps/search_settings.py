@@ -56,7 +56,7 @@ class SearchConfig:
     pruner: Any = ruled(None, choices=list(PRUNERS), optional=True)
     startup_trials: Any = ruled(10, type="int", min=1)
     prune_after_trials: Any = ruled(5, type="int", min=1)
-    prune_after_epochs: Any = ruled(1, type="int", min=1)
+    prune_after_epochs: Any = ruled(5, type="int", min=1)
     population: Any = ruled(None, type="int", min=4, optional=True)
     storage: Any = ruled(None, type="str", optional=True)
 
