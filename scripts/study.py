@@ -13,10 +13,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from scipy import stats
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from attnlab.analysis.comparison import compare  # noqa: E402
+from attnlab.analysis.comparison_results import Comparison, Request  # noqa: E402
 from attnlab.cli import main as attnlab  # noqa: E402
 from attnlab.records.run_directory import list_runs  # noqa: E402
 
@@ -41,49 +40,39 @@ STUDIES = {
 }
 
 
-def results(runs: Path, metric: str) -> dict[str, dict[int, float]]:
-    """Test results by attention and seed."""
-    found: dict[str, dict[int, float]] = {}
-    for run, status in list_runs(runs):
-        if status["state"] == "completed":
-            metrics = run.read_metrics()
-            found.setdefault(metrics["attention"], {})[metrics["seed"]] = metrics["test"][metric]
-    return found
+def compared(runs: Path, study: Study) -> Comparison | None:
+    """The study's runs, held against its reference; None where some are missing."""
+    done = [status for _, status in list_runs(runs) if status["state"] == "completed"]
+    if len(done) < study.runs:
+        return None
+    request = Request(metric=study.metric, reference=study.reference, geometric=study.logarithmic)
+    (comparison,) = compare(runs, request).tasks
+    return comparison
 
 
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """95 % interval of the mean."""
-    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
-    return values.mean() - half, values.mean() + half
-
-
-def table(found: dict[str, dict[int, float]], study: Study) -> str:
+def table(comparison: Comparison) -> str:
     """A Markdown table: a row for each attention, its mean, and how it differs from the reference.
 
     Errors that span orders of magnitude are averaged as logarithms: their mean is the geometric
-    one and a difference is a ratio.
+    one and a difference is a ratio. p is the paired t test's, not corrected.
     """
-    into, back = (np.log, np.exp) if study.logarithmic else (np.asarray, np.asarray)
-    mean = "geometric mean" if study.logarithmic else "mean"
-    versus = f"over `{study.reference}`" if study.logarithmic else f"minus `{study.reference}`"
+    mean = "geometric mean" if comparison.geometric else "mean"
+    versus = "over" if comparison.geometric else "minus"
     lines = [
-        f"| attention | n | {mean} of test {study.metric} | 95 % interval | worst | {versus} | p |",
+        f"| attention | n | {mean} of test {comparison.metric.path} | 95 % interval | worst "
+        f"| {versus} `{comparison.reference}` | p |",
         "|---|---|---|---|---|---|---|",
     ]
-    base = found[study.reference]
-    for name, by_seed in sorted(found.items(), key=lambda item: np.mean(list(item[1].values()))):
-        values = into(np.array([by_seed[seed] for seed in sorted(by_seed)]))
-        low, high = back(interval(values))
-        row = f"| `{name}` | {len(values)} | {back(values.mean()):.4g} | {low:.4g} to {high:.4g} "
-        row += f"| {back(values.max()):.4g} "
-        if name == study.reference:
-            lines.append(row + "| | |")
-            continue
-        shared = sorted(by_seed.keys() & base.keys())
-        change = np.array([into(by_seed[seed]) - into(base[seed]) for seed in shared])
-        low, high = back(interval(change))
-        p = stats.ttest_1samp(change, 0.0).pvalue
-        lines.append(row + f"| {back(change.mean()):.2g} [{low:.2g}, {high:.2g}] | {p:.2g} |")
+    for row in comparison.rows:
+        n, mean_value, low, high = row.interval
+        text = f"| `{row.group.label}` | {n} | {mean_value:.4g} | {low:.4g} to {high:.4g} "
+        text += f"| {row.worst:.4g} "
+        change = row.difference
+        if change is None:
+            lines.append(text + "| | |")
+        else:
+            interval = f"[{change.low:.2g}, {change.high:.2g}]"
+            lines.append(text + f"| {change.mean:.2g} {interval} | {change.p:.2g} |")
     return "\n".join(lines)
 
 
@@ -94,14 +83,14 @@ def main(words: list[str]) -> int:
         return 2
     study = STUDIES[words[0]]
     runs = Path(words[1] if len(words) > 1 else f"runs/study/{words[0]}")
-    found = results(runs, study.metric)
-    if sum(len(by_seed) for by_seed in found.values()) < study.runs:
+    comparison = compared(runs, study)
+    if comparison is None:
         code = attnlab(["-m", *study.overrides, f"paths.runs={runs}"])
         if code:
             return code
-        found = results(runs, study.metric)
-    print(table(found, study))
-    return 0
+        comparison = compared(runs, study)
+    print(table(comparison) if comparison else f"study: {runs} lacks runs")
+    return 0 if comparison else 1
 
 
 if __name__ == "__main__":

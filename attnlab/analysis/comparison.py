@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics as plain
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from attnlab.rules import nearest
 ENOUGH_SEEDS = 5
 LEVEL = 0.05
 _WIDE_SPAN = 30
+_MOST_NAMED = 5
 
 
 def compare(runs: Path, request: Request) -> Comparisons:
@@ -59,10 +60,12 @@ def compare(runs: Path, request: Request) -> Comparisons:
         metric = make_metric(
             request.metric or main_metric(records[-1].metrics), records[-1].metrics
         )
-        if all(metric.value(record.metrics) is None for record in records):
-            left_out.append(f"{task} has no {metric.path}: {_count(len(records), 'run')}")
-        else:
+        if any(_has_value(record, metric) for record in records):
             compared.append(_compare_task(task, records, metric, request))
+        else:
+            left_out.append(f"{task}, without a finite {metric.path}")
+    if not compared:
+        raise RequestError(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
     _check_reference(request.reference, compared)
     return Comparisons(compared, left_out)
 
@@ -75,7 +78,7 @@ def _compare_task(
     usable = _usable(records, metric, warnings)
     if request.geometric:
         _require_positive(usable, metric)
-    groups = _groups(usable, metric, request.by, notes)
+    groups = _groups(usable, metric, request.by, notes, warnings)
     reference = _reference(groups, request)
     rows = [_row(group, metric, request.geometric) for group in groups]
     if reference is not None and len(groups) > 1:
@@ -106,25 +109,31 @@ def _compare_task(
 
 def _left_out(chosen: Chosen) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in chosen.left_out.items() if count)
-    return ([f"not completed: {states}"] if states else []) + chosen.damaged
+    return ([f"not completed: {states}"] if states else []) + _some(chosen.damaged)
 
 
 def _usable(records: list[RunRecord], metric: Metric, warnings: list[str]) -> list[RunRecord]:
     """The runs that have a finite value; the others are named."""
-    usable = []
+    usable, lacking = [], []
     for record in records:
-        value = metric.value(record.metrics)
-        if value is not None and math.isfinite(value):
+        if _has_value(record, metric):
             usable.append(record)
         else:
-            lacks = "no" if value is None else "no finite"
-            warnings.append(f"{record.run.name} has {lacks} {metric.path} and is left out")
-    if not usable:
-        raise RequestError(
-            f"--metric: expected runs with a finite {metric.path}, but of the {len(records)} "
-            f"of task {records[0].task} none has one."
-        )
+            what = "no" if metric.value(record.metrics) is None else "no finite"
+            lacking.append(f"left out {record.run.name}: it has {what} {metric.path}")
+    warnings += _some(lacking)
     return usable
+
+
+def _has_value(record: RunRecord, metric: Metric) -> bool:
+    value = metric.value(record.metrics)
+    return value is not None and math.isfinite(value)
+
+
+def _some(lines: list[str]) -> list[str]:
+    """The first few, and how many more there are."""
+    more = len(lines) - _MOST_NAMED
+    return lines[:_MOST_NAMED] + ([f"... and {_count(more, 'other run')}"] if more > 0 else [])
 
 
 def _require_positive(records: list[RunRecord], metric: Metric) -> None:
@@ -138,7 +147,11 @@ def _require_positive(records: list[RunRecord], metric: Metric) -> None:
 
 
 def _groups(
-    records: list[RunRecord], metric: Metric, by: tuple[str, ...], notes: list[str]
+    records: list[RunRecord],
+    metric: Metric,
+    by: tuple[str, ...],
+    notes: list[str],
+    warnings: list[str],
 ) -> list[Group]:
     """The groups in the order of their keys; of several runs of a seed the newest counts."""
     found: dict[tuple[str | None, ...], dict[int, RunRecord]] = {}
@@ -148,19 +161,18 @@ def _groups(
         if record.seed in runs:
             older.append((runs[record.seed], record))
         runs[record.seed] = record
-    if older:
-        notes.append(_said_of_older(older))
+    changed = dict.fromkeys(key for pair in older for key in changed_settings(*pair))
+    if changed:
+        warnings.append(
+            f"left out {_count(len(older), 'older run')} of a group and seed, with another "
+            f"{', '.join(changed)}: see --by and --where"
+        )
+    elif older:
+        notes.append(f"left out {_count(len(older), 'older run')} of the same group and seed")
     return [
         Group(key, runs, {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()})
         for key, runs in ((key, dict(sorted(found[key].items()))) for key in _sorted(found))
     ]
-
-
-def _said_of_older(older: list[tuple[RunRecord, RunRecord]]) -> str:
-    count = "1 older run was" if len(older) == 1 else f"{len(older)} older runs were"
-    text = f"{count} left out: of one group and seed the newest counts"
-    changed = dict.fromkeys(key for pair in older for key in changed_settings(*pair))
-    return f"{text}; they differ in {', '.join(changed)}, see --by and --where" if changed else text
 
 
 def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:

@@ -17,6 +17,7 @@ _LOWER = {*ERRORS, "loss", "perplexity", "error_rate", "seconds", "parameters", 
 # Parts of metrics.json that are no results of the run.
 _OTHERS = {"baselines", "skills", "signatures", "notes", "seed", "beam"}
 _TEST = "test"
+_MOST_NAMED = 24
 
 
 class Metric(NamedTuple):
@@ -25,20 +26,17 @@ class Metric(NamedTuple):
     Attributes:
         path: As a user gives it: `rmse`, or dotted, such as `extra.compositions.bleu`.
         direction: 1 where higher is better, -1 where lower is, 0 where neither is known.
+        is_test: Whether it is one of the main test results.
     """
 
     path: str
     direction: int
+    is_test: bool
 
     @property
     def leaf(self) -> str:
         """The last part of the path."""
         return self.path.rpartition(".")[2]
-
-    @property
-    def is_test(self) -> bool:
-        """Whether it is one of the main test results."""
-        return "." not in self.path
 
     def value(self, metrics: Mapping[str, Any]) -> float | None:
         """A run's value; NaN where the file has null for a number that isn't finite.
@@ -80,7 +78,8 @@ def make_metric(path: str, metrics: Mapping[str, Any]) -> Metric:
     if leaf == "best_value":
         leaf = str(metrics.get("monitor"))
     leaf = leaf.removeprefix("val_").removeprefix("shifted_")
-    return Metric(path, 1 if leaf in _HIGHER else -1 if leaf in _LOWER else 0)
+    direction = 1 if leaf in _HIGHER else -1 if leaf in _LOWER else 0
+    return Metric(path, direction, path in metrics.get(_TEST, {}))
 
 
 def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
@@ -94,7 +93,8 @@ def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
     known = dict.fromkeys(name for metrics in all_metrics for name in metric_paths(metrics))
     near = nearest(path, list(known))
     hint = f" Did you mean {near}?" if near else ""
-    raise RequestError(f"--metric: expected one of {', '.join(known)}, got {path!r}.{hint}")
+    names = ", ".join(list(known)[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
+    raise RequestError(f"--metric: expected one of {names}, got {path!r}.{hint}")
 
 
 def metric_paths(metrics: Mapping[str, Any]) -> list[str]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from attnlab.analysis.comparison import ENOUGH_SEEDS
-from attnlab.analysis.comparison_results import Comparison, Row
 from attnlab.analysis.comparison_items import DIEBOLD_MARIANO
+from attnlab.analysis.comparison_results import Comparison, Row
 
 _NOTHING = "-"
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
@@ -97,8 +97,9 @@ def differences_sheet(comparison: Comparison) -> Sheet | None:
 def footnotes(comparison: Comparison) -> list[str]:
     """What the columns mean, and what to know beside them."""
     lines = ["n: seeds, with a 95 % t interval of their mean; s/epoch: median epoch"]
-    if comparison.baseline and any(row.skill is not None for row in comparison.rows):
-        lines[0] += f"; skill: part of {comparison.baseline}'s error that is gone"
+    if any(row.skill is not None for row in comparison.rows):
+        baseline = comparison.baseline or "the best baseline"
+        lines[0] += f"; skill: part of {baseline}'s error that is gone"
     rows = comparison.differences
     tests = [row.p_holm for row in rows if row.p_holm is not None]
     if tests:

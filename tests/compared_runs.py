@@ -1,0 +1,150 @@
+"""Run folders as runs leave them, made in no time, for tests of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from attnlab.records.run_directory import RunDirectory
+
+_TARGETS = 10 + np.arange(40.0) % 7
+_CONFIG = {
+    "task": {"name": "sunspots", "_target_": "x", "history": 24, "horizon": 1},
+    "attention": {"name": "none", "_target_": "x"},
+    "model": {"name": "rnn", "cell": "gru", "units": 16},
+    "optimizer": {"name": "adam", "learning_rate": 0.003},
+    "trainer": {"epochs": 30, "batch_size": 32},
+    "tracking": {"enabled": True},
+    "paths": {"runs": "./runs"},
+    "seed": 0,
+}
+_ENVIRONMENT = {
+    "python": "3.11.7",
+    "processor": "x86_64",
+    "cpus": 2,
+    "packages": {"attnlab": "0.1.0", "tensorflow": "2.21.0", "keras": "3.15.1"},
+    "code": {"commit": "0123456789abcdef", "dirty": False},
+}
+# The order in which the runs of one folder began.
+_begun: dict[Path, int] = {}
+
+
+def write_run(
+    runs: Path,
+    attention: str,
+    seed: int,
+    rmse: float | None,
+    *,
+    task: str = "sunspots",
+    state: str = "completed",
+    config: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    environment: Mapping[str, Any] | None = None,
+) -> RunDirectory:
+    """A run whose forecasts miss by `rmse` in the root mean square; translations: see below.
+
+    Args:
+        runs: The folder of all runs.
+        attention: Its mechanism.
+        seed: Its seed, which also orders the signs of the misses.
+        rmse: The test result; of task translate BLEU, for what metrics.json says.
+        task: `translate` gives metrics of translations and no predictions.
+        state: How it ended.
+        config: Dotted key to value, in place of the defaults.
+        metrics: Entries of metrics.json in place of the defaults.
+        status: Further entries of status.json.
+        environment: Entries of environment.json in place of the defaults.
+    """
+    run = RunDirectory.create(runs, task, attention, seed)
+    number = _begun[runs] = _begun.get(runs, 0) + 1
+    began = f"2026-05-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
+    own = {"started": began, "data_digest": "d" * 64}
+    run.write_status(state, **{**own, **(status or {})})
+    settings = {"task.name": task, "attention.name": attention, "seed": seed, **(config or {})}
+    run.write_text("config.yaml", yaml.safe_dump(_changed(_CONFIG, settings), sort_keys=False))
+    run.write_json("environment.json", {**_ENVIRONMENT, **(environment or {})})
+    for epoch in (1, 2, 3):
+        seconds = 9.0 if epoch == 1 else 0.5
+        run.append_history({"epoch": epoch, "seconds": seconds, "val_loss": 1.0 / epoch})
+    if state == "completed":
+        name, units = ("bleu", "points of 100") if task == "translate" else ("rmse", "sunspots")
+        run.write_json(
+            "metrics.json",
+            {
+                "task": task,
+                "attention": attention,
+                "seed": seed,
+                "test": {name: rmse, "mae" if name == "rmse" else "chrf": rmse},
+                "metric": name,
+                "units": units,
+                "baselines": {"persistence": {name: 2.0}},
+                "best_baseline": "persistence",
+                "skill": None if rmse is None else 1 - rmse / 2,
+                "parameters": 1000,
+                "extra": {},
+                **(metrics or {}),
+            },
+        )
+        if name == "rmse" and rmse is not None:
+            write_forecast(run, _misses(rmse, seed))
+    return run
+
+
+def write_group(runs: Path, attention: str, values: Sequence[float], **options: Any) -> None:
+    """A run of each seed from 0."""
+    for seed, value in enumerate(values):
+        write_run(runs, attention, seed, value, **options)
+
+
+def write_forecast(run: RunDirectory, misses: np.ndarray) -> None:
+    """Predictions that miss the same targets by the given amounts."""
+    index = 100 + np.arange(len(misses))
+    run.write_predictions(
+        {
+            "index": index,
+            "time": [f"1900, {number}" for number in index],
+            "step": np.ones(len(misses), int),
+            "target": _TARGETS[: len(misses)],
+            "prediction": _TARGETS[: len(misses)] + misses,
+        }
+    )
+
+
+def write_translations(run: RunDirectory, texts: Sequence[str], references: Sequence[str]) -> None:
+    """Predictions of a translation."""
+    number = np.arange(len(texts))
+    sources = [f"source {place}" for place in number]
+    run.write_predictions(
+        {"index": number, "source": sources, "reference": references, "hypothesis": texts}
+    )
+
+
+def _misses(rmse: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    misses = rng.normal(size=len(_TARGETS))
+    return misses * rmse / np.sqrt(np.mean(misses**2))
+
+
+def _changed(config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    changed = {
+        key: dict(value) if isinstance(value, dict) else value for key, value in config.items()
+    }
+    for key, value in settings.items():
+        section, _, leaf = key.partition(".")
+        if leaf:
+            changed.setdefault(section, {})[leaf] = value
+        else:
+            changed[section] = value
+    return changed
+
+
+@pytest.fixture
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Don't wait for the disk: these runs are made for one test."""
+    monkeypatch.setattr("attnlab.records.files._sync", lambda path: None)
