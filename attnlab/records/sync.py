@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ from attnlab import __version__
 from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
+from attnlab.records.parameters import flatten
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.store import Store, own_uri
 from attnlab.records.tracked import TrackedRun, tracked_run
@@ -178,29 +179,34 @@ def _parent(tracked: TrackedRun, store: Store) -> str | None:
     document = _read_if_there(folder / "sweep.json")
     parents, task = document.get("parents", {}), tracked.experiment
     run_id = store.sweep_run(tracked.sweep, task, parents.get(task))
-    run_id = run_id or _make_parent(tracked, store, folder)
+    run_id = run_id or _make_parent(tracked, store, folder, document)
     if document and parents.get(task) != run_id and _is_own(tracked, store):
         document["parents"] = {**parents, task: run_id}
         files.write_json(folder / "sweep.json", document)
     return run_id
 
 
-def _make_parent(tracked: TrackedRun, store: Store, folder: Path) -> str:
+def _make_parent(
+    tracked: TrackedRun, store: Store, folder: Path, document: Mapping[str, Any]
+) -> str:
+    """Log a sweep again, as far as its folder tells."""
     from attnlab.records.tracking import MlflowRun
 
+    varying = {key: ", ".join(values) for key, values in document.get("varying", {}).items()}
+    tags = {"attnlab.sweep": folder.name, "attnlab.kind": "sweep", "attnlab.folder": str(folder)}
     run = MlflowRun(
         time=tracked.started,
         uri=store.uri,
         experiment=tracked.experiment,
-        run_name=str(tracked.sweep),
-        params={},
-        tags={"attnlab.sweep": str(tracked.sweep), "attnlab.kind": "sweep"},
+        run_name=folder.name,
+        params=flatten({"varies": ", ".join(varying), **document.get("fixed", {}), **varying}),
+        tags={**tags, "attnlab.command": " ".join(document.get("command", []))},
         artifact_root=str(_artifact_root(tracked.run)),
         run_id=None,
     )
-    tables = [str(path) for path in (folder / "table.csv", folder / "sweep.json") if path.is_file()]
-    run.artifacts(tables, None)
-    run.finish("FINISHED")
+    if (folder / "table.csv").is_file():
+        run.artifacts([str(folder / "table.csv")], None)
+    run.finish("FINISHED" if document.get("finished", True) else "KILLED")
     return run.run_id
 
 
