@@ -1,0 +1,205 @@
+"""What is wrong with a store is one sentence; what is removed from one is gone."""
+
+from __future__ import annotations
+
+import http.server
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.records import store_check
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.store import Store
+from attnlab.records.store_check import check_store
+from attnlab.records.tracker import Tracker, store_uri
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it is used here
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """A runs folder with two runs and their copies in MLflow, models and all."""
+    runs = tmp_path_factory.mktemp("example")
+    for seed in (0, 1):
+        run = RunDirectory.create(runs, "fib", "none", seed, {"seed": seed})
+        tags = {"attnlab.folder": str(run.path)}
+        tracker = Tracker.start(
+            store_uri(runs), "fib", f"s{seed}", {}, tags, runs / "artifacts", timeout=60
+        )
+        tracker.log_metrics(1, {"val_loss": 0.5})
+        tracker.log_artifacts(run.path / "config.yaml")
+        tracker.log_model(run.path / "assets", requirements=["numpy"])
+        assert tracker.finish("FINISHED")
+        run.write_status("completed", mlflow_run_id=tracker.run_id)
+    return runs
+
+
+@pytest.fixture
+def runs(example, tmp_path):
+    """A copy of it, which has its own store that knows the place of the original."""
+    return Path(shutil.copytree(example, tmp_path / "runs"))
+
+
+def the_runs(runs):
+    return sorted((RunDirectory(path) for path in runs.glob("fib/none/*")), key=lambda r: r.path)
+
+
+def run_ids(runs):
+    return [run.read_status()["mlflow_run_id"] for run in the_runs(runs)]
+
+
+def change_schema(runs, version):
+    with closing(sqlite3.connect(runs / "mlflow.db")) as database:
+        database.execute("UPDATE alembic_version SET version_num = ?", [version])
+        database.commit()
+
+
+def complaint(uri, **options):
+    with pytest.raises(RequestError) as raised:
+        check_store(uri, **options)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_store_in_order_a_new_one_and_an_empty_file_are_fine(runs, tmp_path):
+    check_store(store_uri(runs))
+    check_store(store_uri(tmp_path / "nowhere"))
+    assert not (tmp_path / "nowhere").exists()
+    (tmp_path / "mlflow.db").touch()
+    check_store(store_uri(tmp_path))
+
+
+def test_a_locked_database_is_named(runs, monkeypatch):
+    monkeypatch.setattr(store_check, "PATIENCE_SECONDS", 0.1)
+    with closing(sqlite3.connect(runs / "mlflow.db", isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        assert "mlflow.db is locked by another process" in complaint(store_uri(runs))
+        check_store(store_uri(runs), writing=False)
+        holder.execute("COMMIT")
+        holder.execute("BEGIN EXCLUSIVE")
+        assert "is locked by another process" in complaint(store_uri(runs), writing=False)
+    check_store(store_uri(runs))
+
+
+def test_an_older_schema_is_upgraded_by_the_command_that_is_named(runs):
+    change_schema(runs, "bd07f7e963c5")
+    said = complaint(store_uri(runs))
+    assert "schema of an older MLflow" in said
+    assert said.endswith(f"mlflow db upgrade sqlite:///{runs}/mlflow.db")
+
+
+def test_a_newer_schema_asks_for_a_newer_mlflow(runs):
+    change_schema(runs, "ffffffffffff")
+    assert "schema of a newer MLflow" in complaint(store_uri(runs))
+
+
+def test_the_newest_schema_is_that_of_a_store_that_mlflow_makes(example):
+    with closing(sqlite3.connect(example / "mlflow.db")) as database:
+        (version,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
+    assert store_check._revisions()[1] == version
+
+
+def test_what_is_no_store_is_said(runs):
+    path, uri = runs / "mlflow.db", store_uri(runs)
+    path.write_bytes(path.read_bytes()[:5000])
+    assert f"{path} is damaged: move it away" in complaint(uri)
+    path.write_text("no database at all" * 100)
+    assert f"{path} is no SQLite database: move it away" in complaint(uri)
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE birds (name)")
+    assert f"{path} is the database of something else" in complaint(uri)
+    path.unlink()
+    path.mkdir()
+    assert f"{path} is a folder" in complaint(uri)
+
+
+def test_a_server_that_is_down_is_said_without_its_password():
+    said = complaint("http://me:secret@127.0.0.1:9")
+    assert said.startswith("MLflow: the server http://127.0.0.1:9 does not answer")
+    assert "secret" not in said
+
+
+def test_a_server_that_answers_with_an_error_is_up():
+    class Refusing(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(401)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        check_store(f"http://127.0.0.1:{server.server_port}")
+
+
+def test_errors_of_mlflow_are_one_sentence():
+    with pytest.raises(RequestError, match=r"^MLflow: nonsense://x: "):
+        Store("nonsense://x")
+
+
+def test_a_run_is_found_by_its_id_or_by_its_folder(example):
+    store, (first, second) = Store(store_uri(example)), the_runs(example)
+    ids = run_ids(example)
+    assert store.find(first.path, ids[0], None).info.run_id == ids[0]
+    assert store.find(second.path, None, "fib").info.run_id == ids[1]
+    assert store.find(second.path, "gone", "fib").info.run_id == ids[1]
+    assert store.find(second.path, "gone", None) is None
+    assert store.find(second.path, None, "sunspots") is None
+
+
+def test_a_copy_of_a_folder_is_not_the_run_of_the_original(example):
+    (first, _), (run_id, _) = the_runs(example), run_ids(example)
+    copy = Path(shutil.copytree(first.path, first.path.with_name("copy")))
+    try:
+        assert Store(store_uri(example)).find(copy, run_id, "fib") is None
+    finally:
+        shutil.rmtree(copy)
+
+
+def rows_of(runs, run_id):
+    """How many rows of any table name the run."""
+    count = 0
+    with closing(sqlite3.connect(runs / "mlflow.db")) as database:
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+            for column in {"run_uuid", "run_id", "source_run_id"} & set(columns):
+                query = f"SELECT COUNT(*) FROM {table} WHERE {column} = ?"
+                count += database.execute(query, [run_id]).fetchone()[0]
+    return count
+
+
+def artifacts(runs):
+    return {path.name for path in (runs / "artifacts" / "fib").glob("*")}, {
+        path.name for path in (runs / "artifacts" / "fib" / "models").glob("*")
+    }
+
+
+def test_nothing_stays_of_a_removed_run_and_everything_of_others(runs, example):
+    first, second = run_ids(runs)
+    before = artifacts(runs)
+    kept = rows_of(runs, second)
+    assert rows_of(runs, first) > 5
+    assert len(before[1]) == 2
+    store = Store(store_uri(runs))
+    assert store.remove(first) is True
+    assert (rows_of(runs, first), rows_of(runs, second)) == (0, kept)
+    assert artifacts(runs)[0] == before[0] - {first}
+    assert len(artifacts(runs)[1]) == 1
+    assert store.remove(first) is True
+    assert artifacts(example) == before, "the original of a copied store has lost artifacts"
+
+
+def test_a_server_is_asked_to_delete_and_keeps_the_artifacts(runs, monkeypatch):
+    monkeypatch.setattr(Store, "_backend", lambda store: None)
+    store, (first, _) = Store(store_uri(runs)), run_ids(runs)
+    before = artifacts(runs)
+    assert store.remove(first) is False
+    assert store.client.get_run(first).info.lifecycle_stage == "deleted"
+    assert artifacts(runs) == before
