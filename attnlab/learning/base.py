@@ -88,7 +88,11 @@ class Learner(Protocol):
 
 
 def make_learner(config: RunConfig, task: Any, model: keras.Model) -> Learner:
-    """The learner of a task's kind, compiled on first use."""
+    """The learner of a task's kind, compiled on first use.
+
+    Its model has the weights of the one that is given, but may be one whose run is over: then what
+    was compiled for that run serves this one, too. See `attnlab.learning.sharing`.
+    """
     if config.data is None:
         from attnlab.learning.forecasting import ForecastLearner
 

@@ -1,4 +1,4 @@
-"""Learning to forecast: an epoch is one compiled program over resident windows."""
+"""Learning to forecast: one compiled program takes the steps of an epoch over resident windows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from attnlab.data.batches import BatchPlan, shuffled_plan
 from attnlab.learning.base import Losses
+from attnlab.learning.sharing import take_over
 from attnlab.schema import RunConfig
-from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program import Program
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Windows whose attention weights are kept for the figure.
 _EXAMPLES = 8
+# Steps between two looks at the progress: most epochs have fewer.
+_CHUNK = 1024
 
 
 class ForecastLearner:
@@ -32,26 +34,27 @@ class ForecastLearner:
     """
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
-        self.model, self._task = model, task
-        self._seed, self._batch_size = config.seed, config.trainer.batch_size
+        self._task, self._seed = task, config.seed
+        self._batch_size = config.trainer.batch_size
         self._rows, inputs, targets = _resident(task.splits)
-        self.optimizer = make_optimizer(config.optimizer.name, config.optimizer.settings)
-        self._program = Program(
-            model,
-            self.optimizer,
-            task.loss,
-            inputs,
-            targets,
-            seed=config.seed,
-            jit=config.trainer.jit is not False,
-        )
+
+        def compile(model: keras.Model, optimizer: keras.Optimizer) -> Program:
+            jit = config.trainer.jit is not False
+            return Program(model, optimizer, task.loss, inputs[:0], targets[:0], jit=jit)
+
+        shapes = (inputs.shape, targets.shape, self._batch_size)
+        shared = take_over(self, config, model, compile, *shapes)
+        self._program = shared.on(inputs, targets, seed=config.seed)
+        self.model, self.optimizer = shared.model, shared.optimizer
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
-        """The whole epoch as one chunk."""
-        return [shuffled_plan(self._rows["train"], self._batch_size, self._seed, epoch)]
+        """The whole epoch as one chunk, a long one as several."""
+        plan = shuffled_plan(self._rows["train"], self._batch_size, self._seed, epoch)
+        parts = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
+        return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
 
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
-        """Take the steps of an epoch; see `Program.train`."""
+        """Take the steps of a chunk; see `Program.train`."""
         return Losses(self._program.train(chunk, rates, first_step), chunk.sizes)
 
     def validate(self, epoch: int) -> dict[str, float]:

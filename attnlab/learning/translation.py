@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 import numpy as np
@@ -14,11 +14,11 @@ import tensorflow as tf
 from attnlab.analysis.translation_scores import score
 from attnlab.data.batches import token_plan
 from attnlab.learning.base import Losses
+from attnlab.learning.sharing import take_over
 from attnlab.models.search import Search
 from attnlab.schema import RunConfig
 from attnlab.tasks.translation_examples import examples, stacked
 from attnlab.tasks.translation_report import padded, padded_batches, search_rows
-from attnlab.training.optimizers import make_optimizer
 from attnlab.training.translation_program import TranslationProgram
 
 if TYPE_CHECKING:
@@ -45,6 +45,15 @@ class Batches:
         return len(self.rows)
 
 
+class _Compiled(NamedTuple):
+    """What is compiled of a translator, with its variables; see `sharing`."""
+
+    model: keras.Model
+    optimizer: keras.Optimizer
+    program: TranslationProgram
+    search: Search
+
+
 class TranslationLearner:
     """A translator on its corpus; see `Learner`.
 
@@ -55,7 +64,7 @@ class TranslationLearner:
     """
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
-        self.model, self._task, self._trainer = model, task, config.trainer
+        self._task, self._trainer = task, config.trainer
         self._seed, self._title = config.seed, f"translate · {config.attention.name}"
         jit = config.trainer.jit
         self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
@@ -63,15 +72,17 @@ class TranslationLearner:
         self._train = task.prepared.parts["train"]
         # The decoder reads all but the last token of a target.
         self._lengths = self._train.source.lengths, self._train.target.lengths - 1
-        self.optimizer = make_optimizer(config.optimizer.name, config.optimizer.settings)
-        self._program = TranslationProgram(
-            model,
-            self.optimizer,
-            label_smoothing=task.label_smoothing,
-            seed=config.seed,
-            jit=self._jit,
-        )
-        self._search = Search(model, jit=self._jit)
+
+        def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
+            smoothing = task.label_smoothing
+            program = TranslationProgram(model, optimizer, label_smoothing=smoothing, jit=self._jit)
+            return _Compiled(model, optimizer, program, Search(model, jit=self._jit))
+
+        lengths = model.fixed_length, model.max_positions
+        shared = take_over(self, config, model, compile, self._jit, lengths)
+        self.model, self.optimizer = shared.model, shared.optimizer
+        self._program, self._search = shared.program, shared.search
+        self._program.reseed(config.seed)
         self._validation: list | None = None
 
     def chunks(self, epoch: int) -> list[Batches]:

@@ -113,7 +113,8 @@ class ForecastingTask:
             model.name, model.settings, attention, history=self.history, horizon=self.horizon
         )
 
-    def loss(self, target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:
+    @staticmethod
+    def loss(target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:
         """Squared error, the mean over the horizon: (B, horizon) twice to (B,)."""
         from keras import ops
 

@@ -7,7 +7,9 @@ each batch and loops over the steps, so that Python is entered once an epoch.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import keras
 import numpy as np
@@ -23,6 +25,8 @@ _PREDICTION_BATCH = 256
 
 class Program:
     """A model, its optimizer and its data, compiled.
+
+    What is compiled depends on the shapes of the data alone: see `on`.
 
     Args:
         model: a built Keras model, `(B, ...) -> (B, ...)`.
@@ -46,13 +50,28 @@ class Program:
         jit: bool = True,
     ) -> None:
         self.model, self.optimizer, self.loss = model, optimizer, loss
-        self.inputs, self.targets = tf.constant(inputs), tf.constant(targets)
-        self.generators = RandomStates(model, seed)
+        self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
-        compiled = tf.function(jit_compile=jit, autograph=False)
-        self._train = compiled(self._train_loop)
-        self._predict = compiled(self._predict_batch)
+        self._train = compiled(self._train_loop, jit)
+        self._predict = compiled(self._predict_batch, jit)
+        self._hold(inputs, targets, seed)
+
+    def on(self, inputs: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> Program:
+        """The same program on other data; of the same shapes, nothing is compiled anew.
+
+        Args:
+            inputs: (N, ...) every input of the run, resident.
+            targets: (N, ...) their targets.
+            seed: of dropout and other random layers.
+        """
+        other = copy.copy(self)
+        other._hold(inputs, targets, seed)
+        return other
+
+    def _hold(self, inputs: np.ndarray, targets: np.ndarray, seed: int) -> None:
+        self.inputs, self.targets = tf.constant(inputs), tf.constant(targets)
+        self.seeds = self.generators.seeds(seed)
 
     def train(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> np.ndarray:
         """Take the steps of a plan.
@@ -65,8 +84,11 @@ class Program:
         Returns:
             (steps,) mean loss of each step's real rows, before its update.
         """
-        # The plan enters as tensors: as constants every epoch would compile anew.
+        # All that differs enters as tensors: as constants every epoch would compile anew.
         arguments = (
+            self.inputs,
+            self.targets,
+            self.seeds,
             tf.constant(plan.indices),
             tf.constant(plan.weights),
             tf.constant(rates, tf.float32),
@@ -79,7 +101,8 @@ class Program:
         if len(rows) == 0:
             return np.zeros((0, *self.targets.shape[1:]), np.float32)
         plan = filled_plan(np.asarray(rows), _PREDICTION_BATCH)
-        outputs = [self._predict(tf.constant(indices)).numpy() for indices in plan.indices]
+        batches = [tf.constant(indices) for indices in plan.indices]
+        outputs = [self._predict(self.inputs, batch).numpy() for batch in batches]
         return np.concatenate(outputs)[: len(rows)]
 
     def evaluate(self, rows: np.ndarray) -> float:
@@ -88,21 +111,22 @@ class Program:
         losses = self.loss(tf.gather(self.targets, rows), outputs)
         return float(np.mean(np.asarray(losses, np.float64)))
 
-    def _train_loop(self, indices, weights, rates, first_step):
+    def _train_loop(self, inputs, targets, seeds, indices, weights, rates, first_step):
         steps = indices.shape[0]
 
         def body(step, losses):
-            self.generators.set(first_step + tf.cast(step, tf.int64))
+            self.generators.set(seeds, first_step + tf.cast(step, tf.int64))
             self.optimizer.learning_rate = tf.gather(rates, step)
-            loss = self._step(tf.gather(indices, step), tf.gather(weights, step))
+            # tf.gather, not slicing: slicing makes the order a compile-time constant.
+            rows = tf.gather(indices, step)
+            batch, expected = tf.gather(inputs, rows), tf.gather(targets, rows)
+            loss = self._step(batch, expected, tf.gather(weights, step))
             return step + 1, tf.tensor_scatter_nd_update(losses, [[step]], [loss])
 
         start = (tf.constant(0), tf.zeros((steps,)))
         return tf.while_loop(lambda step, _: step < steps, body, start)[1]
 
-    def _step(self, rows: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        # tf.gather, not slicing: slicing makes the order a compile-time constant.
-        batch, targets = tf.gather(self.inputs, rows), tf.gather(self.targets, rows)
+    def _step(self, batch: tf.Tensor, targets: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:
             losses = self.loss(targets, self.model(batch, training=True))
@@ -111,23 +135,35 @@ class Program:
         self.optimizer.apply(gradients, variables)
         return loss
 
-    def _predict_batch(self, rows: tf.Tensor) -> tf.Tensor:
-        return self.model(tf.gather(self.inputs, rows), training=False)
+    def _predict_batch(self, inputs: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        return self.model(tf.gather(inputs, rows), training=False)
 
 
 class RandomStates:
     """The seed states of a model's random layers, made a function of (seed, step)."""
 
-    def __init__(self, model: keras.Model, seed: int) -> None:
+    def __init__(self, model: keras.Model) -> None:
         self.states: Sequence[keras.Variable] = [
             variable
             for variable in model.non_trainable_variables
             if variable.path.endswith("seed_generator_state")
         ]
-        self.seeds = np.random.SeedSequence(seed).generate_state(len(self.states) + 1)
 
-    def set(self, step: tf.Tensor) -> None:
+    def seeds(self, seed: int) -> tf.Tensor:
+        """What `set` needs to know of a run's seed: a number for each state, and one more."""
+        drawn = np.random.SeedSequence(seed).generate_state(len(self.states) + 1)
+        return tf.constant(drawn, tf.uint32)
+
+    def set(self, seeds: tf.Tensor, step: tf.Tensor) -> None:
         """Put every state where `step` has it, whatever was drawn before."""
         counter = tf.cast(step * _DRAWS_PER_STEP, tf.uint32)
-        for state, seed in zip(self.states, self.seeds, strict=False):
-            state.assign(tf.stack([tf.constant(seed, tf.uint32), counter]))
+        for number, state in enumerate(self.states):
+            state.assign(tf.stack([seeds[number], counter]))
+
+
+def compiled(function: Callable, jit: bool, signature: Sequence[tf.TensorSpec] | None = None):
+    """A method as a compiled function, with XLA or as a TensorFlow graph."""
+    # TensorFlow counts traces by a function's code, and would warn of many runs' ones.
+    return tf.function(
+        partial(function), input_signature=signature, jit_compile=jit, autograph=False
+    )

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.training.program import RandomStates
+from attnlab.training.program import RandomStates, compiled
 from attnlab.training.token_loss import token_losses
 
 if TYPE_CHECKING:
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]
 _PAD = 0
-_TOKENS = tf.TensorSpec((None, None), tf.int32)
+# A batch's source and target; a step's learning rate, number and seeds.
+_BATCH = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None), tf.int32))
+_STEP = (
+    tf.TensorSpec((), tf.float32),
+    tf.TensorSpec((), tf.int64),
+    tf.TensorSpec((None,), tf.uint32),
+)
 
 
 @dataclass(frozen=True)
@@ -72,13 +78,16 @@ class TranslationProgram:
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self.label_smoothing, self.jit = label_smoothing, jit
-        self.generators = RandomStates(model, seed)
+        self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
-        signature = None if jit else (_TOKENS, _TOKENS)
-        scalars = () if jit else (tf.TensorSpec((), tf.float32), tf.TensorSpec((), tf.int64))
-        self._train = _compiled(self._train_step, jit, signature and signature + scalars)
-        self._evaluate = _compiled(self._evaluate_batch, jit, signature)
+        self._train = compiled(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
+        self._evaluate = compiled(self._evaluate_batch, jit, None if jit else _BATCH)
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Go on with another seed of the random layers; nothing is compiled anew."""
+        self.seeds = self.generators.seeds(seed)
 
     def train(
         self, batches: Batches, rates: Sequence[float] | np.ndarray, first_step: int
@@ -97,7 +106,7 @@ class TranslationProgram:
         results = []
         for step, ((source, target), rate) in enumerate(zip(batches, rates, strict=True)):
             scalars = tf.constant(rate, tf.float32), tf.constant(first_step + step, tf.int64)
-            results.append(self._train(*_tensors(source, target), *scalars))
+            results.append(self._train(*_tensors(source, target), *scalars, self.seeds))
         losses = np.array([loss.numpy() for loss, _ in results], np.float64)
         return losses, np.array([count.numpy() for _, count in results], np.int64)
 
@@ -110,8 +119,8 @@ class TranslationProgram:
         )
         return TokenScores(loss / max(tokens, 1), hits / max(tokens, 1), int(tokens))
 
-    def _train_step(self, source, target, rate, step):
-        self.generators.set(step)
+    def _train_step(self, source, target, rate, step, seeds):
+        self.generators.set(seeds, step)
         self.optimizer.learning_rate = rate
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:
@@ -138,10 +147,6 @@ class TranslationProgram:
         losses = token_losses(logits, labels, smoothing)
         hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return losses, tf.cast(hits, tf.float32), tf.cast(labels != _PAD, tf.float32)
-
-
-def _compiled(function, jit: bool, signature):
-    return tf.function(function, input_signature=signature, jit_compile=jit, autograph=False)
 
 
 def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:

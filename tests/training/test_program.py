@@ -97,7 +97,8 @@ def test_no_value_of_a_plan_is_compiled_in():
     for epoch in (1, 2):
         plan = shuffled_plan(np.arange(ROWS), 4, seed=epoch, epoch=epoch)
         arguments = (plan.indices, plan.weights, np.float32(RATES[:6] / epoch), np.int64(epoch))
-        lower = program._train.experimental_get_compiler_ir(*map(tf.constant, arguments))
+        data = program.inputs, program.targets, program.seeds
+        lower = program._train.experimental_get_compiler_ir(*data, *map(tf.constant, arguments))
         compiled.append(lower(stage="hlo"))
     assert compiled[0] == compiled[1]
 
@@ -166,3 +167,22 @@ def test_dropout_is_off_where_nothing_is_learned():
     program = make_program(dropout=0.5)
     rows = np.arange(ROWS)
     np.testing.assert_array_equal(program.predict(rows), program.predict(rows))
+
+
+def test_other_data_and_another_seed_compile_nothing_anew():
+    plan, (inputs, targets) = filled_plan(np.arange(ROWS), 4), data()
+    first = make_program(dropout=0.5, seed=3)
+    second = first.on(inputs[::-1].copy(), 2 * targets, seed=7)
+    kept = first.model.get_weights()
+    expected = make_program(dropout=0.5, seed=7)
+    expected = Program(
+        *(expected.model, expected.optimizer, squared_error),
+        *(inputs[::-1].copy(), 2 * targets),
+        **{"seed": 7, "jit": False},
+    ).train(plan, RATES[:6], 0)
+    first.train(plan, RATES[:6] * 0, 0)
+    first.model.set_weights(kept)
+    for variable in first.optimizer.variables:
+        variable.assign(keras.ops.zeros_like(variable))
+    np.testing.assert_array_equal(second.train(plan, RATES[:6], 0), expected)
+    assert first._train.experimental_get_tracing_count() == 1
