@@ -208,8 +208,8 @@ class Conductor(ABC):
     def _summary(self, rows: Sequence[Row]) -> str:
         counts = {state: sum(row.state == state for row in rows) for state in _COUNTED}
         words = [f"{number} {_COUNTED[state]}" for state, number in counts.items() if number]
-        if self.before and counts[DONE]:
-            words[0] += f" ({self.before} of them before)"
+        if self.before:
+            words[0] += f" ({min(self.before, counts[DONE])} of them before)"
         return ", ".join(words)
 
     def _end(self, rows: Sequence[Row], stop: BaseException | None) -> None:
@@ -220,9 +220,15 @@ class Conductor(ABC):
                 f"{done} of {len(rows)} jobs are done; the same command goes on with the others"
             )
         if failed:
-            raise SweepFailed(
-                f"{failed} of {len(rows)} jobs failed; sweep.retry_failed=true runs them again"
-            )
+            raise SweepFailed(f"{failed} of {len(rows)} jobs failed{self._advice(stop)}")
+
+    def _advice(self, stop: BaseException | None) -> str:
+        """What to do about jobs that failed."""
+        if stop:
+            return ", and sweep.fail_fast=true stopped the sweep there"
+        if self.request.settings.retry_failed:
+            return ""
+        return "; sweep.retry_failed=true runs them again"
 
 
 _COUNTED = {
@@ -231,7 +237,7 @@ _COUNTED = {
     FAILED: "failed",
     KILLED: "interrupted",
     RUNNING: "under way in another process",
-    WAITING: "not run",
+    "not run": "not run",
 }
 
 

@@ -40,7 +40,7 @@ class Progress:
         self._records: dict[str, dict[str, Any]] = {}
         self._seen: dict[str, int] = {}
         self._ended: dict[str, str] = {}
-        self._started = time.monotonic()
+        self._started = self._last = time.monotonic()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -90,6 +90,7 @@ class Progress:
                 record = self._records[key] = self._folder.record(key)
                 if record.get("state") in _ENDED:
                     self._ended[key] = record["state"]
+                    self._last = time.monotonic()
                     self.say(self._line(job, record))
 
     def _has_changed(self, key: str) -> bool:
@@ -101,7 +102,7 @@ class Progress:
         return changed != before
 
     def _line(self, job: Job, record: Mapping[str, Any]) -> str:
-        count = f"{self._before + len(self._ended)}/{self._total}"
+        count = f"{self._done}/{self._total}"
         state, error = record["state"], record.get("error")
         if state == DONE:
             return f"{count}  {job.label}: {result_words(record.get('results', {}))}"
@@ -110,9 +111,14 @@ class Progress:
             return f"{count}  {job.label}: failed: {_ended(error)}{log}"
         return f"{count}  {job.label}: {error or state}"
 
+    @property
+    def _done(self) -> int:
+        """How many jobs came to an end; one that was interrupted did not."""
+        return self._before + sum(state != KILLED for state in self._ended.values())
+
     def _picture(self) -> Group:
         running = [key for key, r in self._records.items() if r.get("state") == RUNNING]
-        done = self._before + len(self._ended)
+        done = self._done
         failed = sum(state == FAILED for state in self._ended.values())
         words = [f"{done}/{self._total} done", f"{len(running)} running", f"{failed} failed"]
         if left := self._left():
@@ -131,10 +137,9 @@ class Progress:
         """Time left, by the jobs that ended; empty before the first has."""
         if not self._ended:
             return ""
-        elapsed = time.monotonic() - self._started
-        return duration(
-            elapsed / len(self._ended) * (self._total - self._before - len(self._ended))
-        )
+        rate = (self._last - self._started) / len(self._ended)
+        remaining = self._total - self._before - len(self._ended)
+        return duration(max(0.0, rate * remaining - (time.monotonic() - self._last)))
 
 
 def duration(seconds: float) -> str:

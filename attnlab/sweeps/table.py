@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.sweeps.jobs import DONE, FAILED, KILLED, PRUNED, RUNNING, Job
+from attnlab.sweeps.jobs import DONE, FAILED, KILLED, PRUNED, RUNNING, WAITING, Job
 
 WIDTH = 100
 _MOST_ROWS = 60
@@ -52,7 +52,7 @@ class Row:
             job.number,
             job.config.task.name,
             job.varying,
-            job.state,
+            "not run" if job.state == WAITING else job.state,
             job.results,
             job.error,
             str(job.folder) if job.folder else None,
