@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import yaml
 from command_line import CONF
@@ -204,3 +206,10 @@ def test_every_preset_is_a_search_whose_ends_are_all_valid(path):
         for overrides in search.space.probes():
             composed = compose("config", ["task=fib", *overrides])
             config.from_hydra(composed)
+
+
+def test_the_shipped_configuration_has_the_defaults():
+    document = yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8"))
+    assert document["search"] == {
+        field.name: field.default for field in dataclasses.fields(SearchConfig)
+    }
