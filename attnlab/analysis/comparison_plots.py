@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.analysis.comparison_results import Comparison, Comparisons, Group, Row
 from attnlab.analysis.comparison_sheets import heading, p_text
@@ -24,7 +24,6 @@ from attnlab.analysis.figures import (
     new_figure,
     save,
     tidy,
-    use_log_scale,
     words,
 )
 from attnlab.errors import RequestError
@@ -40,7 +39,9 @@ _CURVES = {
     "val_bleu": "validation BLEU",
     "val_chrf": "validation chrF",
 }
-_LOGARITHMIC = 10.0
+# From how many times the smallest value an axis is logarithmic; up to where it has 2 and 5, too.
+_LOGARITHMIC, _FINE = 10.0, 500.0
+_MOST_TICKS = 6
 _LABEL_WIDTH = 22
 # Inches.
 _WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
@@ -194,7 +195,7 @@ def _draw_curves(
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.margins(x=0.01)
     if _far_apart(seen):
-        use_log_scale(axes)
+        _use_log_scale(axes, "y", seen)
     tidy(axes)
 
 
@@ -221,7 +222,8 @@ def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]
                   markersize=3.5, markeredgewidth=0)  # fmt: skip
         _draw_interval(axes, place, row.interval.low, row.interval.mean, row.interval.high, style)
     values = [value for row in rows for value in row.group.values.values()]
-    near = baseline is not None and _worth_showing(baseline, values)
+    logarithmic = _far_apart(values)
+    near = baseline is not None and _worth_showing(baseline, values, logarithmic)
     if baseline is not None and near:
         axes.axvline(baseline, color=GREY, linewidth=1.2, linestyle="--", zorder=0)
         name, above = words(str(comparison.baseline)), axes.get_xaxis_transform()
@@ -232,8 +234,10 @@ def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]
                    pad=16 if near else 6)  # fmt: skip
     if comparison.units:
         axes.set_xlabel(comparison.units, fontsize=9)
-    if _far_apart(values):
-        use_log_scale(axes, "x")
+    if logarithmic:
+        _use_log_scale(axes, "x", values)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     _name_rows(axes, rows)
 
 
@@ -251,7 +255,9 @@ def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, _
             _draw_interval(axes, place, found.low, found.mean, found.high, styles[row.group.label])
             ends += [end for end in (found.mean, found.low, found.high) if end is not None]
     if comparison.geometric and _far_apart(ends):
-        use_log_scale(axes, "x")
+        _use_log_scale(axes, "x", ends)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     what = "ratio" if comparison.geometric else "difference"
     axes.set_title(f"{what} to {comparison.reference}, paired by seed", fontsize=10, loc="left")
     direction = comparison.metric.direction
@@ -317,9 +323,11 @@ def _baseline(comparison: Comparison) -> float | None:
     return value
 
 
-def _worth_showing(baseline: float, values: Sequence[float]) -> bool:
+def _worth_showing(baseline: float, values: Sequence[float], logarithmic: bool) -> bool:
     """Whether a line for the baseline leaves the groups room to differ in."""
     least, most = min(values), max(values)
+    if logarithmic:
+        return least / _LOGARITHMIC <= baseline <= most * _LOGARITHMIC
     spread = max(most - least, 0.02 * max(abs(most), abs(least)))
     return least - 3 * spread <= baseline <= most + 3 * spread
 
@@ -327,3 +335,14 @@ def _worth_showing(baseline: float, values: Sequence[float]) -> bool:
 def _far_apart(values: Iterable[float]) -> bool:
     known = [value for value in values if math.isfinite(value)]
     return bool(known) and min(known) > 0 and max(known) > _LOGARITHMIC * min(known)
+
+
+def _use_log_scale(axes: Axes, direction: Literal["x", "y"], values: Iterable[float]) -> None:
+    """Make an axis logarithmic, with numbers as people write them and none too close."""
+    known = [value for value in values if math.isfinite(value)]
+    fine = max(known) < _FINE * min(known)
+    axes.set(**{f"{direction}scale": "log"})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if fine else (1,), numticks=8))
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())

@@ -117,9 +117,9 @@ def _ends(row: Row) -> tuple[float, float, float]:
 
 
 def _picture(low: int, mean: int, high: int, nothing: int, *, width: int, unicode: bool) -> str:
-    line, dot, zero = ("─", "●", "┊") if unicode else ("-", "o", "|")
+    line, dot, zero, crossed = ("─", "●", "┊", "┼") if unicode else ("-", "o", "|", "+")
     cells = [" "] * width
-    cells[nothing] = zero
     cells[low : high + 1] = [line] * (high + 1 - low)
+    cells[nothing] = crossed if low <= nothing <= high else zero
     cells[mean] = dot
     return "".join(cells).rstrip()

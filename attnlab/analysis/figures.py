@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -70,12 +70,11 @@ def tidy(axes: Axes, grid: str = "y") -> None:
     axes.tick_params(labelsize=9)
 
 
-def use_log_scale(axes: Axes, direction: Literal["x", "y"] = "y") -> None:
-    """Make an axis, by default the upright one, logarithmic, with numbers that read well."""
-    axes.set(**{f"{direction}scale": "log"})
-    axis = axes.yaxis if direction == "y" else axes.xaxis
-    axis.set_major_formatter(_PlainLog())
-    axis.set_minor_formatter(_PlainLog(minor_thresholds=(2, 0.5)))
+def use_log_scale(axes: Axes) -> None:
+    """Make the upright axis logarithmic, with numbers that read well."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(_PlainLog())
+    axes.yaxis.set_minor_formatter(_PlainLog(minor_thresholds=(2, 0.5)))
 
 
 class _PlainLog(LogFormatter):

@@ -55,16 +55,25 @@ def test_the_tables_fit_100_columns_and_say_everything(found, monkeypatch):
     assert "difference to none (below 0 is better)" in lines
     assert "Holm-corrected for 2 comparisons" in text
     assert "Diebold-Mariano over 40 test windows" in text
-    assert "skill: part of persistence's error that is gone" in text.replace("\n", " ")
+    assert "skill: part of persistence's error that is gone" in " ".join(text.split())
     assert "warning: trainer.epochs differs: 30 in none, pooling; 60 in scaled_dot_product" in text
 
 
 def test_intervals_are_drawn_on_one_scale(found, monkeypatch):
     pictures = [line for line in printed(found, monkeypatch).splitlines() if "●" in line]
     assert len(pictures) == 2
-    zero = {line.index("┊") for line in pictures if "┊" in line}
-    assert len(zero) == 1
-    assert pictures[0].index("●") < zero.pop()  # better: below 0
+    # Better: its interval ends below 0, where the other one's is crossed.
+    zero = pictures[0].index("┊")
+    assert pictures[0].index("─") < pictures[0].index("●") < zero
+    assert pictures[1].index("─") < zero < pictures[1].rindex("─")
+
+
+def test_intervals_are_drawn_where_there_is_no_unicode(found, monkeypatch):
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print_comparisons(found, file)
+    file.seek(0)
+    text = file.read()
+    assert "-o-" in text
 
 
 def test_80_columns_are_enough(found, monkeypatch):
@@ -193,6 +202,15 @@ def test_groups_keep_their_looks_in_all_panels(found):
     assert len(colours(curves)) == 3
     assert colours(curves) <= colours(means)
     assert len(colours(curves) & colours(differences)) == 2
+
+
+def test_errors_of_several_decades_have_a_logarithmic_axis(tmp_path, drawn_texts):
+    for name in ("none", "pooling"):
+        write_group(tmp_path, name, [1e-4, 1e-3, 1e-2, 0.1, 3.0])
+    figure = comparison_figure(compare(tmp_path, Request(geometric=True)))
+    *_, means, _ = panels(figure)
+    assert means.get_xscale() == "log"
+    assert {"0.001", "0.1", "persistence"} <= {text for text, _ in drawn_texts(figure)}
 
 
 def test_curves_end_where_half_of_the_seeds_do(found):
