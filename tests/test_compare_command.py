@@ -33,6 +33,13 @@ def invoke(runs, *arguments):
     return CliRunner().invoke(command("compare"), words, catch_exceptions=False)
 
 
+def streams(runs, capsys, *arguments):
+    """What goes to standard output and what to standard error."""
+    words = ["--runs", str(runs), *map(str, arguments)]
+    command("compare").main(words, standalone_mode=False)
+    return capsys.readouterr()
+
+
 def test_a_table_says_which_is_better(runs):
     shown = invoke(runs)
     assert shown.exit_code == 0
@@ -55,13 +62,13 @@ def test_options_reach_the_comparison(runs):
     assert [each["task"] for each in swept["tasks"]] == ["fib"]
 
 
-def test_csv_is_clean_and_warnings_go_to_standard_error(runs):
+def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
     write_run(runs, "none", 5, 1.0, config={"trainer.epochs": 7})
     write_run(runs, "none", 6, None, state="failed")
-    shown = invoke(runs, "--format", "csv")
-    assert len(shown.stdout.splitlines()) == 3
-    assert "trainer.epochs differs" in shown.stderr
-    assert "left out: not completed: 1 failed" in shown.stderr
+    out, err = streams(runs, capsys, "--format", "csv")
+    assert len(out.splitlines()) == 3
+    assert "trainer.epochs differs" in err
+    assert "left out: not completed: 1 failed" in err
 
 
 @pytest.mark.parametrize(
@@ -87,12 +94,12 @@ def test_a_figure_that_cannot_be_written_is_named(runs):
         invoke(runs, "--plot", runs / "file" / "x.png")
 
 
-def test_the_figure_is_drawn_and_named(runs, tmp_path):
+def test_the_figure_is_drawn_and_named(runs, tmp_path, capsys):
     path = tmp_path / "figure.svg"
-    shown = invoke(runs, "--plot", path, "--format", "md")
+    out, err = streams(runs, capsys, "--plot", path, "--format", "md")
     assert path.read_text().count("<svg") == 1
-    assert str(path) in shown.stderr
-    assert str(path) not in shown.stdout
+    assert str(path) in err
+    assert str(path) not in out
 
 
 def test_tensorflow_is_not_loaded(runs, tmp_path):

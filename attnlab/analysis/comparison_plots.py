@@ -4,56 +4,26 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
-from attnlab.analysis.comparison_results import Comparison, Comparisons, Group, Row
+from attnlab.analysis.comparison_curves import curve_columns, draw_curves, histories_of
+from attnlab.analysis.comparison_looks import Style, far_apart, styles_of, use_log_scale
+from attnlab.analysis.comparison_results import Comparison, Comparisons, Row
 from attnlab.analysis.comparison_sheets import heading, p_text
-from attnlab.analysis.figures import (
-    BLACK,
-    BLUE,
-    GREY,
-    ORANGE,
-    new_figure,
-    save,
-    tidy,
-    words,
-)
-from attnlab.errors import RequestError
+from attnlab.analysis.figures import BLACK, GREY, new_figure, save, tidy, words
 
-# Okabe and Ito (2008) without their yellow, which white paper swallows. Markers and dashes tell
-# groups apart where colours come round again, and in grey.
-_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", BLACK, "#56B4E9", "#E69F00")
-_DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-_CURVES = {
-    "train_loss": "training loss",
-    "val_loss": "validation loss",
-    "val_bleu": "validation BLEU",
-    "val_chrf": "validation chrF",
-}
-# From how many times the smallest value an axis is logarithmic; up to where it has 2 and 5, too.
-_LOGARITHMIC, _FINE = 10.0, 500.0
+_FURTHEST = 10.0  # times, from which a baseline on a logarithmic axis is left out
 _MOST_TICKS = 6
 _LABEL_WIDTH = 22
 # Inches.
 _WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
 _LEGEND_COLUMNS = 4
-
-
-class _Style(NamedTuple):
-    """How a group is drawn, in every panel."""
-
-    colour: str
-    dashes: Literal["-", "--", ":", "-."]
-    marker: str
 
 
 def draw_comparisons(found: Comparisons, path: Path) -> Path:
@@ -97,19 +67,19 @@ def _height(comparison: Comparison) -> float:
 
 
 def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
-    styles = _styles(comparison)
+    styles = styles_of(comparison)
     height = _height(comparison)
     forest = _ROOM + max(len(comparison.rows), 3) * _ROW_HEIGHT
     parts = part.subfigures(2, 1, height_ratios=[height - forest, forest], squeeze=False)
     above, below = parts[:, 0]
-    histories = {group.label: _histories(group) for group in comparison.groups}
-    columns = _curve_columns(histories, comparison)
+    histories = {group.label: histories_of(group) for group in comparison.groups}
+    columns = curve_columns(histories, comparison)
     panels = above.subplots(1, 2)
     for axes, column in zip(panels, [*columns, None, None], strict=False):
         if column is None:
             axes.set_visible(False)
         else:
-            _draw_curves(axes, column, histories, styles)
+            draw_curves(axes, column, histories, styles)
     handles = [
         Line2D([], [], color=style.colour, linestyle=style.dashes, marker=style.marker,
                markersize=5, linewidth=1.8, label=label)
@@ -131,88 +101,7 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
     _draw_differences(right, comparison, styles)
 
 
-def _styles(comparison: Comparison) -> dict[str, _Style]:
-    """A style for each group, by the order of names, so that it is the same for every metric."""
-    labels = sorted(group.label for group in comparison.groups)
-    return {
-        label: _Style(
-            _COLOURS[number % len(_COLOURS)],
-            _DASHES[number // len(_COLOURS) % len(_DASHES)],
-            _MARKERS[number % len(_MARKERS)],
-        )
-        for number, label in enumerate(labels)
-    }
-
-
-def _histories(group: Group) -> list[Mapping[str, list[float]]]:
-    """history.csv of each seed; a run whose file is damaged has no curve."""
-    found: list[Mapping[str, list[float]]] = []
-    for record in group.runs.values():
-        try:
-            found.append(record.run.read_history())
-        except RequestError:
-            continue
-    return found
-
-
-def _curve_columns(
-    histories: Mapping[str, Sequence[Mapping[str, list[float]]]], comparison: Comparison
-) -> list[str]:
-    """Two columns of the histories: the loss, and what comes closest to the metric."""
-    known = {column for seeds in histories.values() for history in seeds for column in history}
-    wanted = [f"val_{comparison.metric.leaf}", "val_bleu", "val_loss", "train_loss"]
-    chosen = [column for column in dict.fromkeys(wanted) if column in known][:2]
-    return sorted(chosen, key=lambda column: ("loss" not in column, column))
-
-
-def _draw_curves(
-    axes: Axes,
-    column: str,
-    histories: Mapping[str, Sequence[Mapping[str, list[float]]]],
-    styles: Mapping[str, _Style],
-) -> None:
-    seen: list[float] = []
-    for label, seeds in histories.items():
-        style = styles[label]
-        table = _by_epoch([history[column] for history in seeds if column in history])
-        known = ~np.isnan(table).all(axis=1) if table.size else np.zeros(0, bool)
-        if not known.any():
-            continue
-        epochs, table = np.flatnonzero(known) + 1, table[known]
-        low, high = np.nanmin(table, axis=1), np.nanmax(table, axis=1)
-        axes.fill_between(epochs, low, high, color=style.colour, alpha=0.13, linewidth=0)
-        axes.plot(
-            epochs,
-            np.nanmean(table, axis=1),
-            color=style.colour,
-            linestyle=style.dashes,
-            linewidth=1.6,
-            marker=style.marker if len(table) == 1 else "",
-        )
-        seen += [*low, *high]
-    axes.set_title(_CURVES.get(column, column.replace("_", " ")), fontsize=10, loc="left")
-    axes.set_xlabel("epoch", fontsize=9)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.margins(x=0.01)
-    if _far_apart(seen):
-        _use_log_scale(axes, "y", seen)
-    tidy(axes)
-
-
-def _by_epoch(curves: list[list[float]]) -> np.ndarray:
-    """(epochs, seeds) as far as half of the seeds go; NaN where nothing is known."""
-    if not curves:
-        return np.empty((0, 0))
-    lengths = sorted((len(curve) for curve in curves), reverse=True)
-    epochs = lengths[(len(curves) - 1) // 2]
-    table = np.full((epochs, len(curves)), np.nan)
-    for number, curve in enumerate(curves):
-        table[: len(curve), number] = curve[:epochs]
-    table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
-    return table
-
-
-def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]) -> None:
+def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:
     rows = list(reversed(comparison.rows))
     baseline = _baseline(comparison)
     for place, row in enumerate(rows):
@@ -222,7 +111,7 @@ def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]
                   markersize=3.5, markeredgewidth=0)  # fmt: skip
         _draw_interval(axes, place, row.interval.low, row.interval.mean, row.interval.high, style)
     values = [value for row in rows for value in row.group.values.values()]
-    logarithmic = _far_apart(values)
+    logarithmic = far_apart(values)
     near = baseline is not None and _worth_showing(baseline, values, logarithmic)
     if baseline is not None and near:
         axes.axvline(baseline, color=GREY, linewidth=1.2, linestyle="--", zorder=0)
@@ -235,13 +124,13 @@ def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]
     if comparison.units:
         axes.set_xlabel(comparison.units, fontsize=9)
     if logarithmic:
-        _use_log_scale(axes, "x", values)
+        use_log_scale(axes, "x", values)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     _name_rows(axes, rows)
 
 
-def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, _Style]) -> None:
+def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:
     rows = list(reversed(comparison.rows))
     if not any(map(_has_mean, rows)):
         axes.set_visible(False)
@@ -254,8 +143,8 @@ def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, _
         if found is not None and found.mean is not None:
             _draw_interval(axes, place, found.low, found.mean, found.high, styles[row.group.label])
             ends += [end for end in (found.mean, found.low, found.high) if end is not None]
-    if comparison.geometric and _far_apart(ends):
-        _use_log_scale(axes, "x", ends)
+    if comparison.geometric and far_apart(ends):
+        use_log_scale(axes, "x", ends)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     what = "ratio" if comparison.geometric else "difference"
@@ -279,7 +168,7 @@ def _draw_interval(
     low: float | None,
     mean: float,
     high: float | None,
-    style: _Style,
+    style: Style,
 ) -> None:
     if low is not None and high is not None:
         axes.plot([low, high], [place, place], color=style.colour, linewidth=2.2, alpha=0.75,
@@ -327,22 +216,6 @@ def _worth_showing(baseline: float, values: Sequence[float], logarithmic: bool) 
     """Whether a line for the baseline leaves the groups room to differ in."""
     least, most = min(values), max(values)
     if logarithmic:
-        return least / _LOGARITHMIC <= baseline <= most * _LOGARITHMIC
+        return least / _FURTHEST <= baseline <= most * _FURTHEST
     spread = max(most - least, 0.02 * max(abs(most), abs(least)))
     return least - 3 * spread <= baseline <= most + 3 * spread
-
-
-def _far_apart(values: Iterable[float]) -> bool:
-    known = [value for value in values if math.isfinite(value)]
-    return bool(known) and min(known) > 0 and max(known) > _LOGARITHMIC * min(known)
-
-
-def _use_log_scale(axes: Axes, direction: Literal["x", "y"], values: Iterable[float]) -> None:
-    """Make an axis logarithmic, with numbers as people write them and none too close."""
-    known = [value for value in values if math.isfinite(value)]
-    fine = max(known) < _FINE * min(known)
-    axes.set(**{f"{direction}scale": "log"})
-    axis = axes.xaxis if direction == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if fine else (1,), numticks=8))
-    axis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.set_minor_formatter(NullFormatter())
