@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -102,7 +102,10 @@ class Store:
             run = self._get(run_id) if run_id else None
             if run is not None and not self._is_of_another(run, folder):
                 return run
-            return self._tagged(experiment, {FOLDER_TAG: str(folder)}) if experiment else None
+            if experiment is None:
+                return None
+            found = self._tagged(experiment, {FOLDER_TAG: str(folder)})
+            return found or self._moved(experiment, folder)
 
     def sweep_run(self, name: str, experiment: str, run_id: str | None) -> str | None:
         """The id of the run that stands for a sweep in an experiment; None if there is none.
@@ -175,16 +178,27 @@ class Store:
 
     def _tagged(self, experiment: str, tags: Mapping[str, str]) -> Run | None:
         """A run of an experiment with these tags, deleted ones too."""
+        found = self._search(experiment, tags, "=")
+        return found[0] if found else None
+
+    def _moved(self, experiment: str, folder: Path) -> Run | None:
+        """The run of a folder that lay elsewhere, store and all, when it was logged."""
+        if sqlite_path(self.uri) != folder.parents[2] / "mlflow.db":
+            return None
+        end = "/" + "/".join(folder.parts[-3:])
+        for run in self._search(experiment, {FOLDER_TAG: f"%{end}"}, "LIKE"):
+            if run.data.tags[FOLDER_TAG].endswith(end) and not self._is_of_another(run, folder):
+                return run
+        return None
+
+    def _search(self, experiment: str, tags: Mapping[str, str], operator: str) -> Sequence[Run]:
         from mlflow.entities import ViewType
 
         found = self.client.get_experiment_by_name(experiment)
         if found is None or any("'" in value for value in tags.values()):
-            return None
-        condition = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
-        runs = self.client.search_runs(
-            [found.experiment_id], condition, ViewType.ALL, max_results=1
-        )
-        return runs[0] if runs else None
+            return []
+        condition = " AND ".join(f"tags.`{key}` {operator} '{tags[key]}'" for key in tags)
+        return self.client.search_runs([found.experiment_id], condition, ViewType.ALL)
 
     def _models(self, run: Run) -> list[tuple[str, str]]:
         """The id and the artifact location of each model that the run logged."""
