@@ -87,8 +87,9 @@ def print_errors(rows: Sequence[dict[str, Any]]) -> None:
     console = plain_console()
     for each in rows:
         if each["error"]:
-            text = Text(f"{each['run']}: {' '.join(str(each['error']).split())}")
-            console.print(text, no_wrap=True, overflow="ellipsis")
+            error = " ".join(str(each["error"]).split())
+            name = "" if each["run"] in error else f"{each['run']}: "
+            console.print(Text(name + error), soft_wrap=True)
 
 
 def plain_console() -> Console:
