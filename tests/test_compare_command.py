@@ -56,7 +56,7 @@ def test_options_reach_the_comparison(runs):
     )
     (task,) = json.loads(shown.output)["tasks"]
     assert (task["task"], task["metric"], task["geometric"]) == ("sunspots", "mae", True)
-    assert (task["by"], task["reference"]) == (["attention", "model.cell"], "bahdanau, gru")
+    assert (task["by"], task["reference"]) == (["attention", "model.cell"], "bahdanau / gru")
     assert [group["n"] for group in task["groups"]] == [2, 2]
     swept = json.loads(invoke(runs, "--sweep", "mine", "--format", "json").output)
     assert [each["task"] for each in swept["tasks"]] == ["fib"]

@@ -203,12 +203,17 @@ def _has_none(record: RunRecord) -> bool:
 
 
 def _is_meant(group: Group, request: Request) -> bool:
-    given = [part.strip() for part in str(request.reference).split(",")]
+    given = _parts(str(request.reference))
     if all("=" in part for part in given):
         wanted = dict(part.split("=", 1) for part in given)
         own = dict(zip(request.by, group.key, strict=True))
         return all(own.get(key) == value for key, value in wanted.items())
-    return given == [part.strip() for part in group.label.split(",")]
+    return given == _parts(group.label)
+
+
+def _parts(label: str) -> list[str]:
+    """The values of a label, whether commas or slashes stand between."""
+    return [part.strip() for part in label.replace("/", ",").split(",")]
 
 
 def _check_reference(given: str | None, compared: list[Comparison]) -> None:
@@ -218,7 +223,7 @@ def _check_reference(given: str | None, compared: list[Comparison]) -> None:
     near = nearest(given, labels)
     hint = f" Did you mean {near}?" if near else ""
     raise RequestError(
-        f"--reference: expected one of the groups {'; '.join(labels)}, got {given!r}.{hint}"
+        f"--reference: expected one of the groups {', '.join(labels)}, got {given!r}.{hint}"
     )
 
 

@@ -19,7 +19,7 @@ class Request(NamedTuple):
         by: Config keys whose values make the groups; `attention` means `attention.name`.
         selection: Which runs.
         metric: See `Metric`; None for each task's main one.
-        reference: The group that others are held against, as its label or `key=value,...`; None
+        reference: The group that others are held against, as its values or `key=value,...`; None
             for the one without attention, else the one of most seeds.
         geometric: Average logarithms: means are geometric and differences are ratios.
         bootstrap: Whether translations get the paired bootstrap; None where it takes seconds.
@@ -50,7 +50,7 @@ class Group:
     @property
     def label(self) -> str:
         """The values of the key, in one line."""
-        return ", ".join(value or "-" for value in self.key)
+        return " / ".join(value or "-" for value in self.key)
 
 
 @dataclass(frozen=True)

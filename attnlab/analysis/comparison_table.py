@@ -19,7 +19,8 @@ from attnlab.analysis.comparison_sheets import (
 )
 
 _WIDE = 100
-_LEFT_OUT_WHEN_NARROW = ("parameters", "s/epoch")
+# In this order, while there is no room.
+_LEFT_OUT_WHEN_NARROW = ("s/epoch", "parameters", "best", "lowest", "skill", "worst", "highest")
 _STYLES = {"better": "bold green", "worse": "bold red", "too few seeds": "yellow"}
 _GAP = 2  # between columns: a space of padding, one of the box
 _NARROWEST_PICTURE = 11
@@ -41,13 +42,12 @@ def print_comparisons(found: Comparisons, file: Any = None) -> None:
 
 def _print(console: Console, comparison: Comparison) -> None:
     console.print(Text(heading(comparison), style="bold"))
-    narrow = console.width < _WIDE
-    sheet = results_sheet(comparison)
-    console.print(_table(_without(sheet, _LEFT_OUT_WHEN_NARROW) if narrow else sheet))
+    sheet, missing = _fitting(results_sheet(comparison), console)
+    console.print(_table(sheet))
     differences = differences_sheet(comparison)
     if differences is not None:
         table = _table(differences)
-        room = console.width - console.measure(table).maximum - _GAP
+        room = console.width - _width(table, console) - _GAP
         if room >= _NARROWEST_PICTURE:
             _add_pictures(table, comparison, min(room, _WIDEST_PICTURE), _unicode(console))
         console.print()
@@ -56,8 +56,9 @@ def _print(console: Console, comparison: Comparison) -> None:
     console.print()
     for line in footnotes(comparison):
         console.print(Text(line, style="dim"))
-    if narrow:
-        console.print(Text("parameters and s/epoch need a terminal of 100 columns", style="dim"))
+    if missing:
+        text = f"a wider terminal also shows {', '.join(reversed(missing))}"
+        console.print(Text(text, style="dim"))
     for warning in comparison.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"))
 
@@ -77,10 +78,29 @@ def _table(sheet: Sheet) -> Table:
     return table
 
 
-def _without(sheet: Sheet, names: tuple[str, ...]) -> Sheet:
-    kept = [number for number, name in enumerate(sheet.header) if name not in names]
-    rows = [[row[number] for number in kept] for row in sheet.rows]
-    return sheet._replace(header=[sheet.header[number] for number in kept], rows=rows)
+def _fitting(sheet: Sheet, console: Console) -> tuple[Sheet, list[str]]:
+    """As many columns as the terminal has room for, and the names of the others."""
+    missing: list[str] = []
+    for name in _LEFT_OUT_WHEN_NARROW:
+        if _width(_table(sheet), console) <= console.width:
+            break
+        if name in sheet.header:
+            sheet = _without(sheet, sheet.header.index(name))
+            missing.append(name)
+    return sheet, missing
+
+
+def _width(table: Table, console: Console) -> int:
+    """The columns that a table would take of a terminal without end."""
+    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
+
+
+def _without(sheet: Sheet, place: int) -> Sheet:
+    header, *rows = [
+        [cell for number, cell in enumerate(row) if number != place]
+        for row in [sheet.header, *sheet.rows]
+    ]
+    return sheet._replace(header=header, rows=rows)
 
 
 def _unicode(console: Console) -> bool:

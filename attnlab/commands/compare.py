@@ -217,7 +217,7 @@ def _log(found: Comparisons, request: Request, runs: Path, plot: Path | None) ->
 def _tracked(found: Comparisons) -> dict[str, float]:
     """Means by name, so that comparisons can be looked at side by side."""
     return {
-        f"{each.task}/{row.group.label.replace(', ', '/')}_{each.metric.path}": row.interval.mean
+        f"{each.task}/{row.group.label.replace(' / ', '/')}_{each.metric.path}": row.interval.mean
         for each in found.tasks
         for row in each.rows
     }

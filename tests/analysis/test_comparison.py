@@ -130,9 +130,9 @@ def test_groups_by_several_keys(tmp_path):
                     config={"attention.score": "dot", "model.cell": cell})  # fmt: skip
     write_group(tmp_path, "bahdanau", SAME)
     comparison = only(tmp_path, by=("attention.score", "model.cell"), reference="dot, lstm")
-    assert sorted(rows(comparison)) == ["-, gru", "dot, gru", "dot, lstm"]
-    assert comparison.reference == "dot, lstm"
-    assert rows(comparison)["dot, gru"].verdict == "identical"
+    assert sorted(rows(comparison)) == ["- / gru", "dot / gru", "dot / lstm"]
+    assert comparison.reference == "dot / lstm"
+    assert rows(comparison)["dot / gru"].verdict == "identical"
 
 
 def test_numbers_are_ordered_as_numbers(tmp_path):
