@@ -56,7 +56,8 @@ def make_model(config: RunConfig, task: Task) -> keras.Model:
 def start_afresh(seed: int) -> None:
     """Make what follows depend on the seed alone, whatever this process did before.
 
-    For a process of our own: it clears Keras's session and makes TensorFlow deterministic.
+    For a process of our own: it clears Keras's session and makes TensorFlow deterministic. What
+    was compiled before goes on working.
     """
     import_tensorflow()
     import keras
@@ -65,6 +66,20 @@ def start_afresh(seed: int) -> None:
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
+    _forget_gradients()
+
+
+def _forget_gradients() -> None:
+    """Let go of graphs that are not needed any more.
+
+    TensorFlow keeps every `tf.custom_gradient` of a graph for good, and with it the graph; it is
+    looked up while a function is traced, and all functions so far have been.
+    """
+    from tensorflow.python.framework import ops
+
+    known = getattr(getattr(ops, "gradient_registry", None), "_registry", {})
+    for name in [name for name in known if name.startswith("CustomGradient-")]:
+        del known[name]
 
 
 def import_tensorflow() -> None:

@@ -54,9 +54,11 @@ def take_over(
         compile: makes a program of a model and an optimizer that are not trained yet.
         *shapes: what of the data enters the trace, as JSON has it.
     """
+    if _kept:
+        gc.collect()  # graphs, figures and errors of the run before hold each other
     signature = _signature(config, model, shapes)
     program, owner = _kept.pop(signature, (None, None))
-    if program is None or _in_use(owner) or _layout(program.model) != _layout(model):
+    if program is None or owner() is not None or _layout(program.model) != _layout(model):
         settings = config.optimizer
         program = compile(model, make_optimizer(settings.name, settings.settings))
     else:
@@ -64,13 +66,6 @@ def take_over(
     _kept[signature] = program, weakref.ref(user)
     _forget()
     return program
-
-
-def _in_use(owner: weakref.ref) -> bool:
-    """Whether somebody could still look at the model of an earlier run."""
-    if owner() is not None:
-        gc.collect()  # often it is kept by nothing but the traceback of an error that was handled
-    return owner() is not None
 
 
 def _signature(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
