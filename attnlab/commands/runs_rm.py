@@ -54,7 +54,9 @@ def remove(
     kept = [path for path in paths if not remove_run(path, keep_mlflow)]
     click.echo(f"Removed {_count(paths)}.")
     if kept:
-        click.echo("The MLflow server keeps them among its deleted runs until mlflow gc.")
+        click.echo(
+            "The MLflow server keeps its copies among its deleted runs until mlflow gc runs there."
+        )
 
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:

@@ -140,13 +140,14 @@ class Store:
             if run is None:
                 return True
             models = self._models(run)
+            for model_id, _ in models:
+                self.client.delete_logged_model(model_id)
             if run.info.lifecycle_stage != "deleted":
                 self.client.delete_run(run_id)
             backend = self._backend()
             if backend is None:
                 return False
             for model_id, location in models:
-                self.client.delete_logged_model(model_id)
                 self._remove_artifacts(location, model_id)
                 backend._hard_delete_logged_model(model_id)
             self._remove_artifacts(run.info.artifact_uri, run_id)

@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from attnlab.errors import RequestError
 
@@ -126,7 +125,6 @@ def _revisions() -> tuple[set[str], str | None]:
 
 def _check_server(uri: str) -> None:
     """Check that something answers there; what it answers is for MLflow to judge."""
-    name = urlsplit(uri).hostname or ""
     try:
         with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PATIENCE_SECONDS):
             pass
@@ -136,6 +134,6 @@ def _check_server(uri: str) -> None:
         reason = getattr(error, "reason", None) or error
         text = getattr(reason, "strerror", None) or str(reason)
         raise RequestError(
-            f"MLflow: the server {shown(uri)} does not answer ({name}: {text}): start it, or name "
+            f"MLflow: the server {shown(uri)} does not answer ({text}): start it, or name "
             "another store with $MLFLOW_TRACKING_URI."
         ) from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -61,3 +63,19 @@ def test_full_disk_does_not_disturb(tmp_path, capsys):
     with logging_to(path):
         logging.getLogger("attnlab").info("lost")
     assert capsys.readouterr().err == ""
+
+
+def test_a_warning_is_shown_while_standard_error_is_turned_away(tmp_path):
+    """As it is while TensorFlow is imported, when MLflow's helper may have something to say."""
+    code = (
+        "import logging, os, sys; from pathlib import Path\n"
+        "from attnlab.records.logs import logging_to\n"
+        "with logging_to(Path(sys.argv[1])):\n"
+        "    saved = os.dup(2)\n"
+        "    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)\n"
+        "    logging.getLogger('attnlab').warning('heard')\n"
+        "    os.dup2(saved, 2)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "run.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == "attnlab: heard\n"

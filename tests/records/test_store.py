@@ -201,5 +201,7 @@ def test_a_server_is_asked_to_delete_and_keeps_the_artifacts(runs, monkeypatch):
     store, (first, _) = Store(store_uri(runs)), run_ids(runs)
     before = artifacts(runs)
     assert store.remove(first) is False
-    assert store.client.get_run(first).info.lifecycle_stage == "deleted"
+    run = store.client.get_run(first)
+    assert run.info.lifecycle_stage == "deleted"
+    assert len(store.client.search_logged_models([run.info.experiment_id])) == 1
     assert artifacts(runs) == before

@@ -190,6 +190,16 @@ def test_resumed_run_keeps_its_params_and_goes_on(runs, client):
     assert [m.step for m in client.get_metric_history(first.run_id, "loss")] == [1, 2]
 
 
+def test_a_run_that_is_gone_from_the_store_is_made_again(runs, client, caplog):
+    told = []
+    tracker = start(runs, run_id="0" * 32, resumed=True, on_run_id=told.append)
+    tracker.log_metrics(1, {"loss": 1.0})
+    assert tracker.finish("FINISHED")
+    assert warned(caplog) == []
+    assert told != ["0" * 32]
+    assert client.get_run(told[0]).data.metrics == {"loss": 1.0}
+
+
 def test_deleted_experiment_comes_back(runs, client):
     assert start(runs, experiment="gone").finish("FINISHED")
     client.delete_experiment(client.get_experiment_by_name("gone").experiment_id)
