@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab import console
 from attnlab.assembly import make_task
 from attnlab.errors import Pruned, RequestError
+from attnlab.keeping import Keeper
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
@@ -155,16 +156,9 @@ def _carry_out(
         if resumed:
             _warn_of_differences(folder)
         tracker = _start_tracker(config, folder, sweep, resumed)
-        session = Session(
-            config,
-            task,
-            data,
-            folder,
-            tracker,
-            started,
-            resumed=resumed,
-            on_epoch=sweep.on_epoch if sweep else None,
-        )
+        keeper = Keeper(config, folder, tracker)
+        on_epoch = sweep.on_epoch if sweep else None
+        session = Session(config, task, data, keeper, started, resumed=resumed, on_epoch=on_epoch)
         metrics = _execute(session, Path(scratch), quiet=sweep is not None)
     if sweep is None:
         console.print_result(metrics, folder.path)
@@ -176,17 +170,17 @@ def _execute(session: Session, scratch: Path, quiet: bool) -> dict[str, Any]:
     try:
         metrics = session.execute(scratch, quiet=quiet)
     except KeyboardInterrupt:
-        session.close("killed", "interrupted")
+        session.keeper.close("killed", "interrupted")
         raise
     except Pruned as pruned:
-        session.tracker.set_tags({"attnlab.pruned": "true"})
-        session.close("killed", f"pruned: {pruned}", pruned=True)
+        session.keeper.tracker.set_tags({"attnlab.pruned": "true"})
+        session.keeper.close("killed", f"pruned: {pruned}", pruned=True)
         raise
     except Exception as error:
         log.info("the run failed", exc_info=True)
-        session.close("failed", f"{type(error).__name__}: {error}")
+        session.keeper.close("failed", f"{type(error).__name__}: {error}")
         raise
-    session.close("completed")
+    session.keeper.close("completed")
     return metrics
 
 

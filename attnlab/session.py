@@ -1,28 +1,23 @@
-"""A run under way: its epochs, what they leave in the folder and in MLflow, its checkpoints."""
+"""A run under way: its epochs, its checkpoints, its result."""
 
 from __future__ import annotations
 
 import logging
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab import __version__, console, outcome
+from attnlab import console, outcome
 from attnlab.assembly import make_model, start_afresh
 from attnlab.errors import RequestError, RunFailed
+from attnlab.keeping import Keeper
 from attnlab.learning.base import Learner, make_learner
-from attnlab.records import files
+from attnlab.progress import Progress
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
-from attnlab.records.environment import environment
-from attnlab.records.final_metrics import tracked_metrics
-from attnlab.records.run_directory import RunDirectory
-from attnlab.records.tracker import NullTracker
 from attnlab.schema import RunConfig
 
 if TYPE_CHECKING:
@@ -35,63 +30,14 @@ OnEpoch = Callable[[Mapping[str, float]], None]
 _TRAINING_PER_SAVING = 20.0
 
 
-@dataclass
-class Progress:
-    """How far a run is: what its checkpoints hold beside the variables.
-
-    Attributes:
-        history: a row for each epoch that is over.
-        steps_taken: gradient steps of those epochs.
-        steps_an_epoch: of the first epoch, by which the schedule reckons; 0 before it.
-        chunks_done: of the epoch under way.
-        seconds: that earlier processes spent on the run.
-        epoch_seconds: that they spent on the epoch under way.
-        losses: of the epoch under way, an array for each chunk done.
-        sizes: the number of items or tokens of each of these losses.
-    """
-
-    history: list[dict[str, float]] = field(default_factory=list)
-    steps_taken: int = 0
-    steps_an_epoch: int = 0
-    chunks_done: int = 0
-    seconds: float = 0.0
-    epoch_seconds: float = 0.0
-    losses: list[np.ndarray] = field(default_factory=list)
-    sizes: list[np.ndarray] = field(default_factory=list)
-
-    @property
-    def epochs(self) -> int:
-        """How many are over."""
-        return len(self.history)
-
-    @property
-    def steps_in_epoch(self) -> int:
-        """Gradient steps of the epoch under way."""
-        return sum(map(len, self.losses))
-
-    def end_epoch(self, row: dict[str, float]) -> None:
-        """Count the epoch under way as over."""
-        self.steps_taken += self.steps_in_epoch
-        self.history.append(row)
-        self.chunks_done, self.epoch_seconds, self.losses, self.sizes = 0, 0.0, [], []
-
-    def state(self) -> dict[str, Any]:
-        """All but the arrays, JSON-ready."""
-        return {k: v for k, v in asdict(self).items() if k not in ("losses", "sizes")}
-
-
 class Session:
     """A run under way: the parts that its steps share.
-
-    Writing to the run folder may fail (a full disk) without stopping the training: the result is
-    still computed and printed.
 
     Args:
         config: what is run.
         task: its task, loaded.
         data: the task's data.
-        folder: the run's folder, owned by this process.
-        tracker: the run's copy in MLflow.
+        keeper: writes what it leaves behind.
         started: `time.perf_counter()` when the run began in this process.
         resumed: whether the folder holds a part of the run already.
         on_epoch: gets each row of the history; may raise `Pruned`.
@@ -102,22 +48,20 @@ class Session:
         config: RunConfig,
         task: Task,
         data: TaskData,
-        folder: RunDirectory,
-        tracker: NullTracker,
+        keeper: Keeper,
         started: float,
         *,
         resumed: bool = False,
         on_epoch: OnEpoch | None = None,
     ) -> None:
         self.config, self.task, self.data = config, task, data
-        self.folder, self.tracker, self.started = folder, tracker, started
+        self.keeper, self.started = keeper, started
         self.resumed, self.on_epoch = resumed, on_epoch
         self.progress = Progress()
-        self._checkpoints = Checkpoints(folder.checkpoint)
+        self._checkpoints = Checkpoints(keeper.folder.checkpoint)
         self._best_weights: list[np.ndarray] = []
         self._epoch_started = 0.0
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
-        self._write_failed = False
 
     def execute(self, scratch: Path, *, quiet: bool = False) -> dict[str, Any]:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder.
@@ -126,7 +70,7 @@ class Session:
             scratch: an empty folder.
             quiet: show no progress.
         """
-        self._write_request()
+        self.keeper.write_request(self.task, self.data)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         title = f"{self.config.task.name} / {self.config.attention.name}"
@@ -140,42 +84,11 @@ class Session:
             self._train(learner, shown)
         learner.model.set_weights(self._best_weights)
         metrics, report = self._evaluate(learner)
-        self._write_results(learner, metrics, report)
-        self._track_results(learner, metrics, scratch)
-        # Last, while MLflow is busy with what it was just sent.
-        self._draw()
+        self.keeper.write_results(learner, metrics, report, scratch)
+        with self.keeper.writing("the checkpoints"):
+            self._checkpoints.keep(1)  # to train longer
         log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
         return metrics
-
-    def close(self, state: str, error: str | None = None, **entries: Any) -> None:
-        """Write the final state to the folder and to MLflow."""
-        with self._writing("status.json"):
-            self.folder.write_status(state, error=error, **entries)
-        status = {"completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}[state]
-        self.tracker.finish(status)
-
-    def _write_request(self) -> None:
-        """What is about to run: before anything is computed."""
-        data = self.data
-        log.info("config %s", self.config.digest)
-        log.info("data %s", data.describe())
-        with self._writing("config.yaml"):
-            self.folder.write_config(self.config.document)
-            self._write_environment()
-            self.folder.write_status(
-                config_hash=self.config.digest,
-                data_digest=data.digest,
-                data={"name": data.name, "source": data.source, "counts": data.counts()},
-            )
-            self.task.save(self.folder.assets)
-        self.tracker.log_dataset(data.name, data.source, data.digest, data.counts())
-
-    def _write_environment(self) -> None:
-        """Where the run began stays; where it went on is added."""
-        now, earlier = environment(), self.folder.read_environment()
-        if earlier is not None:
-            now = {**earlier, "resumed": [*earlier.get("resumed", []), now]}
-        self.folder.write_json("environment.json", now)
 
     def _monitor(self) -> Monitor:
         from attnlab.training.stopping import Monitor
@@ -203,7 +116,7 @@ class Session:
             self.progress.end_epoch(row)
             if self._best_epoch(monitor) == self.progress.epochs:
                 self._best_weights = learner.model.get_weights()
-            self._record_epoch(learner, row)
+            self.keeper.write_epoch(learner, row)
             if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
                 self._save_checkpoint(learner)
             bar.advance(row)
@@ -278,7 +191,7 @@ class Session:
         if progress.chunks_done:
             state["epoch_seconds"] = self._seconds_in_epoch()
         arrays = [variable.numpy() for variable in _variables(learner)]
-        with self._writing("a checkpoint"):
+        with self.keeper.writing("a checkpoint"):
             self._checkpoints.save(step, state, [*arrays, *progress.losses, *progress.sizes])
         self._saved, self._saved_at = (progress.epochs, step), time.perf_counter()
         self._saving_took = self._saved_at - started
@@ -290,19 +203,19 @@ class Session:
             RequestError: the checkpoint is of another model, or the best weights are missing.
         """
         if checkpoint is None:
-            self._rewind(0)
+            self.keeper.rewind([])
             return
         variables, state = _variables(learner), checkpoint.state
         arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
         shapes = [tuple(variable.shape) for variable in variables]
         if [array.shape for array in arrays] != shapes or len(rest) != 2 * state["chunks_done"]:
             raise RequestError(
-                f"{self.folder.checkpoint}: expected a checkpoint of this model, but its variables "
-                "have other shapes: the code has changed since; train it again."
+                f"{self.keeper.folder.checkpoint}: expected a checkpoint of this model, but its "
+                "variables have other shapes: the code has changed since; train it again."
             )
         half = state["chunks_done"]
         self.progress = Progress(**state, losses=rest[:half], sizes=rest[half:])
-        self._rewind(self.progress.epochs)
+        self.keeper.rewind(self.progress.history)
         if self.progress.epochs:
             self._best_weights = self._load_best_weights(learner)
         for variable, array in zip(variables, arrays, strict=True):
@@ -310,7 +223,7 @@ class Session:
         log.info("resumed after epoch %d, chunk %d", self.progress.epochs, half)
 
     def _load_best_weights(self, learner: Learner) -> list[np.ndarray]:
-        path = self.folder.weights_path(self._best_epoch(self._monitor()))
+        path = self.keeper.folder.weights_path(self._best_epoch(self._monitor()))
         try:
             learner.model.load_weights(path)
         except (OSError, ValueError, KeyError) as error:
@@ -320,32 +233,7 @@ class Session:
             ) from error
         return learner.model.get_weights()
 
-    def _rewind(self, epochs: int) -> None:
-        """Take back what the folder holds of later epochs, and what was half written."""
-        with self._writing("history.csv"):
-            self.folder.discard_after(epochs)
-            self.folder.write_history(self.progress.history)
-        for row in self.progress.history:  # MLflow may lack some; it keeps those that it has
-            self.tracker.log_metrics(int(row["epoch"]), _tracked(row))
-
-    # Records
-
-    def _record_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
-        epoch = int(row["epoch"])
-        with self._writing(f"the weights of epoch {epoch}"):
-            path = self.folder.weights_path(epoch)
-            with files.replacing(path) as temporary:
-                outcome.save_weights(learner.model, temporary)
-        with self._writing("history.csv"):
-            self.folder.append_history(row)
-            self.folder.write_status(epoch=epoch)
-        if self.config.tracking.weights == "all":
-            self.tracker.log_artifacts(self.folder.weights_path(epoch), folder="weights")
-        self.tracker.log_metrics(epoch, _tracked(row))
-        with self._writing("a figure"):
-            drawn = learner.draw_epoch(epoch, self.folder.plots)
-            if drawn:
-                self.tracker.log_artifacts(*drawn, folder="plots")
+    # The result
 
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
         monitor = self._monitor()
@@ -362,74 +250,10 @@ class Session:
         )
         return metrics, report
 
-    def _write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
-        with self._writing("the results"):
-            self.folder.write_predictions(report.predictions)
-            self._write_attention(learner)
-            self.folder.write_json("metrics.json", metrics)
-
-    def _draw(self) -> None:
-        from attnlab.analysis.plots import draw_run
-
-        with self._writing("the figures"):
-            self.tracker.log_artifacts(*draw_run(self.folder), folder="plots")
-
-    def _write_attention(self, learner: Learner) -> None:
-        examples = learner.examples()
-        if examples is not None:
-            with files.replacing(self.folder.path / "attention.npz") as temporary:
-                np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
-
-    def _track_results(self, learner: Learner, metrics: Mapping[str, Any], scratch: Path) -> None:
-        """The numbers, the files and the best model, to MLflow."""
-        folder, best = self.folder, metrics["best_epoch"]
-        self.tracker.log_metrics(best, tracked_metrics(metrics))
-        names = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
-        self.tracker.log_artifacts(*(folder.path / name for name in names))
-        if self.config.tracking.weights == "best":
-            self.tracker.log_artifacts(folder.weights_path(best), folder="weights")
-        if self.config.tracking.weights != "none":
-            with self._writing("the MLflow model"):
-                self._track_model(learner, best, scratch)
-
-    def _track_model(self, learner: Learner, epoch: int, scratch: Path) -> None:
-        """The best weights with all that `attnlab.trained` needs to load them."""
-        shutil.copy(self.folder.path / "config.yaml", scratch)
-        shutil.copytree(self.folder.assets, scratch / "assets")
-        outcome.save_weights(learner.model, scratch / "best.weights.h5")
-        example, output = learner.served_example()
-        self.tracker.log_model(
-            scratch,
-            requirements=[f"attnlab=={__version__}"],
-            input_example=example,
-            output_example=output,
-            step=epoch,
-        )
-
-    @contextmanager
-    def _writing(self, what: str) -> Iterator[None]:
-        """Let a failing disk cost what is being written, not the run; say so once."""
-        try:
-            yield
-        except (OSError, RequestError) as error:  # a figure asks for files that may be missing
-            if not self._write_failed:
-                log.warning(
-                    "%s: %s could not be written (%s); the run goes on, its folder is incomplete",
-                    self.folder.path,
-                    what,
-                    getattr(error, "strerror", None) or error,
-                )
-            self._write_failed = True
-
 
 def _variables(learner: Learner) -> list[Any]:
     """All that training changes, in an order that follows from the configuration."""
     return [*learner.model.variables, *learner.optimizer.variables]
-
-
-def _tracked(row: Mapping[str, float]) -> dict[str, float]:
-    """The numbers of an epoch that MLflow gets."""
-    return {key: value for key, value in row.items() if value == value and key != "epoch"}
 
 
 def _require_finite(losses: np.ndarray, epoch: int, before: int) -> None:

@@ -22,11 +22,13 @@ BELOW = {
         *("models", "schema", "tasks", "trained"),
     },
     "sweeps": {"assembly", "config", "console", "records", "rules", "runner", "schema"},
-    "runner": {"assembly", "console", "records", "schema", "session", "tasks"},
+    "runner": {"assembly", "console", "keeping", "records", "schema", "session", "tasks"},
     "session": {
-        *("analysis", "assembly", "console", "learning", "outcome", "records", "schema"),
-        *("tasks", "training"),
+        *("assembly", "console", "keeping", "learning", "outcome", "progress", "records"),
+        *("schema", "tasks", "training"),
     },
+    "keeping": {"analysis", "learning", "outcome", "records", "schema", "tasks"},
+    "progress": set(),
     "learning": {"analysis", "data", "models", "schema", "tasks", "training"},
     "outcome": {"learning", "schema", "tasks"},
     "trained": {"assembly", "records", "schema", "tasks", "training"},
@@ -47,7 +49,7 @@ BELOW = {
 }
 TENSOR_ROOMS = {
     *("attention", "models", "training", "tasks", "learning"),
-    *("runner", "session", "outcome", "trained", "assembly"),
+    *("runner", "session", "keeping", "outcome", "trained", "assembly"),
 }
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
@@ -55,7 +57,7 @@ ONLY_IN = {
     "hydra": {"cli", "config", "sweeps"},
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
-    "mlflow": {"records/tracking.py", "records/store.py"},
+    "mlflow": {"records/tracking.py", "records/store.py", "records/sync.py"},
     "matplotlib": {"analysis"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

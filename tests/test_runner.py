@@ -80,6 +80,7 @@ def test_a_run_folder_has_all_that_users_rely_on(config, folder):
     assert files == {
         *("status.json", "config.yaml", "history.csv", "metrics.json", "predictions.csv"),
         *("environment.json", "run.log", "attention.npz", "assets/scaler.json"),
+        "checkpoint/step_000000015.ckpt",
         *weights,
         *figures,
     }

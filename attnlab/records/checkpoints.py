@@ -58,7 +58,15 @@ class Checkpoints:
         with files.replacing(self._folder / f"step_{step:09d}.ckpt") as temporary:
             with open(temporary, "wb") as stream:
                 _write(stream, state, arrays)
-        for path in self._paths()[:-_KEPT]:
+        self.keep(_KEPT)
+
+    def keep(self, count: int) -> None:
+        """Remove all but the newest ones.
+
+        Raises:
+            OSError: One can't be removed.
+        """
+        for path in self._paths()[:-count]:
             path.unlink(missing_ok=True)
 
     def newest(self) -> Checkpoint | None:

@@ -14,7 +14,19 @@ def tracked_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
     """
     numbers = {f"test_{name}": value for name, value in metrics["test"].items()}
     numbers |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
-    for name, values in metrics["baselines"].items():
-        # The slash gives them a section of their own in MLflow's charts, below the curves.
-        numbers[f"baselines/{name}_{metrics['metric']}"] = values[metrics["metric"]]
     return numbers
+
+
+def baseline_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The main metric of each baseline, which belongs to no epoch, under MLflow's name for it.
+
+    The slash gives them a section of their own in MLflow's charts, below the curves.
+
+    Args:
+        metrics: what metrics.json says.
+    """
+    metric = metrics["metric"]
+    return {
+        f"reference/{name}_{metric}": values[metric]
+        for name, values in metrics["baselines"].items()
+    }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.records.final_metrics import tracked_metrics
+from attnlab.records.final_metrics import baseline_metrics, tracked_metrics
 from attnlab.records.parameters import flatten
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
@@ -149,8 +149,11 @@ def _epochs(history: Mapping[str, list[float]], started: int, ended: int) -> lis
 def _final(metrics: Mapping[str, Any], ended: int) -> list[Measured]:
     if not metrics:
         return []
-    known = {key: value for key, value in tracked_metrics(metrics).items() if value is not None}
-    return [Measured(metrics["best_epoch"], ended, known)]
+    numbers = {metrics["best_epoch"]: tracked_metrics(metrics), 0: baseline_metrics(metrics)}
+    return [
+        Measured(step, ended, {key: value for key, value in named.items() if value is not None})
+        for step, named in numbers.items()
+    ]
 
 
 def _files(run: RunDirectory, config: Mapping[str, Any], best_epoch: int | None) -> dict[str, Path]:
