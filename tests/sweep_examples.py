@@ -48,8 +48,11 @@ def ended_jobs(err: str) -> list[str]:
     return re.findall(r"attnlab: (\d+/\d+  .*)", err)
 
 
-def wait_for(condition, seconds: float = 120) -> None:
+def wait_for(condition, process=None, seconds: float = 240) -> None:
+    """Wait until something is so; at once an error if the process has ended before."""
     end = time.monotonic() + seconds
     while not condition():
+        ended = process is not None and process.poll() is not None
+        assert not ended or condition(), process.communicate()
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.05)

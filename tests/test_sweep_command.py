@@ -263,7 +263,7 @@ LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 def test_an_interrupted_sweep_keeps_what_is_done(attnlab, number):
     with attnlab.start(*LONG) as process:
-        wait_for(begun(attnlab))
+        wait_for(begun(attnlab), process)
         second = attnlab(*LONG)
         process.send_signal(number)
         out, err = process.communicate(timeout=120)
@@ -282,7 +282,7 @@ def test_an_interrupted_sweep_keeps_what_is_done(attnlab, number):
 
 def killed(attnlab, *command, when) -> None:
     with attnlab.start(*command) as process:
-        wait_for(when)
+        wait_for(when, process)
         process.kill()
         process.communicate(timeout=120)
 
@@ -329,7 +329,7 @@ def test_a_parallel_sweep_that_is_killed_leaves_nothing_running(attnlab):
 
 def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
     with attnlab.start(*LONG, *JOBLIB) as process:
-        wait_for(lambda: len(begun(attnlab)()) == 2)
+        wait_for(lambda: len(begun(attnlab)()) == 2, process)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err

@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+_SLURM = "SLURM_JOB_ID"
+_RUNNING = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"}
+_PATIENCE = 20.0  # seconds for Slurm's answer
+
 
 def this_process() -> dict[str, Any]:
-    """What `is_running` needs to recognise this process: host, pid, and its start on Linux."""
+    """What `is_running` needs to recognise this process: host, pid, and its start on Linux.
+
+    In a job of Slurm also its number, by which other hosts can ask about it.
+    """
     pid = os.getpid()
-    return {"host": socket.gethostname(), "pid": pid, "pid_started": _start(pid)}
+    job = os.environ.get(_SLURM)
+    known = {"host": socket.gethostname(), "pid": pid, "pid_started": _start(pid)}
+    return known | ({"slurm_job": job} if job else {})
 
 
 def is_running(owner: Mapping[str, Any]) -> bool:
     """Whether the process recorded by `this_process` lives, as far as can be known from here.
 
-    A process on another host counts as living. The start time tells the owner from a later process
-    with the same number.
+    A process on another host counts as living, unless it was in a job of Slurm that is over. The
+    start time tells the owner from a later process with the same number.
 
     Args:
         owner: A mapping with the entries of `this_process`.
     """
     pid = owner.get("pid")
-    if not isinstance(pid, int) or owner.get("host") != socket.gethostname() or os.name == "nt":
+    if not isinstance(pid, int) or os.name == "nt":
         return True
+    if owner.get("host") != socket.gethostname():
+        return _is_queued(owner.get("slurm_job"))
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -34,6 +46,22 @@ def is_running(owner: Mapping[str, Any]) -> bool:
     except PermissionError:
         return True
     return owner.get("pid_started") in (None, _start(pid))
+
+
+def _is_queued(job: object) -> bool:
+    """Whether a job of Slurm runs as it did; True where that can't be known."""
+    if not isinstance(job, str) or not job.isdigit():
+        return True
+    if job == os.environ.get(_SLURM):
+        return False  # this process: the job was put back into the queue and began again
+    command = ["squeue", "--noheader", "--format=%T", f"--jobs={job}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+    except (OSError, subprocess.SubprocessError):
+        return True
+    if done.returncode:
+        return "invalid job id" not in done.stderr.lower()
+    return bool({*done.stdout.split()} & _RUNNING)
 
 
 def _start(pid: int) -> str | None:

@@ -221,6 +221,10 @@ class Conductor(ABC):
             )
         if failed:
             raise SweepFailed(f"{failed} of {len(rows)} jobs failed{self._advice(stop)}")
+        if killed := sum(row.state == KILLED for row in rows):
+            raise SweepFailed(
+                f"{killed} of {len(rows)} jobs were ended from outside; the same command goes on"
+            )
 
     def _advice(self, stop: BaseException | None) -> str:
         """What to do about jobs that failed."""

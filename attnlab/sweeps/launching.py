@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, flag_override
 
@@ -94,7 +95,8 @@ class Launching:
             config=self._config,
         )
         try:
-            returned = launcher.launch([list(job.overrides) for job in jobs], initial_job_idx=0)
+            with nullcontext() if self.bound else _every_result():
+                returned = launcher.launch([list(job.overrides) for job in jobs], initial_job_idx=0)
         except Exception as error:
             return error
         finally:
@@ -105,10 +107,11 @@ class Launching:
         return None
 
     def _note_error(self, job: Job, result: JobReturn) -> None:
-        """What went wrong outside the run itself, where only Hydra could catch it."""
-        error = result._return_value
-        if isinstance(error, Exception):
-            self._folder.write_record(job.key, state=FAILED, error=_one_line(error), folder=None)
+        """What went wrong outside the run itself, where only the launcher could notice it."""
+        error, state = result._return_value, self._folder.record(job.key).get("state")
+        if isinstance(error, Exception) and state in (WAITING, RUNNING):
+            state = KILLED if type(error).__module__.startswith("submitit") else FAILED
+            self._folder.write_record(job.key, state=state, error=_one_line(error))
 
     def _is_left(self, job: Job, death: Exception) -> bool:
         """Whether a job is to be launched again after processes died."""
@@ -137,6 +140,30 @@ def _in_folder(config: DictConfig, folder: Path) -> DictConfig:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+@contextmanager
+def _every_result() -> Iterator[None]:
+    """Have submitit's launcher wait for all of its jobs.
+
+    Otherwise the first one without a result, as when a cluster ends it, would end the waiting.
+    """
+    from hydra.core.utils import JobReturn, JobStatus
+    from submitit import Job
+    from submitit.core.utils import FailedJobError, UncompletedJobError
+
+    def results(self: Any) -> list[Any]:
+        try:
+            return original(self)
+        except (FailedJobError, UncompletedJobError) as error:
+            return [JobReturn(status=JobStatus.FAILED, _return_value=error)]
+
+    original = Job.results
+    Job.results = results  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Job.results = original  # type: ignore[method-assign]
 
 
 def _end_workers() -> None:
