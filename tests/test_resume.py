@@ -249,9 +249,9 @@ def resumed_within(config, learner, chunk, monkeypatch) -> RunDirectory:
 
 
 def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
-    settings = ("task=fib", "task.count=1400", "task.test=0.05", "task.validation=0", "model.units=3")
+    settings = ("task=fib", "task.count=1400", "task.test=0.05", "task.validation=0")
     every = ("trainer.batch_size=1", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0")
-    config = compose(*settings, *every)
+    config = compose(*settings, *every, "model.units=3")
     whole = run(config)
     folder = resumed_within(config, ForecastLearner, 1, monkeypatch)
     (checkpoint,) = folder.checkpoint.iterdir()

@@ -20,13 +20,13 @@ def tracked_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
 def baseline_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
     """The main metric of each baseline, which belongs to no epoch, under MLflow's name for it.
 
-    The slash gives them a section of their own in MLflow's charts, below the curves.
+    The slash gives them a section of their own in MLflow's charts, and step 0 makes them bars.
 
     Args:
         metrics: what metrics.json says.
     """
     metric = metrics["metric"]
     return {
-        f"reference/{name}_{metric}": values[metric]
+        f"baselines/{name}_{metric}": values[metric]
         for name, values in metrics["baselines"].items()
     }

@@ -1,0 +1,136 @@
+"""What a person sees of a sweep in the MLflow UI, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+EPOCHS = 4
+SWEEP = ("-m", "task=fib", "attention=bahdanau,multi_head", "seed=0,1")
+SETTINGS = (f"trainer.epochs={EPOCHS}", "model.units=8", "trainer.jit=false", "sweep.name=seen")
+NAMES = [f"fib-{attention}-s{seed}" for attention in ("bahdanau", "multi_head") for seed in (0, 1)]
+PATIENCE = 60_000  # milliseconds
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[str]:
+    """The address of `attnlab ui` over the runs of a sweep."""
+    attnlab = CommandLine(tmp_path_factory.mktemp("ui"))
+    outcome = attnlab(*SWEEP, *SETTINGS)
+    assert outcome.code == 0, outcome.err
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    with attnlab.start("ui", "--port", port) as process:
+        until(lambda: urllib.request.urlopen(address, timeout=1).status == 200)
+        yield address
+        process.terminate()
+        process.communicate()
+
+
+def until(answers) -> None:
+    """Wait until a function answers without an error."""
+    for attempt in range(120):
+        try:
+            answers()
+            return
+        except OSError:
+            time.sleep(0.5 + attempt / 100)
+    raise AssertionError("the server does not answer")
+
+
+@pytest.fixture
+def page(server):
+    """The experiment's page, with the sweep's runs below the run that stands for it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{server}/#/experiments/1/runs")
+        parent = page.get_by_role("row").filter(has_text="seen").first
+        parent.get_by_role("button").first.click()
+        for name in NAMES:
+            page.get_by_role("link", name=name).first.wait_for()
+        yield page
+        browser.close()
+
+
+def picture(page, name: str) -> None:
+    """Keep a picture where $ATTNLAB_PICTURES asks for one."""
+    folder = os.environ.get("ATTNLAB_PICTURES")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def chart(page) -> list[dict]:
+    """Name and number of points of each curve of the first chart, bands among them."""
+    page.locator(".js-plotly-plot .scatterlayer .trace").first.wait_for()
+    script = "plot => plot.data.map(d => ({name: String(d.name), points: d.x.length}))"
+    return page.locator(".js-plotly-plot").first.evaluate(script)
+
+
+def test_the_curves_of_a_sweep_can_be_compared(page):
+    rows = page.get_by_role("row").filter(has_text=re.compile("fib-(bahdanau|multi_head)-s"))
+    for number in range(rows.count()):
+        box = rows.nth(number).get_by_role("checkbox")
+        if box.count():
+            box.first.click()
+    page.get_by_role("button", name="Compare").first.click()
+    page.get_by_text("Run details").wait_for()
+    text = page.inner_text("body")
+    assert all(name in text for name in NAMES)
+    page.get_by_role("link", name="val_loss").click()
+    curves = chart(page)
+    picture(page, "compare")
+    assert {curve["name"].split()[0] for curve in curves} == set(NAMES)
+    assert EPOCHS in {curve["points"] for curve in curves}
+
+
+def test_the_charts_group_by_attention(page):
+    page.goto(page.url.partition("?")[0] + "?compareRunsMode=CHART")
+    page.get_by_role("button", name="Group by").click()
+    page.get_by_role("menuitemcheckbox", name="attention.name").click()
+    page.keyboard.press("Escape")
+    for group in ("bahdanau", "multi_head"):
+        page.get_by_text(f"Group: {group}").first.wait_for()
+    page.locator(".js-plotly-plot").first.wait_for()
+    page.get_by_role("button", name="Close").first.click()
+    page.wait_for_timeout(1500)  # the page sets itself up anew, and would empty the field
+    page.get_by_placeholder("Search metric charts").press_sequentially("_loss", delay=50)
+    page.wait_for_timeout(2500)
+    curves = chart(page)
+    picture(page, "grouped")
+    for attention in ("bahdanau", "multi_head"):
+        assert page.get_by_text(f"{attention} (val_loss)").first.is_visible()
+    assert EPOCHS in {curve["points"] for curve in curves}
+
+
+def test_parameters_figures_and_weights_of_a_run_open(page):
+    page.get_by_role("link", name=NAMES[0]).first.click()
+    page.get_by_text("attention.name").first.wait_for()
+    page.get_by_role("tab", name="Artifacts").click()
+    page.get_by_text("plots").first.click()
+    page.get_by_text("loss.png").first.click()
+    page.locator("img[src*='loss'], img[src^='blob:'], [class*=image] img").first.wait_for()
+    picture(page, "figure")
+    page.get_by_text("weights").first.click()
+    page.get_by_text(re.compile(r"epoch_\d+\.weights\.h5")).first.wait_for()
