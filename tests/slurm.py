@@ -11,13 +11,19 @@ import os, re, subprocess, sys
 
 script = sys.argv[-1]
 open({record!r}, "w").write(open(script).read())
-first, last = map(int, re.search(r"--array=(\\d+)-(\\d+)", open(script).read()).groups())
-for task in range(first, last + 1):
+array = re.search(r"--array=(\\d+)-(\\d+)", open(script).read())
+tasks = range(int(array[1]), int(array[2]) + 1) if array else [None]
+for task in tasks:
     job = {{
-        "SLURM_JOB_ID": str(500 + task), "SLURM_ARRAY_JOB_ID": "499", "SLURM_NTASKS": "1",
-        "SLURM_ARRAY_TASK_ID": str(task), "SLURM_JOB_NUM_NODES": "1", "SLURM_NODEID": "0",
-        "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_JOB_NODELIST": "node1",
+        "SLURM_JOB_ID": "499", "SLURM_NTASKS": "1", "SLURM_JOB_NUM_NODES": "1",
+        "SLURM_NODEID": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0",
+        "SLURM_JOB_NODELIST": "node1",
     }}
+    if task is not None:
+        job |= {{
+            "SLURM_JOB_ID": str(500 + task), "SLURM_ARRAY_JOB_ID": "499",
+            "SLURM_ARRAY_TASK_ID": str(task),
+        }}
     subprocess.Popen(
         ["bash", script],
         env={{**os.environ, **job}},

@@ -104,25 +104,6 @@ def test_a_saved_configuration_runs_again_to_the_same_losses(trained, attnlab):
     assert losses(folder) == losses(trained.folder)
 
 
-def test_a_sweep_goes_on_after_a_job_that_fails(attnlab):
-    # One step an epoch: the first epoch's loss is finite, and all after it are not.
-    code, out, err = attnlab(
-        *("-m", "task=fib", "task.count=61", "attention=none", "model.units=3"),
-        *("trainer.epochs=2", "trainer.batch_size=61", "tracking.enabled=false"),
-        *("optimizer=sgd", "optimizer.learning_rate=1e30,0.01"),
-    )
-    assert code == 1
-    assert err.count("\n") == 1 and "Traceback" not in err
-    assert "attnlab: the run failed: epoch 2, step 1: the loss is " in err
-    failed, completed = attnlab.run_folders()
-    states = [json.loads((f / "status.json").read_text()) for f in (failed, completed)]
-    assert [status["state"] for status in states] == ["failed", "completed"]
-    assert "epoch 2, step 1" in states[0]["error"]
-    assert [path.name for path in (failed / "weights").iterdir()] == ["epoch_001.weights.h5"]
-    assert out.endswith(f"run folder: {completed}\n")
-    assert [path.name for path in attnlab.folder.iterdir()] == ["runs"]
-
-
 @pytest.fixture
 def complete(attnlab):
     """What bash offers after TAB, with the console script on PATH."""

@@ -26,7 +26,7 @@ SLURM = (
     *(
         "hydra.launcher.mem_gb=8",
         "hydra.launcher.gres='gpu:1'",
-        "hydra.launcher.array_parallelism=7",
+        "hydra.launcher.array_parallelism=1",
     ),
     "hydra.launcher.setup=['module load cuda']",
 )
@@ -62,7 +62,7 @@ def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
     assert states(attnlab) == ["completed"] * 2
     words = script.read_text()
     for line in (
-        "#SBATCH --array=0-1%7",
+        "#SBATCH --array=0-1%1",
         "#SBATCH --cpus-per-task=4",
         "#SBATCH --gres=gpu:1",
         "#SBATCH --mem=8GB",
