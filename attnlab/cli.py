@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -61,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         Exit code: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupts.listen()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()  # a reader that has gone must show here, not while Python ends

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab import console, outcome
+from attnlab import console, interrupts, outcome
 from attnlab.assembly import make_model, start_afresh
 from attnlab.errors import RequestError, RunFailed
 from attnlab.keeping import Keeper
@@ -145,6 +145,7 @@ class Session:
             progress.sizes.append(np.asarray(losses.sizes))
             progress.chunks_done += 1
             bar.within((done + chunk.steps) / steps)
+            interrupts.check()
             if self._is_due():
                 self._save_checkpoint(learner)
         values, sizes = map(np.concatenate, (progress.losses, progress.sizes))

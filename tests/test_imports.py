@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab"
-EVERYWHERE = {"errors", "__version__"}
+EVERYWHERE = {"errors", "interrupts", "__version__"}
 # Room -> the rooms below it that it may import: DESIGN, section 2.
 BELOW = {
     "__main__": {"cli"},
@@ -45,6 +45,7 @@ BELOW = {
     "schema": {"rules"},
     "rules": set(),
     "errors": set(),
+    "interrupts": set(),
     "__init__": set(),
 }
 TENSOR_ROOMS = {

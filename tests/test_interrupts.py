@@ -1,0 +1,56 @@
+"""A Ctrl-C that Python loses is remembered."""
+
+import os
+import signal
+import weakref
+
+import pytest
+
+from attnlab import interrupts
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.listen()
+    yield
+    interrupts._asked.clear()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_at_once(number):
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), number)
+        signal.pause()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_in_a_callback_is_not_lost():
+    class Thing:
+        pass
+
+    thing = Thing()
+    keeper = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    interrupts.check()
+    del thing  # Python prints the exception and forgets it
+    assert keeper() is None
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.check()
+
+
+def test_listening_again_forgets():
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.pause()
+    interrupts.listen()
+    interrupts.check()
+
+
+def test_an_ignored_ctrl_c_stays_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupts.listen()
+    os.kill(os.getpid(), signal.SIGINT)
+    interrupts.check()
