@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from attnlab import interrupts
 from attnlab.errors import RequestError, RunFailed, SweepFailed
 
 if TYPE_CHECKING:
