@@ -15,6 +15,7 @@ _GROUPS = {
     "optimizer": "the update rule",
     "schedule": "the learning rate over the run",
     "experiment": "named presets",
+    "search": "named searches of settings, with -m",
 }
 
 _TEXT = """\
@@ -29,6 +30,7 @@ Examples:
   attnlab task=fib attention=bahdanau
   attnlab task=sunspots attention=luong_local attention.window=6 seed=1
   attnlab -m task=sunspots attention=none,bahdanau seed=0,1,2,3,4
+  attnlab compare --by attention
   attnlab forecast latest --steps 12
   attnlab task=translate attention=multi_head
   attnlab translate latest "The old dog sleeps."
@@ -41,6 +43,8 @@ Groups (GROUP=NAME chooses, GROUP.KEY=VALUE changes one setting):
 
 Everywhere: seed, trainer.epochs, trainer.batch_size, trainer.patience,
   tracking.enabled, tracking.uri, tracking.weights, paths.runs
+In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
+  hydra/launcher=joblib, hydra.launcher.n_jobs
   attnlab --cfg job [KEY=VALUE ...] shows the whole configuration.
   attnlab --hydra-help shows Hydra's own flags.
   eval "$(attnlab -sc install=bash)" completes with TAB in bash.
