@@ -178,6 +178,12 @@ def _shipped_rules(group: str, name: Any, document: Mapping[str, Any]) -> Mappin
 
 
 @cache
+def _main_file() -> dict[str, Any]:
+    """What conf/config.yaml says; not to be changed."""
+    return yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))
+
+
+@cache
 def _shipped(folder: str, name: str) -> dict[str, Any]:
     """The settings in a shipped file, wherever it puts them; not to be changed."""
     content = yaml.safe_load((conf_folder() / folder / f"{name}.yaml").read_text("utf-8")) or {}
@@ -267,6 +273,7 @@ def known_keys(overrides: Iterable[str]) -> list[str]:
     chosen = _chosen(overrides)
     keys = ["seed"]
     keys += [f"{name}.{f.name}" for name, cls in _ALL_SECTIONS.items() for f in fields(cls)]
+    keys += [f"search.{key}" for key in _main_file()["search"]]
     for group, name in chosen.items():
         folder = group
         if group == "model":
@@ -279,7 +286,7 @@ def known_keys(overrides: Iterable[str]) -> list[str]:
 
 def _chosen(overrides: Iterable[str]) -> dict[str, str]:
     """Group -> the option that these overrides choose, or the default one."""
-    defaults = yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))["defaults"]
+    defaults = _main_file()["defaults"]
     pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
     chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}
     wanted = dict(override.lstrip("+").split("=", 1) for override in overrides if "=" in override)

@@ -253,6 +253,21 @@ def test_a_saved_configuration_can_be_swept(swept, attnlab):
     assert sweep_folder(attnlab).name == "again"
 
 
+def test_a_preset_may_choose_the_launcher(attnlab):
+    preset = attnlab.folder / "mine" / "experiment" / "side_by_side.yaml"
+    preset.parent.mkdir(parents=True)
+    preset.write_text(
+        "# @package _global_\n"
+        "defaults:\n  - override /hydra/launcher: submitit_local\n"
+        "hydra:\n  launcher: {timeout_min: 7}\n"
+    )
+    words = ("--config-dir", "mine", "experiment=side_by_side")
+    code, out, err = attnlab("-m", *words, *SMALL, UNTRACKED)
+    assert code == 0, err
+    assert states(attnlab) == ["completed"]
+    assert (sweep_folder(attnlab) / ".submitit").is_dir()
+
+
 def begun(attnlab, epochs: int = 1):
     return lambda: [*attnlab.runs.glob(f"*/*/*/weights/epoch_{epochs:03d}.weights.h5")]
 

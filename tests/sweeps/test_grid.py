@@ -1,0 +1,134 @@
+"""What overrides span, and that jobs are composed as Hydra would compose them."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import CONF
+from omegaconf import open_dict
+
+from attnlab import config
+from attnlab.errors import RequestError
+from attnlab.sweeps.grid import Composer, Grid, shown, varied
+
+
+@pytest.fixture
+def hydra():
+    """Hydra's loader, and the configuration of a sweep itself."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.types import RunMode
+
+    config.register_schema()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        yield loader, loader.load_configuration("config", [], RunMode.MULTIRUN)
+
+
+@pytest.fixture
+def grid(hydra):
+    return lambda *words: Grid.parse(words, hydra[0])
+
+
+@pytest.mark.parametrize(
+    ("word", "values"),
+    [
+        ("seed=3", ("3",)),
+        ("seed=0,1,2", ("0", "1", "2")),
+        ("seed=range(3)", ("0", "1", "2")),
+        ("seed=range(1,8,3)", ("1", "4", "7")),
+        ("model.dropout=range(0.0,0.5,0.25)", ("0.0", "0.25")),
+        ("attention=choice(none,bahdanau)", ("none", "bahdanau")),
+        ("attention=glob(luong*)", ("luong_global", "luong_local")),
+        ("attention=glob(*,exclude=[luong*,b*,m*,s*])", ("none", "pooling")),
+        ("task.path='a b.csv','c=d,e.csv'", ("a b.csv", "c=d,e.csv")),
+        ("+task.note=x,y", ("x", "y")),
+    ],
+)
+def test_values_as_hydra_reads_them(grid, word, values):
+    (axis,) = grid(word).axes
+    assert axis.values == values
+    assert axis.swept == (len(values) > 1)
+    assert axis.name == word.lstrip("+").partition("=")[0]
+
+
+def test_the_last_key_varies_fastest(grid):
+    points = grid("attention=none,pooling", "trainer.epochs=2", "seed=0,1").points()
+    assert points == [
+        ("attention=none", "trainer.epochs=2", "seed=0"),
+        ("attention=none", "trainer.epochs=2", "seed=1"),
+        ("attention=pooling", "trainer.epochs=2", "seed=0"),
+        ("attention=pooling", "trainer.epochs=2", "seed=1"),
+    ]
+
+
+def test_of_a_key_given_twice_the_last_counts(grid):
+    assert grid("seed=0,1", "trainer.epochs=2", "seed=5").points() == [
+        ("seed=5", "trainer.epochs=2")
+    ]
+
+
+def test_the_name_is_that_of_what_is_asked_for(grid):
+    name = grid("task=fib", "attention=none,pooling", "optimizer.learning_rate=1,2").default_name()
+    assert name.startswith("attention-learning_rate-")
+    same = ("optimizer.learning_rate=2,1", "paths.runs=x", "tracking.enabled=false", "task=fib")
+    assert (
+        grid(*same, "attention=choice(pooling,none)", "sweep.dry_run=true").default_name()[-8:]
+        == (name[-8:])
+    )
+    assert grid("task=fib", "attention=none,pooling").default_name()[-8:] != name[-8:]
+
+
+COMPOSED = [
+    ["task=sunspots", "attention=luong_local", "attention.window=3", "seed=4"],
+    ["task=translate", "attention=multi_head", "data=builtin", "data.pairs=200"],
+    ["experiment=book_fib_attention", "trainer.epochs=1", "optimizer.learning_rate=0.5"],
+    ["model=transformer", "attention=multi_head", "schedule=noam", "schedule.warmup_steps=7"],
+    ["model/settings=forecast_rnn", "++trainer.patience=3", "model.units=5", "seed=1"],
+]
+
+
+@pytest.mark.parametrize("overrides", COMPOSED, ids=" ".join)
+def test_a_quick_composition_is_hydras(hydra, overrides):
+    loader, master = hydra
+    composer = Composer(loader, master)
+    composer.check([*overrides[:-1]])  # what is kept of it must not show in the next one
+    whole = loader.load_sweep_config(master, list(overrides))
+    with open_dict(whole):
+        del whole["hydra"]
+    assert composer.compose(overrides) == whole
+    assert composer.check(overrides).document == config.from_hydra(whole).document
+
+
+def test_a_choice_of_groups_is_composed_once(hydra, monkeypatch):
+    loader, master = hydra
+    composed = []
+    load = type(loader).load_configuration
+
+    def counting(self, *args, **kwargs):
+        composed.append(kwargs["overrides"])
+        return load(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(loader), "load_configuration", counting)
+    composer = Composer(loader, master)
+    words = ["attention=none,pooling", "seed=range(5)", "trainer.epochs=1,2"]
+    digests = {composer.check(point).digest for point in Grid.parse(words, loader).points()}
+    assert (len(digests), len(composed)) == (20, 2)
+
+
+def test_a_key_may_exist_in_some_jobs_only(hydra):
+    composer = Composer(*hydra)
+    checked = composer.check(["experiment=multi30k_tiny", "data.limit=500"])
+    assert checked.document["data"]["limit"] == 500
+    with pytest.raises(RequestError, match=r"data\.limit: there is no such key"):
+        composer.check(["experiment=book_fib", "data.limit=500"])
+
+
+def test_values_are_shown_without_quotes():
+    assert [shown(word) for word in ("a='b c'", 'a="b"', "a=b=c", "a=", "~a")] == [
+        "b c",
+        "b",
+        "b=c",
+        "",
+        "",
+    ]
+    assert varied(["model.units=3", "++x='y'"]) == {"model.units": "3", "x": "y"}

@@ -1,0 +1,74 @@
+"""What makes two commands the same sweep, and what its folder keeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
+
+
+@pytest.fixture
+def folder(tmp_path) -> SweepFolder:
+    folder = SweepFolder.named(tmp_path, "mine")
+    folder.create()
+    folder.update(
+        kind=GRID, fixed={"task": "fib", "seed": "0"}, varying={"attention": ["none", "pooling"]}
+    )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("fixed", "varying"),
+    [
+        ({"task": "fib", "seed": "0"}, {"attention": ["none", "pooling"]}),
+        ({"task": "fib", "seed": "0"}, {"attention": ["multi_head"]}),  # grown
+        ({"task": "fib", "seed": "0", "attention": "none"}, {}),  # a part
+        ({"task": "fib"}, {"seed": ["0", "1"], "attention": ["none"]}),  # another dimension
+        ({"seed": "0"}, {"task": ["fib", "sunspots"], "attention": ["none"]}),
+        ({"task": "fib", "seed": "0"}, {"model.units": ["4", "8"]}),
+    ],
+)
+def test_a_grid_may_grow_and_shrink(folder, fixed, varying):
+    folder.require_same(GRID, fixed, varying)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fixed", "words"),
+    [
+        (GRID, {"task": "sunspots", "seed": "0"}, "task=fib, which this command has as sunspots"),
+        (GRID, {"task": "fib"}, "seed=0, which this command has as its default"),
+        (GRID, {"task": "fib", "seed": "0", "model": "rnn"}, "model=its default, which .* as rnn"),
+        (SEARCH, {"task": "fib", "seed": "0"}, "mine is a grid and this command a search"),
+    ],
+)
+def test_another_command_is_refused(folder, kind, fixed, words):
+    with pytest.raises(RequestError, match=f"^sweep.name: .*{words}"):
+        folder.require_same(kind, fixed, {"attention": ["none", "pooling"]})
+
+
+def test_a_damaged_sweep_says_so(folder):
+    (folder.path / "sweep.json").write_text("{")
+    with pytest.raises(RequestError, match="sweep.json: damaged"):
+        folder.require_same(GRID, {}, {})
+
+
+def test_records_are_kept_and_a_damaged_one_is_none(folder):
+    assert folder.record("abc") == {}
+    folder.write_record("abc", state="running", epoch=3)
+    folder.write_record("abc", state="completed")
+    assert folder.record("abc") == {"state": "completed", "epoch": 3}
+    folder.record_path("abc").write_text('{"state"')
+    assert folder.record("abc") == {}
+
+
+def test_parents_are_added(folder):
+    folder.add_parent("fib", "1a")
+    folder.add_parent("sunspots", "2b")
+    assert folder.read()["parents"] == {"fib": "1a", "sunspots": "2b"}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".hidden"])
+def test_names_that_no_folder_can_have(tmp_path, name):
+    with pytest.raises(RequestError, match="^sweep.name: expected a name that a folder can have"):
+        SweepFolder.named(tmp_path, name)
