@@ -25,7 +25,7 @@ _WRONG = 2
 @click.option("--uri", metavar="URI", help="Another store, as sqlite:///FILE or http://HOST:5000.")
 @runs_option
 def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | None) -> int | None:
-    """Log run folders to MLflow again: what it lacks is added, the rest stays.
+    """Log to MLflow what it lacks of run folders; the rest stays.
 
     All runs, those that filters choose, or each RUN (a run folder, an MLflow run id or its first
     characters, or "latest"). Runs trained with tracking.enabled=false are only logged when named.
