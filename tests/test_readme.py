@@ -10,6 +10,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from attnlab import config
+from attnlab.cli import main
 from attnlab.commands import VERBS, command
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -17,21 +18,26 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 RECIPES = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", README, flags=re.MULTILINE)
 
 
-def test_there_are_recipes_to_forecast_and_to_translate():
-    assert len(RECIPES) == 22
+def test_there_are_recipes_of_every_kind():
+    assert len(RECIPES) == 36
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_is_a_valid_request(recipe):
+def test_a_recipe_is_a_valid_request(recipe, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     words = shlex.split(recipe)
     if words[0] in VERBS:
-        command(words[0]).make_context(words[0], words[1:])
+        verb = command(words[0])
+        if words[1:] and words[1] in getattr(verb, "commands", {}):
+            verb = verb.commands[words.pop(1)]
+        verb.make_context(words[0], words[1:])
         return
-    overrides = [word for word in words if "=" in word]
-    one_job = [re.sub(r"=([^,=]+),.*", r"=\1", override) for override in overrides]
+    if "-m" in words:
+        assert main([*words, "sweep.dry_run=true"]) == 0
+        return
     config.register_schema()
     with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):
-        config.from_hydra(compose("config", one_job))
+        config.from_hydra(compose("config", [word for word in words if "=" in word]))
 
 
 def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
