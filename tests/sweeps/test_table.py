@@ -60,6 +60,13 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is(tmp_path):
     lines = printed(rows, [], tmp_path / "table.csv")
     assert lines[-1] == f"40 more rows: {tmp_path / 'table.csv'}"
     assert len(printed(rows, [])) == 102
+    shown = printed(rows, [77], tmp_path / "table.csv")
+    assert shown[-2].split()[0] == "77" and shown[-1].startswith("39 more rows: ")
+
+
+def test_jobs_that_were_not_run_take_no_room():
+    assert len(printed([row(1), row(2, {}, state="not run")], [])) == 3
+    assert printed([row(1, {}, state="not run")], []) == []
 
 
 def test_table_csv_has_everything():
