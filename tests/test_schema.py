@@ -140,4 +140,5 @@ def test_the_groups_are_the_folders_of_conf():
         *OPTION_GROUPS,
         "data",
         "experiment",
+        "search",
     }

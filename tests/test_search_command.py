@@ -22,6 +22,7 @@ def test_a_search_goes_on_with_more_trials(attnlab):
     assert values == sorted(values)
     assert len({row["optimizer.learning_rate"] for row in rows}) == 3
     assert "3 completed (2 of them before)" in out
+    assert f"\nbest: trial {rows[0]['number']}: optimizer.learning_rate=" in out
     # In MLflow they stand below the search.
     assert len(query(attnlab, "select * from tags where key = 'mlflow.parentRunId'")) == 3
     ((best,),) = query(attnlab, "select value from tags where key = 'attnlab.best'")

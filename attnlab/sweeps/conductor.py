@@ -21,7 +21,7 @@ from attnlab.sweeps.parents import Parents
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.request import Request
 from attnlab.sweeps.sweep_folder import GRID
-from attnlab.sweeps.table import Row, csv_text, print_table
+from attnlab.sweeps.table import NOT_RUN, Row, csv_text, print_table
 
 if TYPE_CHECKING:
     from attnlab.schema import RunConfig
@@ -71,6 +71,10 @@ class Conductor(ABC):
     @abstractmethod
     def configs(self) -> list[RunConfig]:
         """A configuration of each task."""
+
+    def remarks(self, rows: Sequence[Row]) -> list[str]:
+        """Lines below the table."""
+        return []
 
     def conduct(self) -> None:
         """Run what is missing, print the table, and keep it.
@@ -202,6 +206,8 @@ class Conductor(ABC):
 
     def _print(self, rows: Sequence[Row]) -> None:
         print_table(rows, [row.number for row in self.best(rows)], self.folder.table)
+        for line in self.remarks(rows):
+            print(line)
         print(f"sweep {self.folder.name}: {self._summary(rows)}")
         print(f"sweep folder: {self.folder.path}", flush=True)
 
@@ -241,7 +247,7 @@ _COUNTED = {
     FAILED: "failed",
     KILLED: "interrupted",
     RUNNING: "under way in another process",
-    "not run": "not run",
+    NOT_RUN: NOT_RUN,
 }
 
 

@@ -68,8 +68,12 @@ def record_key(digest: str, trial: int | None) -> str:
 
 def label(varying: Mapping[str, str], task: str, attention: str) -> str:
     """A job in a few words."""
-    words = [f"{key}={value}" for key, value in varying.items()]
-    return " ".join(words) or f"{task} / {attention}"
+    return words(varying) or f"{task} / {attention}"
+
+
+def words(varying: Mapping[str, str]) -> str:
+    """Keys and values as on a command line."""
+    return " ".join(f"{key}={value}" for key, value in varying.items())
 
 
 def without_twins(jobs: Iterable[Job]) -> tuple[list[Job], int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from attnlab.records.lock import flocked
 from attnlab.records.tracker import Tracker, default_uri
 from attnlab.schema import RunConfig
+from attnlab.sweeps.jobs import words
 from attnlab.sweeps.sweep_folder import SweepFolder
 from attnlab.sweeps.table import Row
 
@@ -72,8 +73,8 @@ class Parents:
             metrics = {"jobs": len(own), **{f"jobs_{s}": states.count(s) for s in set(states)}}
             if task in best:
                 metrics["best_value"] = best[task].results["best"]
-                words = [f"{key}={value}" for key, value in best[task].varying.items()]
-                tracker.set_tags({"attnlab.best": " ".join(words) or best[task].folder or ""})
+                found = words(best[task].varying) or best[task].folder or ""
+                tracker.set_tags({"attnlab.best": found})
             tracker.log_metrics(step, metrics)
             tracker.log_artifacts(self._folder.table)
             tracker.finish(status)

@@ -9,7 +9,7 @@ from attnlab.errors import RequestError, RunFailed
 from attnlab.records.run_directory import RunDirectory
 from attnlab.sweeps.conductor import Conductor
 from attnlab.sweeps.grid import varied
-from attnlab.sweeps.jobs import DONE, FAILED, PRUNED, Job, record_key
+from attnlab.sweeps.jobs import DONE, FAILED, PRUNED, Job, record_key, words
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.table import Row
 
@@ -79,6 +79,10 @@ class SearchSweep(Conductor):
         """The best trial, or the front of those that none beats in all metrics."""
         numbers = [trial["number"] for trial in self._search.summary() if trial["best"]]
         return [row for row in rows if row.number in numbers and row.results]
+
+    def remarks(self, rows: Sequence[Row]) -> list[str]:
+        """The overrides of the best trials, to go on with."""
+        return [f"best: trial {row.number}: {words(row.varying)}" for row in self.best(rows)]
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
         return [self.request.first]

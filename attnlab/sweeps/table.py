@@ -18,6 +18,7 @@ from rich.text import Text
 from attnlab.sweeps.jobs import DONE, FAILED, KILLED, PRUNED, RUNNING, WAITING, Job
 
 WIDTH = 100
+NOT_RUN = "not run"
 _MOST_ROWS = 60
 _LONGEST_VALUE = 24
 _STYLES = {DONE: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow", PRUNED: "magenta"}
@@ -52,7 +53,7 @@ class Row:
             job.number,
             job.config.task.name,
             job.varying,
-            "not run" if job.state == WAITING else job.state,
+            NOT_RUN if job.state == WAITING else job.state,
             job.results,
             job.error,
             str(job.folder) if job.folder else None,
@@ -76,7 +77,7 @@ def csv_text(rows: Sequence[Row]) -> str:
 def print_table(
     rows: Sequence[Row], best: Sequence[int], rest: Path | None = None, file: Any = None
 ) -> None:
-    """Print the table, at most `WIDTH` columns wide.
+    """Print the table, at most `WIDTH` columns wide, without jobs that were not run.
 
     Args:
         rows: of all jobs, in the order to show them.
@@ -86,10 +87,12 @@ def print_table(
     """
     console = Console(file=file or sys.stdout, highlight=False)
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    shown = rows[:_MOST_ROWS] if rest else rows
-    console.print(_table(shown, _keys(rows), set(best)))
-    if len(rows) > len(shown):
-        console.print(f"{len(rows) - len(shown)} more rows: {rest}", soft_wrap=True)
+    begun = [row for row in rows if row.state != NOT_RUN]
+    shown = _most_of(begun, best) if rest else begun
+    if shown:
+        console.print(_table(shown, _keys(rows), set(best)))
+    if len(begun) > len(shown):
+        console.print(f"{len(begun) - len(shown)} more rows: {rest}", soft_wrap=True)
 
 
 def result_words(results: Mapping[str, Any]) -> str:
@@ -102,6 +105,11 @@ def result_words(results: Mapping[str, Any]) -> str:
     if results.get("seconds") is not None:
         words.append(f"{results['seconds']:.1f} s")
     return ", ".join(words)
+
+
+def _most_of(rows: Sequence[Row], best: Sequence[int]) -> list[Row]:
+    """The first rows, and those that stand out."""
+    return [row for place, row in enumerate(rows) if place < _MOST_ROWS or row.number in best]
 
 
 def _table(rows: Sequence[Row], keys: Sequence[str], best: set[int]) -> Table:
