@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
@@ -13,6 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.records.parameters import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
 from attnlab.records.status import actual_state
+from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 from attnlab.rules import nearest
 
 # The loader of libyaml, where PyYAML has it, is eight times faster.
@@ -96,8 +97,8 @@ def choose(runs: Path, selection: Selection) -> Chosen:
             f"--runs: expected a folder of runs, but {str(runs)!r} has none: train some first, "
             "for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
         )
-    listed = _named(listed, "task", selection.task)
-    listed = _named(listed, "sweep", selection.sweep)
+    listed = _of_task(listed, selection.task)
+    listed = _of_sweep(listed, selection.sweep)
     read = _read_all(listed, selection.where)
     records = _where(read.records, selection.where)
     if not records:
@@ -129,17 +130,25 @@ def check_keys(option: str, keys: Iterable[str], records: Iterable[RunRecord]) -
         raise RequestError(f"{option}: expected a config key that a run has, got {key!r}.{hint}")
 
 
-def _named(listed: list[ListedRun], key: str, name: str | None) -> list[ListedRun]:
-    """The runs whose status has this name as its task or sweep."""
-    if name is None:
-        return listed
-    known = sorted({str(entry.status[key]) for entry in listed if entry.status.get(key)})
-    if name not in known:
-        near = nearest(name, known)
-        hint = f" Did you mean {near}?" if near else ""
-        there = f"one of {_some(known)}" if known else f"a {key} that runs have, but none has one"
-        raise RequestError(f"--{key}: expected {there}, got {name!r}.{hint}")
-    return [entry for entry in listed if entry.status.get(key) == name]
+def _of_task(listed: list[ListedRun], name: str | None) -> list[ListedRun]:
+    found = [entry for entry in listed if name in (None, entry.status["task"])]
+    if not found:
+        _refuse("task", name, sorted({str(entry.status["task"]) for entry in listed}))
+    return found
+
+
+def _of_sweep(listed: list[ListedRun], name: str | None) -> list[ListedRun]:
+    found = listed if name is None else runs_of_sweep(listed, name)
+    if not found:
+        _refuse("sweep", name, sweep_names(listed))
+    return found
+
+
+def _refuse(key: str, name: str | None, known: list[str]) -> NoReturn:
+    near = nearest(str(name), known)
+    hint = f" Did you mean {near}?" if near else ""
+    there = f"one of {_some(known)}" if known else f"a {key} that runs have, but none has one"
+    raise RequestError(f"--{key}: expected {there}, got {name!r}.{hint}")
 
 
 def _read_all(listed: list[ListedRun], where: Mapping[str, str]) -> Chosen:

@@ -17,6 +17,7 @@ import click
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.records.status import actual_state
+from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 from attnlab.rules import lookup, nearest
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
@@ -90,6 +91,8 @@ class Filters:
         """
         demands = [_demand(text) for text in self.where]
         found = [entry for entry in entries if self._fits(entry.status)]
+        if self.sweep is not None:
+            found = runs_of_sweep(found, self.sweep)
         return _with_values(found, demands) if demands and found else found
 
     def _fits(self, status: Mapping[str, Any]) -> bool:
@@ -97,7 +100,6 @@ class Filters:
         return (
             (not self.tasks or status.get("task") in self.tasks)
             and (not self.attentions or status.get("attention") in self.attentions)
-            and (self.sweep is None or status.get("sweep") == self.sweep)
             and (self._earliest is None or _began(status) >= self._earliest)
             and (not states or shown_state(status) in states)
         )
@@ -137,6 +139,7 @@ def shown_state(status: Mapping[str, Any]) -> str:
 
 def none_fits(filters: Filters, entries: Iterable[ListedRun]) -> str:
     """A sentence for a filter that leaves nothing over, with the nearest name there is."""
+    entries = list(entries)
     statuses = [entry.status for entry in entries]
     for option, key, given in (
         ("--task", "task", filters.tasks),
@@ -144,6 +147,8 @@ def none_fits(filters: Filters, entries: Iterable[ListedRun]) -> str:
         ("--sweep", "sweep", (filters.sweep,) if filters.sweep else ()),
     ):
         names = sorted({str(status[key]) for status in statuses if status.get(key)})
+        if key == "sweep":
+            names = sweep_names(entries)
         unknown = [name for name in given if name not in names]
         if unknown:
             near = nearest(unknown[0], names)

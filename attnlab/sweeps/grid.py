@@ -77,7 +77,7 @@ class Grid:
             RequestError: a key has no value at all, an interval, or several where one is expected.
         """
         axes: dict[str, Axis] = {}
-        for override in parse(arguments, loader):
+        for override in parse(map(_opened, arguments), loader):
             axis = _axis(override)
             _check(axis, override)
             axes[axis.key] = axis
@@ -193,6 +193,11 @@ def parse(arguments: Iterable[str], loader: ConfigLoader) -> list[Override]:
         if found := re.fullmatch(r"(.*?)=(choice\(\s*\))", error.override):
             raise RequestError(_empty(*found.groups())) from error
         raise RequestError(config.explain(error, words)) from error
+
+
+def _opened(word: str) -> str:
+    """Let `search.space={...}` and `search.space.KEY=...` add to the space of a preset."""
+    return f"++{word}" if word.startswith("search.space") else word
 
 
 def _empty(key: str, given: str) -> str:

@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab import config
+from attnlab import config, interrupts
 from attnlab.errors import Pruned, RequestError, RunFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
@@ -99,6 +99,7 @@ def run_job(cfg: DictConfig, *, launch: Launch) -> None:
         KeyboardInterrupt: interrupted.
         StoppedEarly: it failed, and that ends the sweep.
     """
+    interrupts.check()
     checked, trial = config.from_hydra(cfg), config.sweep_from_hydra(cfg).trial
     record = Record(SweepFolder(launch.folder), record_key(checked.digest, trial))
     if not launch.is_current() or record.runs_elsewhere():
@@ -254,6 +255,7 @@ def _end_with(owner: Mapping[str, Any]) -> None:
         return
     _guarded = True
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.listen()
 
     def watch() -> None:
         while is_running(owner):
