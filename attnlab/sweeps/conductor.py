@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnlab.assembly import import_tensorflow
 from attnlab.errors import SweepFailed
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
@@ -137,6 +138,7 @@ class Conductor(ABC):
             self.configs(),
             {"varies": ", ".join(varying), **self.request.fixed, **varying},
             " ".join(self.request.command),
+            meanwhile=import_tensorflow if self.launching.here else None,
         )
 
     def _owned(self) -> AbstractContextManager[object]:

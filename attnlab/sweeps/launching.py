@@ -46,6 +46,11 @@ class Launching:
         return "submitit" not in self._target
 
     @property
+    def here(self) -> bool:
+        """Whether jobs run in this process."""
+        return self.bound and not self._is_joblib
+
+    @property
     def workers(self) -> int:
         """How many jobs run at a time."""
         settings = self._config.hydra.launcher

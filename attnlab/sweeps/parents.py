@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ class Parents:
         configs: Sequence[RunConfig],
         params: Mapping[str, str],
         command: str,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Parents:
         """Begin the runs, or go on with those of an earlier process, and wait for their ids.
 
@@ -43,6 +44,7 @@ class Parents:
             configs: a configuration of each task.
             params: what varies and what was fixed.
             command: the overrides of the sweep.
+            meanwhile: what can be done while MLflow begins.
         """
         with flocked(folder.path):
             known = folder.read().get("parents", {})
@@ -53,6 +55,8 @@ class Parents:
                 for config in configs
                 if config.tracking.enabled
             }
+            if meanwhile is not None:
+                meanwhile()
             for config in configs:
                 if config.task.name in trackers:
                     trackers[config.task.name].wait_run_id(config.tracking.timeout)
