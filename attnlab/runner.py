@@ -14,10 +14,12 @@ from attnlab import console
 from attnlab.assembly import make_task
 from attnlab.errors import Pruned, RequestError
 from attnlab.keeping import Keeper
+from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import actual_state
 from attnlab.records.tracker import NullTracker, Tracker, default_uri
 from attnlab.schema import RunConfig, changed, parse
 from attnlab.session import OnEpoch, Session
@@ -102,30 +104,62 @@ def resume(
         RunFailed, Pruned, KeyboardInterrupt: as in `run`.
     """
     started = time.perf_counter()
+    _require_stopped(folder)
     with FolderLock(folder.path):
-        before = parse(folder.read_config(), {})
-        config = changed(before, changes or {})
-        status = folder.read_status()
-        if (
-            config.trainer.epochs < before.trainer.epochs
-            and config.trainer.epochs < status["epoch"]
-        ):
-            raise RequestError(
-                f"trainer.epochs: expected at least the {status['epoch']} epochs that were "
-                f"trained, got {config.trainer.epochs}."
-            )
-        if status["state"] == "completed" and config.trainer.epochs == before.trainer.epochs:
-            console.print_result(folder.read_metrics(), folder.path)
-            return folder.path
-        config = _in_its_place(config, folder)
+        before, status = parse(folder.read_config(), {}), folder.read_status()
+        config = _in_its_place(changed(before, changes or {}), folder)
+        _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
+        if status["state"] == "completed":
+            metrics = _result(folder)
+            if metrics and config.trainer.epochs == before.trainer.epochs:
+                if sweep is None:
+                    console.print_result(metrics, folder.path)
+                return folder.path
+            _require_checkpoint(folder)
         task, data = _load(config)
         if data.digest != status.get("data_digest", data.digest):
             raise RequestError(
                 f"data: expected those that {folder.path} began with (digest "
                 f"{status['data_digest'][:12]}), got {data.digest[:12]}: they have changed since."
             )
-        folder.write_status("running", error=None)
+        folder.make_folders()
+        member = {"sweep": sweep.name} if sweep else {}
+        folder.write_status("running", error=None, pruned=False, **member)
         return _carry_out(config, task, data, folder, started, sweep, resumed=True)
+
+
+def _require_stopped(folder: RunDirectory) -> None:
+    status = folder.read_status()
+    if actual_state(status) == "running":
+        raise RequestError(
+            f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
+            f"{status.get('host')} is at {folder.path}."
+        )
+
+
+def _check_epochs(wanted: int, before: int, trained: int) -> None:
+    if wanted < before and wanted < trained:
+        raise RequestError(
+            f"trainer.epochs: expected at least the {trained} epochs that were trained, "
+            f"got {wanted}."
+        )
+
+
+def _result(folder: RunDirectory) -> dict[str, Any] | None:
+    """metrics.json; None where the disk was full when it was to be written."""
+    try:
+        return folder.read_metrics()
+    except RequestError:
+        return None
+
+
+def _require_checkpoint(folder: RunDirectory) -> None:
+    """A run that was finished must not begin again, for that would take what it has away."""
+    if Checkpoints(folder.checkpoint).newest() is None:
+        raise RequestError(
+            f"{folder.checkpoint}: expected the checkpoint of a finished run, but there is none "
+            "that is whole: train it again with more trainer.epochs."
+        )
 
 
 def _load(config: RunConfig) -> tuple[Task, TaskData]:
@@ -210,6 +244,8 @@ def _start_tracker(
         {
             "attnlab.folder": str(folder.path),
             "attnlab.config_hash": config.digest,
+            "attnlab.epochs": str(config.trainer.epochs),  # a parameter can't change
+            **({"attnlab.pruned": "false"} if resumed else {}),
             **(sweep.tags if sweep else {}),
         },
         runs / "artifacts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -137,6 +138,24 @@ def test_any_other_change_is_refused_with_key_old_and_new_value(whole, change, t
     assert (whole / "status.json").read_bytes() == before
 
 
+def test_a_finished_run_without_its_checkpoint_is_not_begun_again(config):
+    folder = RunDirectory.open(run(config))
+    before = {p.name: p.stat().st_mtime_ns for p in (folder.path / "weights").iterdir()}
+    (checkpoint,) = folder.checkpoint.iterdir()
+    checkpoint.write_bytes(b"")
+    with pytest.raises(RequestError, match="expected the checkpoint of a finished run"):
+        resume(folder, {"trainer.epochs": "9"})
+    assert folder.read_status()["state"] == "completed" and folder.read_history()["epoch"]
+    assert before == {p.name: p.stat().st_mtime_ns for p in (folder.path / "weights").iterdir()}
+
+
+def test_a_result_that_could_not_be_written_is_made_again(config, whole):
+    folder = RunDirectory.open(run(config))
+    for name in ("metrics.json", "predictions.csv"):
+        (folder.path / name).unlink()
+    assert_same_run(resume(folder), whole)
+
+
 def test_a_value_that_does_not_change_is_no_change(whole):
     assert (
         main(["resume", str(whole), "seed=0", "attention=bahdanau", "trainer.patience=null"]) == 0
@@ -147,6 +166,23 @@ def test_another_process_that_writes_the_run_is_respected(whole, capsys):
     with FolderLock(whole):
         assert main(["resume", str(whole), "trainer.epochs=9"]) == 2
     assert "has been writing it since" in capsys.readouterr().err
+
+
+def test_a_run_that_is_under_way_and_tracked_is_respected_at_once(attnlab, capsys):
+    long = ("trainer.epochs=999", "trainer.jit=false", "trainer.batch_size=1", "model.units=64")
+    with attnlab.start("task=fib", *long) as process:
+        try:
+            status: dict = {}
+            while not status.get("mlflow_run_id"):
+                assert process.poll() is None
+                time.sleep(0.1)
+                for folder in attnlab.run_folders():
+                    status = json.loads((folder / "status.json").read_text())
+            assert main(["resume", str(folder)]) == 2
+            assert process.poll() is None
+        finally:
+            process.kill()
+    assert f"process {process.pid}" in capsys.readouterr().err
 
 
 def test_a_run_whose_data_have_changed_does_not_go_on(compose, tmp_path):
@@ -219,6 +255,7 @@ def test_a_pruned_run_keeps_what_it_has(config, whole):
     assert (status["state"], status["pruned"], status["sweep"]) == ("killed", True, "search")
     assert len(list((path / "weights").iterdir())) == 2
     assert_same_run(resume(RunDirectory.open(path)), whole)
+    assert json.loads((path / "status.json").read_text())["pruned"] is False
 
 
 # Inside an epoch

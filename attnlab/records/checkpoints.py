@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from attnlab.errors import RequestError
 from attnlab.records import files
 
 if TYPE_CHECKING:
@@ -70,13 +71,21 @@ class Checkpoints:
             path.unlink(missing_ok=True)
 
     def newest(self) -> Checkpoint | None:
-        """The last one that is whole; a warning names those that are not, and they are removed."""
+        """The last one that is whole; None where there is none.
+
+        A warning names those that are damaged, and they are put aside as `damaged_...`.
+
+        Raises:
+            RequestError: One can't be read, which says nothing about what it holds.
+        """
         for path in reversed(self._paths()):
             try:
                 return _read(path)
-            except (OSError, ValueError) as error:
-                _log.warning("%s: damaged (%s); the checkpoint before it is used", path, error)
-                path.unlink(missing_ok=True)
+            except ValueError as error:
+                _log.warning("%s: damaged (%s); what was saved before it is used", path, error)
+                path.replace(path.with_name(f"damaged_{path.name}"))
+            except OSError as error:
+                raise RequestError(f"{path}: can't be read ({error.strerror or error}).") from error
         return None
 
     def _paths(self) -> list[Path]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
-
+_numbers = itertools.count()
 
 # Columns of predictions.csv that are text.
 _TEXT = ("time", "source", "reference", "hypothesis")
@@ -53,8 +56,6 @@ class RunDirectory:
     ) -> RunDirectory:
         """Make the folder of a new run, unique even when several start in one second.
 
-        The configuration is written first, so whatever is listed as a run can be resumed.
-
         Args:
             runs: The folder of all runs; made if missing.
             task: Name of the task.
@@ -76,9 +77,11 @@ class RunDirectory:
         started = datetime.now(timezone.utc)
         stem = f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"
         try:
-            run = cls(_new_folder(runs / task / attention, stem))
-            for folder in _FOLDERS:
-                (run.path / folder).mkdir()
+            parent = runs / task / attention
+            parent.mkdir(parents=True, exist_ok=True)
+            # Under a hidden name until it is whole: what is listed as a run can be resumed.
+            run = cls(parent / f".new-{socket.gethostname()}-{os.getpid()}-{next(_numbers)}")
+            run.make_folders()
             if config is not None:
                 run.write_config(config)
             run.write_status(
@@ -90,12 +93,12 @@ class RunDirectory:
                 started=started.isoformat(),
                 **entries,
             )
+            return cls(_named(run.path, stem))
         except OSError as error:
             raise RequestError(
                 f"paths.runs: expected a folder that can be written, got {str(runs)!r} "
                 f"({error.strerror or error})."
             ) from error
-        return run
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
@@ -184,6 +187,15 @@ class RunDirectory:
         """The columns of history.csv; empty when no epoch has ended; see `History.read`."""
         return self._history.read()
 
+    def make_folders(self) -> None:
+        """Make the folders that a run writes to, where they are missing.
+
+        Raises:
+            OSError: One can't be made.
+        """
+        for folder in _FOLDERS:
+            (self.path / folder).mkdir(parents=True, exist_ok=True)
+
     def discard_after(self, epochs: int) -> None:
         """Remove the weights of later epochs, and files that a killed process left half written.
 
@@ -191,7 +203,9 @@ class RunDirectory:
             OSError: One can't be removed.
         """
         later = [self.weights_path(epoch) for epoch in self.weights_epochs() if epoch > epochs]
-        for path in [*later, *self.path.rglob(".tmp-*")]:
+        ours = f".tmp-{os.getpid()}-"  # another thread may be writing
+        halves = [p for p in self.path.rglob(".tmp-*") if not p.name.startswith(ours)]
+        for path in [*later, *halves]:
             path.unlink(missing_ok=True)
 
     # Other files
@@ -394,14 +408,13 @@ def _started(stem: str) -> str:
         return stem
 
 
-def _new_folder(parent: Path, stem: str) -> Path:
-    """Make `stem`, or `stem_2`, `stem_3`, ... in `parent`: the first that nobody else made."""
-    parent.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while True:
-        path = parent / (stem if number == 1 else f"{stem}_{number}")
+def _named(folder: Path, stem: str) -> Path:
+    """Rename a folder to `stem`, or `stem_2`, `stem_3`, ...: the first that nobody else has."""
+    for number in itertools.count(1):
+        path = folder.with_name(stem if number == 1 else f"{stem}_{number}")
         try:
-            path.mkdir()
-            return path
-        except FileExistsError:
-            number += 1
+            return folder.rename(path)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+    raise AssertionError("unreachable")

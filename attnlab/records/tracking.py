@@ -127,7 +127,8 @@ class MlflowRun:
 
         self._locks = ExitStack()
         if folder:
-            self._locks.enter_context(flocked(Path(folder)))
+            # Not the folder itself, by which its own lock is guarded.
+            self._locks.enter_context(flocked(Path(folder) / "checkpoint"))
 
         root = Path(artifact_root) if uri.startswith("sqlite:") else None
         if root:
@@ -141,7 +142,7 @@ class MlflowRun:
         self.run_id = known_id or self._create(time, run_name, tags)
         self._known: dict[str, set[int]] = {}
         if known_id:
-            self._go_on(known_id, params)
+            self._go_on(known_id, params, tags)
         else:
             self._log_params(params)
 
@@ -258,15 +259,16 @@ class MlflowRun:
 
     def _abandoned(self, tags: Mapping[str, str]) -> str | None:
         """The run that a killed process began for this folder and could not tell of."""
-        folder = tags.get("attnlab.folder", "").replace("'", "")
-        found = self._client.search_runs(
-            [self._experiment_id], f"tags.`attnlab.folder` = '{folder}'", max_results=1
-        )
+        folder = tags.get("attnlab.folder", "")
+        quote = '"' if "'" in folder else "'"
+        condition = f"tags.`attnlab.folder` = {quote}{folder}{quote}"
+        found = self._client.search_runs([self._experiment_id], condition, max_results=1)
         return found[0].info.run_id if found else None
 
-    def _go_on(self, run_id: str, params: Mapping[str, str]) -> None:
+    def _go_on(self, run_id: str, params: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Take a run up again: nothing that it has is logged a second time."""
         self._client.update_run(run_id, status="RUNNING")
+        self.tags(tags)
         data = self._client.get_run(run_id).data
         for key in data.metrics:
             history = self._client.get_metric_history(run_id, key)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from attnlab.errors import RequestError
 from attnlab.records.checkpoints import Checkpoints
 
 ARRAYS = [
@@ -61,6 +62,7 @@ def test_a_damaged_one_is_named_and_the_one_before_it_used(tmp_path, caplog, dam
     with caplog.at_level(logging.WARNING):
         assert checkpoints.newest().state["at"] == 1
     assert str(newest) in caplog.text and len(caplog.records) == 1
+    assert (tmp_path / f"damaged_{newest.name}").exists() and not newest.exists()
 
 
 def test_if_all_are_damaged_there_is_none(tmp_path):
@@ -74,3 +76,15 @@ def test_saving_a_step_again_replaces_it(tmp_path):
     checkpoints = saved(tmp_path, 5)
     checkpoints.save(5, {"at": "again"}, [])
     assert checkpoints.newest() == ({"at": "again"}, [])
+
+
+def test_one_that_can_not_be_read_is_named_and_stays(tmp_path, monkeypatch):
+    checkpoints = saved(tmp_path, 1, 2)
+
+    def fails(path):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("attnlab.records.checkpoints._read", fails)
+    with pytest.raises(RequestError, match="step_000000002.ckpt: can't be read .Input/output"):
+        checkpoints.newest()
+    assert len(list(tmp_path.iterdir())) == 2
