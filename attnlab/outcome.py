@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
     from attnlab.learning.base import Learner
     from attnlab.tasks.base import Report, Task
+
+# Bytes of a file that each variable takes beside its numbers, amply.
+_HDF5_OVERHEAD = 8192
 
 
 def summary(
@@ -67,6 +72,7 @@ def save_weights(model: keras.Model, path: Path) -> None:
     Raises:
         OSError: the file can't be written. HDF5 says so with errors of several kinds.
     """
+    _require_space(model, path)
     try:
         model.save_weights(path)
     except (OSError, RuntimeError) as error:
@@ -74,3 +80,10 @@ def save_weights(model: keras.Model, path: Path) -> None:
         if found is None:
             raise
         raise OSError(int(found.group(1)), os.strerror(int(found.group(1)))) from error
+
+
+def _require_space(model: keras.Model, path: Path) -> None:
+    """Raise `OSError` where the disk is too full: HDF5 may crash where it finds that out itself."""
+    size = 4 * model.count_params() + _HDF5_OVERHEAD * (len(model.weights) + 1)
+    if shutil.disk_usage(path.parent).free < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

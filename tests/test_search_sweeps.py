@@ -72,7 +72,7 @@ def test_two_at_a_time(attnlab):
     ("words", "sentence"),
     [
         (["optimizer.learning_rate=0.1"], "optimizer.learning_rate is searched, and the command"),
-        (["search.space.model.unts={int: [2, 4]}"], "search.space.model"),
+        (["search.space.model.unts={int: [2, 4]}"], "model.unts: there is no such key."),
         (["+search.space={model.unts: {int: [2, 4]}}"], "model.unts: there is no such key."),
         (["search.trails=3"], "search.trails: there is no such key. Did you mean search.trials?"),
         (["search.trials=0"], "search.trials: expected a whole number at least 1"),
