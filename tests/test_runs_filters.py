@@ -24,12 +24,22 @@ def made(tmp_path, monkeypatch):
     make(tmp_path, 3, "translate", "bahdanau", 3, test={"bleu": 31.25, "chrf": 50.0}, skill=0.25)
     make(tmp_path, 4, "fib", "none", 2, "failed", error="RunFailed: the loss is nan")
     make(tmp_path, 5, "fib", "none", 1, "killed", sweep="grid", pruned=True)
-    make(tmp_path, 6, "fib", "none", 0, "killed")
+    make(tmp_path, 6, "fib", "none", 0, "killed", tracked=False)
     return tmp_path
 
 
 def make(
-    runs, seed, task, attention, days, state="completed", test=(), skill=None, units=64, **more
+    runs,
+    seed,
+    task,
+    attention,
+    days,
+    state="completed",
+    test=(),
+    skill=None,
+    units=64,
+    tracked=True,
+    **more,
 ):
     config = {
         "task": {"name": task, "history": 20},
@@ -37,6 +47,7 @@ def make(
         "model": {"name": "rnn", "units": units},
         "optimizer": {"learning_rate": 1e-3},
         "trainer": {"patience": None},
+        "tracking": {"enabled": tracked},
         "seed": seed,
     }
     run = RunDirectory.create(runs, task, attention, seed, config)
@@ -83,6 +94,7 @@ def seeds(capsys, *words):
         ("--where attention=bahdanau --where task=fib,translate", [1, 3]),
         ("--where optimizer.learning_rate=1e-3 --where seed=0", [0]),
         ("--where trainer.patience=null --limit 2", [5, 6]),
+        ("--where tracking.enabled=False", [6]),
         ("--where task.history=20.0 --where attention.name=none --state completed", [0]),
         ("--sort test --limit 2", [3, 1]),
         ("--sort skill", [1, 0, 3, 2, 4, 5, 6]),
@@ -113,9 +125,10 @@ def test_nothing_that_fits_is_said(made, capsys, words, sentence):
     [
         (
             "--where model.unit=8",
-            "has the key 'model.unit' in its config. Did you mean model.units?",
+            "expected a config key that a run has, got 'model.unit'. Did you mean model.units?",
         ),
-        ("--where units", "--where: expected key=value, as model.units=64, got 'units'."),
+        ("--where units", "--where: expected KEY=VALUE such as model.cell=gru, got 'units'."),
+        ("--where seed=0 --where seed=1", "--where: expected each key once, got seed twice;"),
         ("--since soon", "--since: expected an age as 90m, 12h, 2d or 1w, or a date as 2026-01-31"),
         ("--state done", "'done' is not one of 'completed', 'running', 'failed', 'killed'"),
         ("--sort loss", "'loss' is not one of 'started', 'best', 'test', 'skill'"),

@@ -17,8 +17,9 @@ import numpy as np
 from attnlab.analysis.comparison_items import item_tests
 from attnlab.analysis.comparison_metrics import Metric, check_metric, main_metric, make_metric
 from attnlab.analysis.comparison_results import Comparison, Comparisons, Group, Request, Row
-from attnlab.analysis.comparison_runs import Chosen, RunRecord, check_keys, choose
+from attnlab.analysis.comparison_runs import Chosen, RunRecord, choose
 from attnlab.analysis.comparison_settings import changed_settings, warnings_of
+from attnlab.analysis.conditions import check_keys
 from attnlab.analysis.statistics import (
     Difference,
     Interval,
@@ -46,7 +47,7 @@ def compare(runs: Path, request: Request) -> Comparisons:
         RequestError: No run fits, or a key, a metric or the reference isn't known.
     """
     chosen = choose(runs, request.selection)
-    check_keys("--by", request.by, chosen.records)
+    check_keys("--by", request.by, [record.settings for record in chosen.records])
     if "seed" in request.by:
         raise RequestError("--by: expected keys other than seed, which groups are averaged over.")
     left_out = _left_out(chosen)

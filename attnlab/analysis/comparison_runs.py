@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-import yaml
-
+from attnlab.analysis.conditions import check_keys, fits, read_settings, setting
 from attnlab.errors import RequestError
-from attnlab.records.parameters import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
-from attnlab.records.status import actual_state
+from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 from attnlab.rules import nearest
 
-# The loader of libyaml, where PyYAML has it, is eight times faster.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MOST_NAMED = 8
 _DAMAGED = "damaged"
 
@@ -28,7 +24,7 @@ class RunRecord(NamedTuple):
     Attributes:
         run: Its folder.
         status: status.json.
-        settings: The leaves of config.yaml by dotted key, as text; see `parameters.flatten`.
+        settings: The leaves of config.yaml by dotted key, as text; see `read_settings`.
         metrics: metrics.json.
     """
 
@@ -49,7 +45,7 @@ class RunRecord(NamedTuple):
 
     def setting(self, key: str) -> str | None:
         """The value of a config key, of a group such as `attention` the name of its option."""
-        return self.settings.get(key, self.settings.get(f"{key}.name"))
+        return setting(self.settings, key)
 
 
 class Selection(NamedTuple):
@@ -58,7 +54,7 @@ class Selection(NamedTuple):
     Attributes:
         task: Name of the task; None for all.
         sweep: Name of the sweep; None for all.
-        where: Config key to the values that it may have, as words of a command line.
+        where: Config key to the values that it may have; see `read_conditions`.
     """
 
     task: str | None = None
@@ -106,30 +102,6 @@ def choose(runs: Path, selection: Selection) -> Chosen:
     return read._replace(records=records)
 
 
-def check_keys(option: str, keys: Iterable[str], records: Iterable[RunRecord]) -> None:
-    """Check that runs have these config keys.
-
-    Args:
-        option: What an error calls the place where they were given.
-        keys: Dotted keys, or names of groups with options.
-        records: The runs.
-
-    Raises:
-        RequestError: No run has one of them.
-    """
-    known = dict.fromkeys(key for record in records for key in record.settings)
-    groups = {key.removesuffix(".name") for key in known if key.endswith(".name")}
-    for key in keys:
-        if key in known or key in groups:
-            continue
-        inside = next((name for name in known if name.startswith(f"{key}.")), None)
-        if inside:
-            raise RequestError(f"{option}: expected a single setting such as {inside}, got {key}.")
-        near = nearest(key, [*known, *groups])
-        hint = f" Did you mean {near}?" if near else " The keys stand in a run's config.yaml."
-        raise RequestError(f"{option}: expected a config key that a run has, got {key!r}.{hint}")
-
-
 def _of_task(listed: list[ListedRun], name: str | None) -> list[ListedRun]:
     found = [entry for entry in listed if name in (None, entry.status["task"])]
     if not found:
@@ -154,7 +126,7 @@ def _refuse(key: str, name: str | None, known: list[str]) -> NoReturn:
 def _read_all(listed: list[ListedRun], where: Mapping[str, str]) -> Chosen:
     chosen = Chosen([], Counter(), [])
     for run, status in listed:
-        state = "pruned" if status.get("pruned") else actual_state(status)
+        state = shown_state(status)
         if state == _DAMAGED:
             chosen.damaged.append(str(status["error"]))
         elif state != "completed":
@@ -169,14 +141,10 @@ def _read_all(listed: list[ListedRun], where: Mapping[str, str]) -> Chosen:
 
 def _might_be_meant(run: RunDirectory, where: Mapping[str, str]) -> bool:
     """Whether an unfinished run's settings, where they can be read, are those asked for."""
-    if not where:
-        return True
     try:
-        settings = flatten(_read_config(run.path / "config.yaml"))
+        return not where or fits(read_settings(run), where)
     except RequestError:
         return False
-    record = RunRecord(run, {}, settings, {})
-    return all(_means(text, record.setting(key)) for key, text in where.items())
 
 
 def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
@@ -184,26 +152,18 @@ def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
     metrics = run.read_metrics()
     if not isinstance(metrics.get("test"), Mapping):
         raise RequestError(f"{run.path / 'metrics.json'}: damaged: it has no test metrics.")
-    return RunRecord(run, status, flatten(_read_config(run.path / "config.yaml")), metrics)
-
-
-def _read_config(path: Path) -> Mapping[str, Any]:
-    try:
-        config = yaml.load(path.read_bytes(), Loader=_LOADER)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise RequestError(f"{path}: damaged or missing: {reason}.") from error
-    if not isinstance(config, Mapping) or not isinstance(config.get("seed"), int):
-        raise RequestError(f"{path}: damaged: expected a run's settings.")
-    return config
+    settings = read_settings(run)
+    if not settings.get("seed", "").lstrip("-").isdigit():
+        raise RequestError(f"{run.path / 'config.yaml'}: damaged: expected a run's settings.")
+    return RunRecord(run, status, settings, metrics)
 
 
 def _where(records: list[RunRecord], where: Mapping[str, str]) -> list[RunRecord]:
     """The runs whose settings have these values."""
     if records:
-        check_keys("--where", where, records)
+        check_keys("--where", where, [record.settings for record in records])
     for key, text in where.items():
-        found = [record for record in records if _means(text, record.setting(key))]
+        found = [record for record in records if fits(record.settings, {key: text})]
         if records and not found:
             there = sorted({record.setting(key) or "nothing" for record in records})
             near = nearest(text, there)
@@ -214,20 +174,6 @@ def _where(records: list[RunRecord], where: Mapping[str, str]) -> list[RunRecord
             )
         records = found
     return records
-
-
-def _means(text: str, value: str | None) -> bool:
-    """Whether a value is what a text says, or what one of its parts between commas says."""
-    return value is not None and any(_same(part, value) for part in [text, *text.split(",")])
-
-
-def _same(text: str, value: str) -> bool:
-    if text.strip() == value:
-        return True
-    try:
-        return float(text) == float(value)
-    except ValueError:
-        return False
 
 
 def _none_completed(read: Chosen, selection: Selection) -> str:

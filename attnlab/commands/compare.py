@@ -88,14 +88,14 @@ def command(
     if runs and not folder.is_dir():
         raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
     _check_picture(plot)
-    conditions = _conditions(where)
     from attnlab.analysis.comparison import compare
     from attnlab.analysis.comparison_results import Request
     from attnlab.analysis.comparison_runs import Selection
+    from attnlab.analysis.conditions import read_conditions
 
     request = Request(
         by=_keys(by),
-        selection=Selection(task, sweep, conditions),
+        selection=Selection(task, sweep, read_conditions(where)),
         metric=metric,
         reference=reference,
         geometric=geometric,
@@ -116,21 +116,6 @@ def _keys(text: str) -> tuple[str, ...]:
     if not keys:
         raise RequestError(f"--by: expected config keys such as attention, got {text!r}.")
     return keys
-
-
-def _conditions(given: tuple[str, ...]) -> dict[str, str]:
-    conditions: dict[str, str] = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise RequestError(f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}.")
-        if key.strip() in conditions:
-            raise RequestError(
-                f"--where: expected each key once, got {key.strip()} twice; several values go "
-                f"with commas between: {key.strip()}={conditions[key.strip()]},{value.strip()}."
-            )
-        conditions[key.strip()] = value.strip()
-    return conditions
 
 
 def _check_picture(plot: Path | None) -> None:

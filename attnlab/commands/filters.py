@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 import click
 
+from attnlab.analysis.conditions import check_keys, fits, read_conditions, read_settings
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
-from attnlab.records.status import actual_state
+from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
-from attnlab.rules import lookup, nearest
+from attnlab.rules import nearest
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
 _NOT_DONE = ("failed", "killed")
@@ -64,7 +65,7 @@ class Filters:
     Attributes:
         tasks: names of tasks, one of which it must have.
         attentions: names of mechanisms, one of which it must have.
-        where: `key=value` with a key of the config.
+        where: `key=value` with a key of the config; see `read_conditions`.
         states: of `STATES`.
         failed: `failed` and `killed` are meant too.
         sweep: name of its sweep.
@@ -89,11 +90,11 @@ class Filters:
         Raises:
             RequestError: A filter can't be read, or asks for a key that no run has.
         """
-        demands = [_demand(text) for text in self.where]
+        conditions = read_conditions(self.where)
         found = [entry for entry in entries if self._fits(entry.status)]
         if self.sweep is not None:
             found = runs_of_sweep(found, self.sweep)
-        return _with_values(found, demands) if demands and found else found
+        return _with_values(found, conditions) if conditions and found else found
 
     def _fits(self, status: Mapping[str, Any]) -> bool:
         states = {*self.states, *(_NOT_DONE if self.failed else ())}
@@ -131,12 +132,6 @@ def filter_options(*names: str) -> Callable[[_Command], _Command]:
     return decorate
 
 
-def shown_state(status: Mapping[str, Any]) -> str:
-    """The state in the user's words: `pruned` where a search ended the run, not an accident."""
-    state = actual_state(status)
-    return "pruned" if state == "killed" and status.get("pruned") else state
-
-
 def none_fits(filters: Filters, entries: Iterable[ListedRun]) -> str:
     """A sentence for a filter that leaves nothing over, with the nearest name there is."""
     entries = list(entries)
@@ -157,68 +152,18 @@ def none_fits(filters: Filters, entries: Iterable[ListedRun]) -> str:
     return f"None of the {len(statuses)} runs fits all filters."
 
 
-def _demand(text: str) -> tuple[str, list[str]]:
-    """`key=a,b` as the key and the values of which one must be there."""
-    key, sign, value = text.partition("=")
-    if not sign or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key):
-        raise RequestError(f"--where: expected key=value, as model.units=64, got {text!r}.")
-    return key, [value, *(value.split(",") if "," in value else ())]
-
-
-def _with_values(entries: list[ListedRun], demands: list[tuple[str, list[str]]]) -> list[ListedRun]:
+def _with_values(entries: list[ListedRun], conditions: Mapping[str, str]) -> list[ListedRun]:
     """The entries whose config has all the values; a config that can't be read has none."""
-    configs = [_config(entry) for entry in entries]
-    for key, _ in demands:
-        if not any(_has(config, key) for config in configs):
-            near = nearest(key, sorted({leaf for config in configs for leaf in _keys(config)}))
-            hint = f" Did you mean {near}?" if near else ""
-            raise RequestError(
-                f"--where: none of the {len(entries)} runs has the key {key!r} in its config.{hint}"
-            )
-    return [
-        entry
-        for entry, config in zip(entries, configs, strict=True)
-        if all(
-            _has(config, key) and any(_is(lookup(config, key), value) for value in values)
-            for key, values in demands
-        )
-    ]
+    settings = [_settings(entry) for entry in entries]
+    check_keys("--where", conditions, settings)
+    return [entry for entry, own in zip(entries, settings, strict=True) if fits(own, conditions)]
 
 
-def _config(entry: ListedRun) -> Mapping[str, Any]:
+def _settings(entry: ListedRun) -> Mapping[str, str]:
     try:
-        return entry.run.read_config()
+        return read_settings(entry.run)
     except RequestError:
         return {}
-
-
-def _has(config: Mapping[str, Any], key: str) -> bool:
-    parent, _, last = key.rpartition(".")
-    node = lookup(config, parent) if parent else config
-    return isinstance(node, Mapping) and last in node
-
-
-def _keys(config: Mapping[str, Any], prefix: str = "") -> list[str]:
-    found: list[str] = []
-    for key, value in config.items():
-        found.append(f"{prefix}{key}")
-        if isinstance(value, Mapping):
-            found += _keys(value, f"{prefix}{key}.")
-    return found
-
-
-def _is(value: Any, text: str) -> bool:
-    """Whether a config's value is what was written; of a group the name counts."""
-    if isinstance(value, Mapping):
-        value = value.get("name")
-    if value is None or isinstance(value, bool):
-        return text.lower() == {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int | float):
-        try:
-            return float(text) == value
-        except ValueError:
-            return False
-    return str(value).replace(" ", "") == text.replace(" ", "")
 
 
 def _moment(text: str) -> float:

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.commands.filters import shown_state
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
+from attnlab.records.status import shown_state
 
 SORTS = ("started", "best", "test", "skill", "seconds", "epoch", "seed")
 _LOWER_IS_BETTER = ("rmse", "val_loss", "train_loss")

@@ -89,3 +89,9 @@ def actual_state(status: Mapping[str, Any]) -> str:
     """The state in a status, "killed" where it says "running" but its process has gone."""
     state = status.get("state", "damaged")
     return "killed" if state == "running" and not is_running(status) else state
+
+
+def shown_state(status: Mapping[str, Any]) -> str:
+    """The state in the user's words: `pruned` where a search ended the run, not an accident."""
+    state = actual_state(status)
+    return "pruned" if state == "killed" and status.get("pruned") else state

@@ -196,6 +196,12 @@ def test_runs_that_are_not_completed_are_counted(runs):
     assert rows(only(runs))["none"].interval.n == 5
 
 
+def test_a_pruned_run_that_was_completed_later_is_compared(runs):
+    write_run(runs, "none", 5, 1.0, status={"pruned": True})
+    found = compare(runs, Request())
+    assert (found.left_out, rows(found.tasks[0])["none"].interval.n) == ([], 6)
+
+
 def test_a_run_without_a_finite_result_is_named(runs):
     run = write_run(runs, "none", 5, None)
     comparison = only(runs)
