@@ -274,7 +274,7 @@ def _against(
     differences = [_difference(row.group, reference, request.geometric) for row in others]
     corrected = holm([difference.p for difference in differences])
     items = item_tests(
-        [(row.group.label, row.group.runs) for row in others],
+        [row.group.runs for row in others],
         reference.runs,
         metric,
         request.bootstrap,

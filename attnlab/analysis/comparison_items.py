@@ -1,7 +1,8 @@
 """Tests over test items, which say whether other windows or sentences could turn a result round.
 
 Forecasts get Diebold and Mariano's test, translations sacreBLEU's paired bootstrap. Losses, or the
-counts behind a score, are first put together over a group's seeds, so each test item counts once.
+counts behind a score, are first put together over the seeds that both sides have, so each test item
+counts once and another choice of seeds is no difference.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class ItemTest:
 
 
 def item_tests(
-    groups: Sequence[tuple[str, Runs]],
+    groups: Sequence[Runs],
     reference: Runs,
     metric: Metric,
     bootstrap: bool | None,
@@ -58,14 +59,14 @@ def item_tests(
     """Test groups against the reference, as far as the metric and the files allow.
 
     Args:
-        groups: Each group's label and runs.
-        reference: The runs of the reference.
+        groups: Each group's runs by seed.
+        reference: The runs of the reference by seed.
         metric: Its test is over items where it is an error of forecasts or a score of translations.
         bootstrap: Whether translations are tested; None where there aren't too many of them.
         notes: Gets what to know, for example why there is no test.
 
     Returns:
-        A test for each group; None where there is none.
+        A test for each group; None where there is none, as without a seed that both sides have.
     """
     if not metric.is_test:
         return [None] * len(groups)
@@ -85,37 +86,56 @@ def item_tests(
     ]
 
 
+def _shared(runs: Runs, reference: Runs) -> tuple[int, ...]:
+    """The seeds that both have."""
+    return tuple(seed for seed in runs if seed in reference)
+
+
 def _diebold_mariano(
-    groups: Sequence[tuple[str, Runs]], reference: Runs, squared: bool
+    groups: Sequence[Runs], reference: Runs, squared: bool
 ) -> list[ItemTest | None]:
-    targets, horizon, base = _losses(reference, squared, None)
+    losses = _Losses(squared)
     found: list[ItemTest | None] = []
-    for _, runs in groups:
-        _, _, losses = _losses(runs, squared, targets)
-        test = diebold_mariano(losses, base, horizon)
+    for runs in groups:
+        test, seeds = None, _shared(runs, reference)
+        if seeds:
+            base = losses.averaged([reference[seed] for seed in seeds])
+            own = losses.averaged([runs[seed] for seed in seeds])
+            test = diebold_mariano(own, base, losses.horizon)
         found.append(
             ItemTest(DIEBOLD_MARIANO, test.n, test.p, statistic=test.statistic) if test else None
         )
     return found
 
 
-def _losses(
-    runs: Runs, squared: bool, expected: np.ndarray | None
-) -> tuple[np.ndarray, int, np.ndarray]:
-    """Index and target of each row, the horizon, and the loss of each window, mean of the seeds."""
-    sums = None
-    for run in runs.values():
+class _Losses:
+    """Losses of forecasts of the same test windows; each run's are read once."""
+
+    def __init__(self, squared: bool):
+        self.horizon = 0
+        self._squared = squared
+        self._items: np.ndarray | None = None  # index, step and target of each row
+        self._read: dict[str, np.ndarray] = {}
+
+    def averaged(self, runs: Sequence[RunRecord]) -> np.ndarray:
+        """The loss of each window in the order of time, mean of the runs."""
+        return np.mean([self._of(run) for run in runs], axis=0)
+
+    def _of(self, run: RunRecord) -> np.ndarray:
+        if run.run.name not in self._read:
+            self._read[run.run.name] = self._from_file(run)
+        return self._read[run.run.name]
+
+    def _from_file(self, run: RunRecord) -> np.ndarray:
         table = _read_forecast(run.run.path / "predictions.csv")
-        expected = table[:, :3] if expected is None else expected
-        if not np.array_equal(expected, table[:, :3]):
+        if self._items is None:
+            self._items, self.horizon = table[:, :3], int(table[:, 1].max())
+        if not np.array_equal(self._items, table[:, :3]):
             raise Unlike(f"{run.run.name} has other test items than the others")
         error = table[:, 3] - table[:, 2]
-        losses = error**2 if squared else np.abs(error)
-        sums = losses if sums is None else sums + losses
-    assert expected is not None and sums is not None
-    horizon = int(expected[:, 1].max())
-    order = np.argsort(expected[::horizon, 0], kind="stable")
-    return expected, horizon, (sums / len(runs)).reshape(-1, horizon).mean(axis=1)[order]
+        losses = error**2 if self._squared else np.abs(error)
+        order = np.argsort(self._items[:: self.horizon, 0], kind="stable")
+        return losses.reshape(-1, self.horizon).mean(axis=1)[order]
 
 
 def _read_forecast(path: Path) -> np.ndarray:
@@ -136,17 +156,30 @@ def _read_forecast(path: Path) -> np.ndarray:
 
 
 def _bootstrap(
-    groups: Sequence[tuple[str, Runs]],
+    groups: Sequence[Runs],
     reference: Runs,
     name: str,
     sparing: bool,
     notes: list[str],
 ) -> list[ItemTest | None]:
-    items, base = hypotheses(reference, None)
-    number = len(items) * sum(len(runs) for runs in [reference, *(runs for _, runs in groups)])
+    found: list[ItemTest | None] = [None] * len(groups)
+    by_seeds: dict[tuple[int, ...], list[int]] = {}  # places of the groups that share these seeds
+    for place, runs in enumerate(groups):
+        if seeds := _shared(runs, reference):
+            by_seeds.setdefault(seeds, []).append(place)
+    items, bases = None, {}
+    for seeds in by_seeds:
+        items, bases[seeds] = hypotheses({seed: reference[seed] for seed in seeds}, items)
+    if items is None:
+        return found
+    number = len(items) * sum(len(seeds) * (1 + len(at)) for seeds, at in by_seeds.items())
     if sparing and number > _AT_ONCE:
         notes.append(f"no paired bootstrap, which would count {number:,} texts: see --bootstrap")
-        return [None] * len(groups)
-    others = [hypotheses(runs, items)[1] for _, runs in groups]
-    p_values, signature = paired_bootstrap(name, base, others, [target for _, target in items])
-    return [ItemTest(BOOTSTRAP, len(items), p, signature=signature) for p in p_values]
+        return found
+    for seeds, places in by_seeds.items():
+        others = [hypotheses({s: groups[place][s] for s in seeds}, items)[1] for place in places]
+        targets = [target for _, target in items]
+        p_values, signature = paired_bootstrap(name, bases[seeds], others, targets)
+        for place, p in zip(places, p_values, strict=True):
+            found[place] = ItemTest(BOOTSTRAP, len(items), p, signature=signature)
+    return found

@@ -67,7 +67,7 @@ class Row:
         seconds_per_epoch: Mean over seeds of the run's median epoch.
         difference: To the reference, or with `geometric` the ratio; None of the reference itself.
         p_holm: The paired test's p value, corrected over the table.
-        item_test: The test over test items; None where there is none.
+        item_test: The test over test items, of the shared seeds; None where there is none.
         verdict: better, worse, ... in words; empty of the reference.
     """
 

@@ -108,13 +108,13 @@ def footnotes(comparison: Comparison) -> list[str]:
     items = next((row.item_test for row in rows if row.item_test), None)
     if items and items.kind == DIEBOLD_MARIANO:
         lines.append(
-            f"DM p: Diebold-Mariano over {items.items} test windows (losses averaged over seeds, "
-            "small-sample correction), Holm-corrected"
+            f"DM p: Diebold-Mariano over {items.items} test windows (losses averaged over "
+            "shared seeds, small-sample correction), Holm-corrected"
         )
     elif items:
         lines.append(
             f"boot p: sacreBLEU's paired bootstrap over {items.items} test sentences (counts "
-            f"summed over seeds), Holm-corrected; {items.signature}"
+            f"summed over shared seeds), Holm-corrected; {items.signature}"
         )
     if any(row.verdict == "too few seeds" for row in rows):
         lines.append(f"below {ENOUGH_SEEDS} shared seeds a difference is not judged: train more")

@@ -333,6 +333,20 @@ def test_diebold_mariano_averages_losses_over_seeds(runs):
     assert (test.items, test.p_holm) == (5, test.p)
 
 
+def test_items_are_tested_of_the_seeds_that_both_sides_have(tmp_path):
+    """A seed that only one side has changes nothing, were it a thousand times worse."""
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER[:3])
+    selected = Selection(where={"attention": "none,bahdanau", "seed": "0,1,2"})
+    before = rows(only(tmp_path, selection=selected))["bahdanau"].item_test
+    write_run(tmp_path, "bahdanau", 7, 900.0)
+    write_run(tmp_path, "pooling", 8, 1.0)
+    found = rows(only(tmp_path))
+    after = found["bahdanau"].item_test
+    assert (after.statistic, after.p) == (before.statistic, before.p)
+    assert found["pooling"].item_test is None
+
+
 def test_other_test_items_are_not_tested(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "pooling", SAME)
@@ -386,3 +400,21 @@ def test_translations_are_bootstrapped(tmp_path):
     assert (row.item_test.kind, row.item_test.items) == ("paired bootstrap", 12)
     assert row.item_test.p < 0.05
     assert rows(only(tmp_path, bootstrap=False))["bahdanau"].item_test is None
+
+
+def test_sentences_are_resampled_of_the_seeds_that_both_sides_have(tmp_path):
+    spoiled_by = {"none": [2, 2, 3], "bahdanau": [3, 12], "pooling": [2, 12, 12, 1]}
+    for attention, each in spoiled_by.items():
+        for seed, every in enumerate(each):
+            run = write_run(tmp_path, attention, seed, 50.0, task="translate")
+            write_translations(run, spoiled(every), REFERENCES)
+    write_run(tmp_path, "multi_head", 9, 50.0, task="translate")  # no file of it is needed
+    found = rows(only(tmp_path, reference="none"))
+    for attention, seeds in (("bahdanau", 2), ("pooling", 3)):
+        base, own = (
+            list(zip(*(spoiled(every) for every in spoiled_by[name][:seeds]), strict=True))
+            for name in ("none", attention)
+        )
+        ((p,), _) = paired_bootstrap("bleu", base, [own], REFERENCES)
+        assert found[attention].item_test.p == p
+    assert found["multi_head"].item_test is None
