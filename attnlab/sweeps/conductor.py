@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attnlab.assembly import import_tensorflow
 from attnlab.errors import SweepFailed
@@ -16,7 +16,7 @@ from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.processes import is_running, this_process
-from attnlab.sweeps.job import Launch, StoppedEarly
+from attnlab.sweeps.job import ORPHANED_SECONDS, Launch, StoppedEarly
 from attnlab.sweeps.jobs import DONE, FAILED, KILLED, NEW, PRUNED, RUNNING, WAITING, Job, survey
 from attnlab.sweeps.parents import Parents
 from attnlab.sweeps.progress import Progress
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from attnlab.sweeps.launching import Launching
 
 # How long to wait for processes of an earlier launch, which notice that they are alone.
-_SECONDS_FOR_ORPHANS = 10.0
+_SECONDS_FOR_ORPHANS = ORPHANED_SECONDS + 5.0
 
 
 class Conductor(ABC):
@@ -43,6 +43,8 @@ class Conductor(ABC):
     def __init__(self, request: Request, launching: Launching):
         self.request, self.launching, self.folder = request, launching, request.folder
         self.before = 0  # how many jobs were done when this process began
+        self.elsewhere: list[Job] = []  # those that another process was found to run
+        self._launched = False
         self.launch = Launch(
             self.folder.path,
             uuid.uuid4().hex,
@@ -73,6 +75,10 @@ class Conductor(ABC):
     def configs(self) -> list[RunConfig]:
         """A configuration of each task."""
 
+    def others_at_work(self) -> bool:
+        """Whether other processes have jobs of the sweep under way."""
+        return any(job.state == RUNNING for job in self.elsewhere)
+
     def remarks(self, rows: Sequence[Row]) -> list[str]:
         """Lines below the table."""
         return []
@@ -82,7 +88,7 @@ class Conductor(ABC):
 
         Raises:
             RequestError: the folder belongs to another command, or to a process that lives.
-            SweepFailed: jobs failed.
+            SweepFailed: jobs failed, or are not done.
             KeyboardInterrupt: interrupted; what is done stays done.
         """
         self.folder.create()
@@ -94,15 +100,20 @@ class Conductor(ABC):
             except (KeyboardInterrupt, StoppedEarly) as error:
                 self.launch.stop_path.touch()
                 stop = error
-            rows = self.rows()
-            self._keep(rows, stop)
-            self._print(rows)
-            self.launch.stop_path.unlink(missing_ok=True)
+            try:
+                self._look_elsewhere()
+                rows = self.rows()
+                if rows:
+                    self._keep(rows, stop)
+                    self._print(rows)
+            finally:
+                self._forget_stop()
         self._end(rows, stop)
 
     def run(self, jobs: Sequence[Job], progress: Progress) -> None:
         """Run jobs that wait, and note how they stand then."""
         progress.follow(jobs)
+        self._launched = True
         try:
             self.launching(jobs, self.launch)
         finally:
@@ -110,11 +121,11 @@ class Conductor(ABC):
 
     def prepare(self, jobs: Sequence[Job]) -> list[Job]:
         """Find out how jobs stand, and write the records of those to run, which are returned."""
-        self.survey(jobs)
         waited = time.monotonic() + _SECONDS_FOR_ORPHANS
         while self._has_orphans(jobs) and time.monotonic() < waited:
             time.sleep(0.5)
-            self.survey(jobs)
+        self.survey(jobs)
+        self.elsewhere += [job for job in jobs if job.state == RUNNING]
         todo = [job for job in jobs if self.is_to_run(job)]
         for job in jobs:
             self._write_record(job, job in todo)
@@ -146,30 +157,49 @@ class Conductor(ABC):
         return FolderLock(self.folder.path) if self.request.kind == GRID else nullcontext()
 
     def _begin(self) -> None:
-        before = self.folder.read()
+        self.parents = Parents({}, self.folder)
+        before = self.folder.change(self._beginning)
+        self.launches = int(before.get("launches", 0)) + 1
+        if self.request.kind == GRID:  # what is queued of an earlier launch knows that it is over
+            for path in self.folder.path.glob(".stopped-*"):
+                path.unlink(missing_ok=True)
+
+    def _beginning(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """What sweep.json says of this launch, by what it said before."""
         known = before.get("varying", {})
         varying = {
             key: list(dict.fromkeys([*known.get(key, []), *self.request.varying.get(key, [])]))
             for key in [*known, *self.request.varying]
         }
-        self.parents = Parents({}, self.folder)
-        self.launches = int(before.get("launches", 0)) + 1
-        self.folder.update(
-            kind=self.request.kind,
-            command=list(self.request.command),
-            fixed=self.request.fixed,
-            varying=varying,
-            launch=self.launch.token,
-            launches=self.launches,
-        )
+        return {
+            "kind": self.request.kind,
+            "command": list(self.request.command),
+            "fixed": self.request.fixed,
+            "varying": varying,
+            "launch": self.launch.token,
+            "launches": int(before.get("launches", 0)) + 1,
+        }
+
+    def _forget_stop(self) -> None:
+        """Remove the file that stops jobs, unless some may still wait in a cluster's queue."""
+        if self.launching.bound or not self._launched:
+            self.launch.stop_path.unlink(missing_ok=True)
 
     def _has_orphans(self, jobs: Sequence[Job]) -> bool:
         """Whether a job runs that an earlier launch of this sweep began on this machine."""
-        me = this_process()
-        return self.launching.bound and any(
-            job.state == RUNNING and self.folder.record(job.key).get("host") == me["host"]
-            for job in jobs
+        host = this_process()["host"]
+        records = [self.folder.record(job.key) for job in jobs] if self.launching.bound else []
+        return any(
+            record.get("state") == RUNNING and record.get("host") == host and is_running(record)
+            for record in records
         )
+
+    def _look_elsewhere(self) -> None:
+        """Find out what became of the jobs that other processes run."""
+        self.survey(self.elsewhere)
+        for job in self.elsewhere:
+            if job.state == NEW:
+                job.stand(RUNNING)  # it has no folder yet
 
     def _write_record(self, job: Job, to_run: bool) -> None:
         """Note how a job stands before the launch."""
@@ -197,14 +227,17 @@ class Conductor(ABC):
                 state = KILLED
                 self.folder.write_record(job.key, state=KILLED, error="interrupted")
             job.stand(state, Path(folder) if folder else job.folder, record.get("error"))
+            if state == RUNNING:
+                self.elsewhere.append(job)
 
     def _keep(self, rows: Sequence[Row], stop: BaseException | None) -> None:
         files.write_text(self.folder.table, csv_text(rows))
         best = {row.task: row for row in reversed(self.best(rows))}
         failed = any(row.state == FAILED for row in rows)
         status = "KILLED" if stop else "FAILED" if failed else "FINISHED"
-        self.parents.finish(status, rows, best, self.launches)
-        self.folder.update(finished=stop is None)
+        others = self.others_at_work()
+        self.parents.finish(None if others else status, rows, best, self.launches)
+        self.folder.update(finished=stop is None and not others)
 
     def _print(self, rows: Sequence[Row]) -> None:
         print_table(rows, [row.number for row in self.best(rows)], self.folder.table)
@@ -224,6 +257,8 @@ class Conductor(ABC):
         """Tell how it ended by an error, unless it ended well."""
         done, failed = (sum(row.state == state for row in rows) for state in (DONE, FAILED))
         if isinstance(stop, KeyboardInterrupt):
+            if not rows:
+                raise KeyboardInterrupt
             raise KeyboardInterrupt(
                 f"{done} of {len(rows)} jobs are done; the same command goes on with the others"
             )
@@ -232,6 +267,11 @@ class Conductor(ABC):
         if killed := sum(row.state == KILLED for row in rows):
             raise SweepFailed(
                 f"{killed} of {len(rows)} jobs were ended from outside; the same command goes on"
+            )
+        if running := sum(job.state == RUNNING for job in self.elsewhere):
+            raise SweepFailed(
+                f"{running} of {len(rows)} jobs are still under way in another process; the same "
+                "command, later, takes in what comes of them"
             )
 
     def _advice(self, stop: BaseException | None) -> str:

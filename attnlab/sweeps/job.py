@@ -6,11 +6,13 @@ worker of joblib or submitit, which imports it to find the function, can compose
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -45,9 +47,14 @@ OnEpoch = Callable[[Mapping[str, float]], None]
 _SECONDS_BETWEEN_REPORTS = 1.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_STOP = 20.0
+# For how long a worker may outlive the process that launched it.
+ORPHANED_SECONDS = _SECONDS_BETWEEN_LOOKS + _SECONDS_TO_STOP
 # TensorFlow's own setting, and that of the libraries beneath NumPy.
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+# What a folder's lock says of another process; see `records.lock`.
+_BUSY = "has been writing it since"
 _guarded = False
+log = logging.getLogger("attnlab")
 
 
 class StoppedEarly(BaseException):
@@ -111,9 +118,11 @@ def run_job(cfg: DictConfig, *, launch: Launch) -> None:
     except Pruned as pruned:
         record.end(PRUNED, _latest(checked), str(pruned))
     except Exception as error:
-        record.end(FAILED, _latest(checked), _sentence(error))
-        if launch.fail_fast:
-            launch.stop_path.touch()
+        state = KILLED if _is_busy(error) else FAILED
+        record.end(state, _latest(checked), _sentence(error))
+        if launch.fail_fast and state == FAILED:
+            with suppress(OSError):
+                launch.stop_path.touch()
             raise StoppedEarly from error
     except KeyboardInterrupt:
         record.end(KILLED, _latest(checked), "interrupted")
@@ -123,11 +132,12 @@ def run_job(cfg: DictConfig, *, launch: Launch) -> None:
 
 
 class Record:
-    """The record of the job that this process runs."""
+    """The record of the job that this process runs; one that can't be kept never stops the run."""
 
     def __init__(self, folder: SweepFolder, key: str) -> None:
         self._folder, self._key = folder, key
         self._reported = 0.0
+        self._failed = False
 
     def runs_elsewhere(self) -> bool:
         """Whether another process that lives runs the job."""
@@ -155,18 +165,26 @@ class Record:
         """Note how far it is, now and then."""
         if time.monotonic() - self._reported > _SECONDS_BETWEEN_REPORTS:
             self._reported = time.monotonic()
-            self._folder.write_record(self._key, epoch=int(row["epoch"]))
+            self._write(epoch=int(row["epoch"]))
 
     def end(self, state: str, folder: Path | None, error: str | None = None) -> None:
         """Note what came out."""
-        self._folder.write_record(
-            self._key,
+        self._write(
             state=state,
             folder=str(folder) if folder else None,
             error=error,
             ended=datetime.now(timezone.utc).isoformat(),
             results=results_of(folder) if folder and state == DONE else {},
         )
+
+    def _write(self, **changes: Any) -> None:
+        """Change the record, or say once that it can't be, as on a full disk."""
+        try:
+            self._folder.write_record(self._key, **changes)
+        except OSError as error:
+            if not self._failed:
+                log.warning("the sweep's record %s can't be written: %s", self._key, error)
+            self._failed = True
 
 
 def _carry_out(
@@ -217,9 +235,17 @@ def _on_epoch(launch: Launch, record: Record, trial: int | None) -> OnEpoch:
     return listen
 
 
+def _is_busy(error: Exception) -> bool:
+    """Whether another process writes the run's folder: it may go on with it."""
+    return isinstance(error, RequestError) and _BUSY in str(error)
+
+
 def _latest(checked: RunConfig) -> Path | None:
     """The folder of the newest run of a configuration."""
-    entries = runs_by_digest(_runs(checked)).get(checked.digest, [])
+    try:
+        entries = runs_by_digest(_runs(checked)).get(checked.digest, [])
+    except OSError:
+        return None
     return entries[-1].run.path if entries else None
 
 

@@ -95,10 +95,14 @@ def survey(jobs: Sequence[Job], runs: Path, records: Mapping[str, Mapping[str, A
         records: key -> the sweep's record of the job.
     """
     listed = runs_by_digest(runs)
+    taken: set[Path] = set()  # trials of a search may be equal: each goes on with a run of its own
     for job in jobs:
         record = records.get(job.key, {})
-        entry = decisive(listed.get(job.config.digest, []))
+        entries = listed.get(job.config.digest, [])
+        entry = decisive([entry for entry in entries if entry.run.path not in taken])
         if entry is not None:
+            if entry.state == KILLED:
+                taken.add(entry.run.path)
             job.stand(entry.state, entry.run.path, entry.error)
         elif record.get("state") == FAILED and not record.get("folder"):
             # Nothing came to be of it: its settings don't fit its data.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from hydra.core.utils import JobReturn
     from hydra.types import HydraContext
 
-_DEATHS_ALLOWED = 1
-
 
 class Launching:
     """Runs jobs by the launcher that the user chose.
@@ -38,7 +36,6 @@ class Launching:
     def __init__(self, context: HydraContext, config: DictConfig, folder: SweepFolder):
         self._context, self._folder = context, folder
         self._config = _in_folder(config, folder.path)
-        self._deaths: dict[str, int] = {}
 
     @property
     def bound(self) -> bool:
@@ -88,7 +85,10 @@ class Launching:
                 return
             if all(self._folder.record(job.key).get("state") == WAITING for job in waiting):
                 raise SweepFailed(f"the launcher failed: {_one_line(death)}") from death
-            waiting = [job for job in waiting if self._is_left(job, death)]
+            # One that dies of memory takes the others along: each shows alone whether it was it.
+            for job in [job for job in waiting if self._has_died(job)]:
+                self._launch_alone(job, launch)
+            waiting = [j for j in waiting if self._folder.record(j.key).get("state") == WAITING]
 
     def _launch(self, jobs: Sequence[Job], launch: Launch) -> Exception | None:
         """Launch once; returns what the launcher died of."""
@@ -118,19 +118,17 @@ class Launching:
             state = KILLED if type(error).__module__.startswith("submitit") else FAILED
             self._folder.write_record(job.key, state=state, error=_one_line(error))
 
-    def _is_left(self, job: Job, death: Exception) -> bool:
-        """Whether a job is to be launched again after processes died."""
-        record = self._folder.record(job.key)
-        if record.get("state") == WAITING:
-            return True
-        if record.get("state") not in (RUNNING, KILLED) or is_running(record):
-            return False
-        self._deaths[job.key] = self._deaths.get(job.key, 0) + 1
-        if self._deaths[job.key] > _DEATHS_ALLOWED:
+    def _launch_alone(self, job: Job, launch: Launch) -> None:
+        """Launch a job again whose process died; a second time it has failed."""
+        death = self._launch([job], launch)
+        if death is not None and self._has_died(job):
             error = f"its process died again ({_one_line(death)})"
             self._folder.write_record(job.key, state=FAILED, error=error)
-            return False
-        return True
+
+    def _has_died(self, job: Job) -> bool:
+        """Whether a job began and its process has gone before it ended."""
+        record = self._folder.record(job.key)
+        return record.get("state") in (RUNNING, KILLED) and not is_running(record)
 
 
 def _in_folder(config: DictConfig, folder: Path) -> DictConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from attnlab.records.lock import flocked
 from attnlab.records.tracker import Tracker, default_uri
@@ -12,6 +13,18 @@ from attnlab.schema import RunConfig
 from attnlab.sweeps.jobs import words
 from attnlab.sweeps.sweep_folder import SweepFolder
 from attnlab.sweeps.table import Row
+
+
+class _Parent(Tracker):
+    """The copy of a sweep that several processes may work on."""
+
+    def leave(self) -> None:
+        """Let the run go on for the others, after all that was logged before."""
+        if not self._finished:
+            self._finished = True
+            self._send("finish", status="RUNNING")
+            if self._worker:
+                self._done.wait(self._timeout)
 
 
 class Parents:
@@ -22,7 +35,7 @@ class Parents:
         folder: the sweep's.
     """
 
-    def __init__(self, trackers: Mapping[str, Tracker], folder: SweepFolder):
+    def __init__(self, trackers: Mapping[str, _Parent], folder: SweepFolder):
         self._trackers, self._folder = trackers, folder
 
     @classmethod
@@ -62,11 +75,13 @@ class Parents:
                     trackers[config.task.name].wait_run_id(config.tracking.timeout)
         return cls(trackers, folder)
 
-    def finish(self, status: str, rows: Sequence[Row], best: Mapping[str, Row], step: int) -> None:
+    def finish(
+        self, status: str | None, rows: Sequence[Row], best: Mapping[str, Row], step: int
+    ) -> None:
         """Log what came out, and end the runs.
 
         Args:
-            status: `FINISHED`, `FAILED` or `KILLED`.
+            status: `FINISHED`, `FAILED` or `KILLED`; None leaves the runs to other processes.
             rows: the whole table, which lies in the sweep's folder.
             best: task -> its best row.
             step: counts how often the sweep was begun.
@@ -81,7 +96,10 @@ class Parents:
                 tracker.set_tags({"attnlab.best": found})
             tracker.log_metrics(step, metrics)
             tracker.log_artifacts(self._folder.table)
-            tracker.finish(status)
+            if status is None:
+                tracker.leave()
+            else:
+                tracker.finish(status)
 
 
 def _tracker(
@@ -90,10 +108,10 @@ def _tracker(
     params: Mapping[str, str],
     command: str,
     run_id: str | None,
-) -> Tracker:
+) -> _Parent:
     runs = Path(config.paths.runs).expanduser()
     task = config.task.name
-    return Tracker.start(
+    parent = _Parent.start(
         config.tracking.uri or default_uri(runs),
         task,
         folder.name,
@@ -110,3 +128,4 @@ def _tracker(
         resumed=True,
         on_run_id=partial(folder.add_parent, task),
     )
+    return cast(_Parent, parent)

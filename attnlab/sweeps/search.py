@@ -189,7 +189,7 @@ class Search:
             are the trials of the Pareto front.
         """
         best = {trial.number for trial in self._best()}
-        replaced = self._replaced()
+        replaced = self.replaced()
         rows = [_row(trial, self._settings, best) for trial in self._trials()]
         rows = [row for row in rows if row["number"] not in replaced]
         order = ("completed", "pruned", "failed", "running")
@@ -200,6 +200,11 @@ class Search:
             return (order.index(row["state"]), not row["best"], values, row["number"])
 
         return sorted(rows, key=rank)
+
+    def others_at_work(self) -> bool:
+        """Whether other processes that live have trials under way."""
+        owners = [t.user_attrs.get(_OWNER) for t in self._trials() if t.state.name == "RUNNING"]
+        return any(o and o != this_process() and is_running(o) for o in owners)
 
     def _best(self) -> list[FrozenTrial]:
         completed = [trial for trial in self._trials() if trial.state.name == "COMPLETE"]
@@ -263,14 +268,14 @@ class Search:
         return [t for t in trials if t.state.name != "WAITING" and _SURPLUS not in t.user_attrs]
 
     def _failed(self) -> list[FrozenTrial]:
-        replaced = self._replaced()
+        replaced = self.replaced()
         return [
             trial
             for trial in self._trials()
             if trial.state.name == "FAIL" and trial.number not in replaced
         ]
 
-    def _replaced(self) -> set[int]:
+    def replaced(self) -> set[int]:
         """Numbers of failed trials that another one has tried again."""
         return {
             trial.user_attrs[_RETRIES] for trial in self._trials() if _RETRIES in trial.user_attrs
@@ -278,7 +283,7 @@ class Search:
 
     def _taken(self, up_to: int | None = None) -> int:
         """How many of `settings.trials` are taken, by trials up to a number."""
-        replaced = self._replaced()
+        replaced = self.replaced()
         numbers = [t.number for t in self._trials() if t.number not in replaced]
         return sum(up_to is None or number <= up_to for number in numbers)
 

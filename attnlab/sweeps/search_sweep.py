@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError, RunFailed
+from attnlab.records.processes import is_running
 from attnlab.records.run_directory import RunDirectory
 from attnlab.sweeps.conductor import Conductor
 from attnlab.sweeps.grid import varied
-from attnlab.sweeps.jobs import DONE, FAILED, PRUNED, Job, record_key, words
+from attnlab.sweeps.jobs import DONE, FAILED, PRUNED, RUNNING, Job, record_key, words
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.table import Row
 
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from attnlab.schema import RunConfig
     from attnlab.sweeps.launching import Launching
     from attnlab.sweeps.request import Request
-    from attnlab.sweeps.search import Suggestion, TrialOutcome
+    from attnlab.sweeps.search import Search, Suggestion, TrialOutcome
     from attnlab.sweeps.search_settings import SearchSettings
+
+# The record of a trial that failed, and that another trial has tried again.
+_RETRIED = "retried"
 
 
 class SearchSweep(Conductor):
@@ -34,33 +38,37 @@ class SearchSweep(Conductor):
         super().__init__(request, launching)
         request.check_space()
         self._settings = search
+        self._search: Search | None = None
 
     def preview(self) -> None:  # noqa: D102
-        done = len([*self.folder.path.glob("jobs/trial_*.json")])
+        records = [self.folder.record(p.stem) for p in self.folder.path.glob("jobs/trial_*.json")]
+        taken = sum(self._is_taken(record) for record in records)
         keys = ", ".join(dimension.key for dimension in self._settings.space.dimensions)
         print(
-            f"{max(self._settings.trials - done, 0)} of {self._settings.trials} trials would run, "
+            f"{max(self._settings.trials - taken, 0)} of {self._settings.trials} trials would run, "
             f"chosen by {self._settings.sampler} over {keys}. Sweep folder: {self.folder.path}"
         )
 
     def work(self) -> None:  # noqa: D102
         from attnlab.sweeps.search import Search
 
-        self._search = Search.open(self._settings, self.folder.path, self.folder.name)
-        self.before = sum(row["state"] != "running" for row in self._search.summary())
-        batch = self._search.restore(self.request.settings.retry_failed)
-        batch = batch or self._search.ask(self.launching.workers)
+        search = self._search = Search.open(self._settings, self.folder.path, self.folder.name)
+        self.before = sum(row["state"] != "running" for row in search.summary())
+        batch = search.restore(self.request.settings.retry_failed)
+        for number in search.replaced():
+            self.folder.write_record(record_key("", number), state=_RETRIED)
+        batch = batch or search.ask(self.launching.workers)
         if batch:
             self.start_parents()
         with Progress(self.folder, self._settings.trials, self.before) as progress:
             while batch:
-                self._run(batch, progress)
-                batch = self._search.ask(self.launching.workers)
+                self._run(search, batch, progress)
+                batch = search.ask(self.launching.workers)
 
     def rows(self) -> list[Row]:
         """The trials, the best first."""
         rows = []
-        for trial in self._search.summary():
+        for trial in self._summary_of_trials():
             record = self.folder.record(record_key("", trial["number"]))
             rows.append(
                 Row(
@@ -77,8 +85,12 @@ class SearchSweep(Conductor):
 
     def best(self, rows: Sequence[Row]) -> list[Row]:
         """The best trial, or the front of those that none beats in all metrics."""
-        numbers = [trial["number"] for trial in self._search.summary() if trial["best"]]
+        numbers = [trial["number"] for trial in self._summary_of_trials() if trial["best"]]
         return [row for row in rows if row.number in numbers and row.results]
+
+    def others_at_work(self) -> bool:  # noqa: D102
+        others = self._search is not None and self._search.others_at_work()
+        return others or super().others_at_work()
 
     def remarks(self, rows: Sequence[Row]) -> list[str]:
         """The overrides of the best trials, to go on with."""
@@ -87,9 +99,20 @@ class SearchSweep(Conductor):
     def configs(self) -> list[RunConfig]:  # noqa: D102
         return [self.request.first]
 
-    def _run(self, batch: Sequence[Suggestion], progress: Progress) -> None:
+    def _summary_of_trials(self) -> list[dict[str, Any]]:
+        """What the study says; nothing before it is open."""
+        return self._search.summary() if self._search is not None else []
+
+    def _is_taken(self, record: Mapping[str, Any]) -> bool:
+        """Whether a trial of this record is none that would be run, or gone on with."""
+        state = record.get("state")
+        if state == FAILED:
+            return not self.request.settings.retry_failed
+        return state in (DONE, PRUNED) or (state == RUNNING and is_running(record))
+
+    def _run(self, search: Search, batch: Sequence[Suggestion], progress: Progress) -> None:
         """Run trials, and tell the study what came of them, even when they are interrupted."""
-        jobs = [job for job in map(self._job, batch) if job is not None]
+        jobs = [job for suggestion in batch if (job := self._job(search, suggestion)) is not None]
         todo = self.prepare(jobs)
         progress.follow(jobs)
         try:
@@ -97,9 +120,9 @@ class SearchSweep(Conductor):
                 self.run(todo, progress)
         finally:
             for job in jobs:
-                self._search.tell(job.number, self._outcome(job))
+                search.tell(job.number, self._outcome(job))
 
-    def _job(self, suggestion: Suggestion) -> Job | None:
+    def _job(self, search: Search, suggestion: Suggestion) -> Job | None:
         """The job of a trial; one whose values can't be combined fails without being run."""
         from attnlab.sweeps.search import TrialOutcome
 
@@ -109,7 +132,7 @@ class SearchSweep(Conductor):
             self.folder.write_record(
                 record_key("", suggestion.number), state=FAILED, error=str(error), folder=None
             )
-            self._search.tell(suggestion.number, TrialOutcome("failed"))
+            search.tell(suggestion.number, TrialOutcome("failed"))
             return None
 
     def _outcome(self, job: Job) -> TrialOutcome:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.records import files
+from attnlab.records.lock import flocked
 
 GRID, SEARCH = "grid", "search"
 
@@ -18,7 +19,7 @@ class SweepFolder:
     """`<runs>/sweeps/<name>`: sweep.json, jobs/<key>.json, table.csv, sweep.log.
 
     Every file is replaced as a whole. A job's record is written by who runs the job, sweep.json by
-    the process that runs the sweep.
+    the processes that run the sweep, of which a search may have several.
 
     Args:
         path: the folder; it need not exist.
@@ -79,15 +80,31 @@ class SweepFolder:
 
     def update(self, **changes: Any) -> None:
         """Change entries of sweep.json; the others stay."""
-        with self._lock:
+        self.change(lambda before: changes)
+
+    def change(self, changes: Callable[[dict[str, Any]], Mapping[str, Any]]) -> dict[str, Any]:
+        """Change entries of sweep.json by what it says; the others stay.
+
+        Other processes wait meanwhile, so that none loses what another one writes.
+
+        Args:
+            changes: gets what the file says, and returns the entries to change.
+
+        Returns:
+            What the file said before.
+        """
+        # Not the folder's own lock: `Parents.start` holds that until the ids of runs are kept.
+        with self._lock, flocked(self.path / "jobs"):
+            before = self.read()
             updated = datetime.now(timezone.utc).isoformat()
             files.write_json(
-                self.path / "sweep.json", {**self.read(), **changes, "updated": updated}
+                self.path / "sweep.json", {**before, **changes(before), "updated": updated}
             )
+            return before
 
     def add_parent(self, task: str, run_id: str) -> None:
         """Keep the id of the MLflow run that stands for the sweep in a task's experiment."""
-        self.update(parents={**self.read().get("parents", {}), task: run_id})
+        self.change(lambda before: {"parents": {**before.get("parents", {}), task: run_id}})
 
     def require_same(
         self, kind: str, fixed: Mapping[str, str], varying: Mapping[str, Iterable[str]]

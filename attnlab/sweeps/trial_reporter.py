@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ class TrialReporter:
         metric = self._settings.monitor[0]
         if self._settings.pruner == "none" or metric not in row or self._broken:
             return
+        if not (metric.endswith("_loss") or math.isfinite(row[metric])):
+            return  # a score that was not computed in this epoch
         epoch = int(row["epoch"])
         if self._is_hopeless(epoch, float(row[metric])):
             raise Pruned(

@@ -108,6 +108,30 @@ def test_twins_are_left_out_and_trials_are_none(config):
     assert trials[1].key == record_key("any", 1) == "trial_0001"
 
 
+def test_equal_trials_go_on_with_runs_of_their_own(tmp_path, config, make):
+    older, newer = make("killed"), make("killed")
+    trials = [Job(number, (), {}, config, trial=number) for number in range(3)]
+    survey(trials, tmp_path, {})
+    assert [(t.state, t.folder) for t in trials] == [
+        ("killed", newer.path),
+        ("killed", older.path),
+        ("new", None),
+    ]
+    done = make("completed")
+    survey(trials, tmp_path, {})
+    assert [t.folder for t in trials] == [done.path] * 3
+
+
+def test_a_run_that_a_search_gave_up_is_finished_by_a_grid(tmp_path, config, make):
+    pruned = make("killed", pruned=True, error="pruned: given up after epoch 2")
+    job = standing(config, tmp_path, {"state": "pruned", "folder": str(pruned.path)})
+    assert (job.state, job.folder) == ("killed", pruned.path)
+    pruned.write_json("metrics.json", {})
+    pruned.write_status("completed", pruned=False)
+    job = standing(config, tmp_path)
+    assert (job.state, job.folder) == ("completed", pruned.path)
+
+
 def test_a_job_has_a_name():
     assert label({"attention": "none", "seed": "0"}, "fib", "none") == "attention=none seed=0"
     assert label({}, "fib", "none") == "fib / none"

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
-from attnlab.errors import SweepFailed
+from attnlab.errors import RequestError, SweepFailed
+from attnlab.records.lock import FolderLock
 from attnlab.records.processes import this_process
 from attnlab.sweeps import job as module
 from attnlab.sweeps import launching
@@ -99,6 +100,45 @@ def test_a_job_that_runs_elsewhere_is_known(folder):
     assert not record.runs_elsewhere()
 
 
+def test_a_record_that_cannot_be_written_stops_no_run(folder, monkeypatch, caplog):
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    record = Record(folder, "job")
+    monkeypatch.setattr("attnlab.records.files.write_json", full)
+    record.report({"epoch": 1})
+    record.end("failed", None, "what went wrong")
+    (warning,) = caplog.messages
+    assert "the sweep's record job can't be written: " in warning and "No space left" in warning
+
+
+@pytest.fixture
+def run_failing(launch, compose, monkeypatch):
+    """Have a job's run end with an error; returns what its record says then."""
+
+    def run_failing(error):
+        def carry_out(*_):
+            raise error
+
+        checked = compose("task=fib", "attention=none")
+        monkeypatch.setattr(module.config, "from_hydra", lambda cfg: checked)
+        monkeypatch.setattr(
+            module.config, "sweep_from_hydra", lambda cfg: SimpleNamespace(trial=None)
+        )
+        monkeypatch.setattr(module, "_carry_out", carry_out)
+        module.run_job(None, launch=launch)
+        return SweepFolder(launch.folder).record(checked.digest)
+
+    return run_failing
+
+
+def test_a_run_that_another_process_goes_on_with_has_not_failed(run_failing, tmp_path):
+    with FolderLock(tmp_path), pytest.raises(RequestError) as busy:
+        FolderLock(tmp_path).acquire()
+    assert run_failing(busy.value)["state"] == "killed"
+    assert run_failing(RequestError("task.history: expected less"))["state"] == "failed"
+
+
 class Launcher:
     """Does with each job what a test says, once for every launch."""
 
@@ -144,14 +184,30 @@ def test_jobs_are_launched_together(carry_out):
 
 
 def test_what_a_dead_process_left_is_launched_again(carry_out):
-    launched, states = carry_out({"a": DONE, "b": DEAD, **DEATH}, {"b": DONE, "c": DONE})
-    assert launched == [["a", "b", "c"], ["b", "c"]]
+    launched, states = carry_out({"a": DONE, "b": DEAD, **DEATH}, {"b": DONE}, {"c": DONE})
+    assert launched == [["a", "b", "c"], ["b"], ["c"]]
+    assert states == dict.fromkeys("abc", "completed")
+
+
+def test_one_that_dies_of_memory_takes_no_neighbour_along(carry_out):
+    launched, states = carry_out(
+        {"a": DEAD, "b": DEAD, **DEATH}, {"a": DEAD, **DEATH}, {"b": DONE}, {"c": DONE}
+    )
+    assert launched == [["a", "b", "c"], ["a"], ["b"], ["c"]]
+    assert states == {"a": "failed", "b": "completed", "c": "completed"}
+
+
+def test_a_death_in_a_crowd_is_not_counted(carry_out):
+    launched, states = carry_out(
+        {"a": DEAD, **DEATH}, {"a": DONE}, {"b": DEAD, **DEATH}, {"b": DONE}, {"c": DONE}
+    )
+    assert launched == [["a", "b", "c"], ["a"], ["b", "c"], ["b"], ["c"]]
     assert states == dict.fromkeys("abc", "completed")
 
 
 def test_a_job_whose_process_dies_twice_has_failed(carry_out, folder):
     launched, states = carry_out({"a": DONE, "b": DEAD, **DEATH}, {"b": DEAD, **DEATH}, {"c": DONE})
-    assert launched == [["a", "b", "c"], ["b", "c"], ["c"]]
+    assert launched == [["a", "b", "c"], ["b"], ["c"]]
     assert states == {"a": "completed", "b": "failed", "c": "completed"}
     assert folder.record("b")["error"] == (
         "its process died again (RuntimeError: a worker was killed)"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from search_examples import (
 from attnlab.errors import Pruned, RequestError
 from attnlab.sweeps import search as module
 from attnlab.sweeps.search import Search, TrialOutcome, TrialReporter
+from attnlab.sweeps.search_settings import SearchSettings
 
 GONE = {"host": __import__("socket").gethostname(), "pid": 2**22 + 7, "pid_started": "1"}
 BOTH = ["best_value", "parameters"]
@@ -195,6 +197,19 @@ def test_rows_without_a_validation_are_no_reason_to_prune(tmp_path):
     TrialReporter(tmp_path, "a", suggestion.number, chosen)({"epoch": 1, "train_loss": 1.0})
 
 
+@pytest.mark.parametrize(("metric", "given_up"), [("val_bleu", False), ("val_loss", True)])
+def test_a_score_that_was_not_computed_is_no_reason_to_prune(tmp_path, metric, given_up):
+    document = {"space": RATE, "trials": 9, "prune_after_trials": 1, "prune_after_epochs": 1}
+    chosen = SearchSettings.parse(document, (), (metric, "max" if metric == "val_bleu" else "min"))
+    search = Search.open(chosen, tmp_path, "a")
+    first, second = search.ask(2)
+    for epoch in (1, 2):
+        TrialReporter(tmp_path, "a", first.number, chosen)({"epoch": epoch, metric: 1.0})
+    search.tell(first.number, TrialOutcome("completed", (1.0,)))
+    with pytest.raises(Pruned) if given_up else nullcontext():
+        TrialReporter(tmp_path, "a", second.number, chosen)({"epoch": 2, metric: float("nan")})
+
+
 def test_a_storage_that_fails_costs_the_pruning_and_not_the_run(tmp_path, caplog):
     chosen = settings()
     (suggestion,) = Search.open(chosen, tmp_path, "a").ask(1)
@@ -250,6 +265,22 @@ def test_failed_trials_are_tried_again_with_the_same_values_on_request(tmp_path)
     assert search.ask(1) == []
     search.tell(again.number, outcome(again))
     assert sorted(row["number"] for row in search.summary()) == [1, 2, 3]
+
+
+def test_a_search_knows_of_other_processes(tmp_path, monkeypatch):
+    search = Search.open(settings(), tmp_path, "a")
+    search.ask(1)
+    assert not search.others_at_work()
+    with monkeypatch.context() as patched:
+        orphan(patched)
+        (lost,) = search.ask(1)
+    assert not search.others_at_work()
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "this_process", lambda: {**GONE, "host": "elsewhere"})
+        (other,) = search.ask(1)
+    assert search.others_at_work()
+    search.tell(other.number, TrialOutcome("killed"))
+    assert not search.others_at_work()
 
 
 def test_a_trial_is_told_once(tmp_path):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.records.lock import flocked
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 
 
@@ -66,6 +69,21 @@ def test_parents_are_added(folder):
     folder.add_parent("fib", "1a")
     folder.add_parent("sunspots", "2b")
     assert folder.read()["parents"] == {"fib": "1a", "sunspots": "2b"}
+
+
+def test_processes_lose_nothing_of_each_other(folder):
+    def add(which: str) -> None:
+        own = SweepFolder(folder.path)  # as another process has it
+        for number in range(20):
+            own.add_parent(f"{which}{number}", which)
+
+    threads = [threading.Thread(target=add, args=(which,)) for which in "abc"]
+    with flocked(folder.path):  # while somebody begins the sweep's runs
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(folder.read()["parents"]) == 60
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".hidden"])
