@@ -19,7 +19,7 @@ from attnlab.records.files import read_json
 from attnlab.records.lock import FolderLock
 from attnlab.records.removal import finish_removals, remove_run
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.store import Store
+from attnlab.records.store import Store, own_uri
 from attnlab.records.tracker import store_uri
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
@@ -52,13 +52,24 @@ def make_run(runs, task="fib", attention="none", seed=0, state="completed", conf
 
 
 @pytest.fixture(scope="module")
-def logged(tmp_path_factory):
+def empty_store(tmp_path_factory):
+    """A database that MLflow has just made, for tests that copy it: making one takes seconds."""
+    folder = tmp_path_factory.mktemp("empty")
+    Store(store_uri(folder), folder / "artifacts")
+    return folder / "mlflow.db"
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory, empty_store):
     """Three runs in MLflow, the last of them failed; for tests that copy it."""
     attnlab = CommandLine(tmp_path_factory.mktemp("logged"))
+    attnlab.runs.mkdir()
+    shutil.copy(empty_store, attnlab.runs)
     make_run(attnlab.runs, "fib", "none", 0)
     make_run(attnlab.runs, "fib", "pooling", 1)
     make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
-    assert attnlab("runs", "sync").out.splitlines()[-1] == "3 logged."
+    assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
+    assert len(in_mlflow(attnlab.runs)) == 3
     return attnlab
 
 
@@ -111,11 +122,11 @@ def locked(path):
 # rm
 
 
-def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab):
+def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, inside):
     gone, *kept = attnlab.run_folders()
-    done = attnlab("runs", "rm", gone.name, "--yes", "--attention=bahdanau")
+    done = inside("runs", "rm", gone.name, "--yes", "--attention=bahdanau")
     assert (done.code, done.out) == (2, "")
-    done = attnlab("runs", "rm", gone, "--yes")
+    done = inside("runs", "rm", gone, "--yes")
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "Removed 1 run."
     assert gone.name in done.out
@@ -225,16 +236,38 @@ def test_a_store_that_refuses_gives_the_folder_its_name_back(attnlab, monkeypatc
     assert sorted(path.rglob("*")) == files
 
 
-def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, inside):
+def killed_half_way(monkeypatch, folder, **options):
+    """Remove a run as a process does that gets no further than hiding its folder."""
+
+    def kill(hidden, *_):
+        FolderLock(hidden).release()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("attnlab.records.removal._remove_hidden", kill)
+        remove_run(folder, **options)
+
+
+def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, inside, monkeypatch):
     first, second, third = attnlab.run_folders()
-    first.rename(first.with_name(f".removing-{first.name}"))
-    second.rename(hidden := second.with_name(f".removing-{second.name}"))
+    killed_half_way(monkeypatch, first)
+    killed_half_way(monkeypatch, second)
+    (hidden,) = second.parent.glob(f".removing-*{second.name}")
     (hidden / "status.json").unlink()  # MLflow's copy had gone
     assert first.name not in inside("runs").out
     assert finish_removals(attnlab.runs) == 2
     assert not list(attnlab.runs.glob("fib/*/.removing-*"))
     assert set(in_mlflow(attnlab.runs)) == {second.name, third.name}
     assert finish_removals(attnlab.runs) == 0
+
+
+def test_a_killed_removal_of_the_folder_only_leaves_mlflow_alone(attnlab, inside, monkeypatch):
+    first, second, third = attnlab.run_folders()
+    killed_half_way(monkeypatch, first, keep_mlflow=True)
+    assert inside("runs", "rm", second, "--yes").code == 0
+    assert attnlab.run_folders() == [third]
+    assert not list(attnlab.runs.glob("fib/*/.removing-*"))
+    assert set(in_mlflow(attnlab.runs)) == {first.name, third.name}
 
 
 # Stores in trouble
@@ -267,16 +300,17 @@ def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, trouble
     assert database.read_bytes() == content
 
 
-def test_a_locked_store_is_one_sentence_and_nothing_is_lost(attnlab):
+def test_a_locked_store_is_one_sentence_and_nothing_is_lost(attnlab, inside, monkeypatch):
+    monkeypatch.setattr("attnlab.records.store_check.PATIENCE_SECONDS", 0.1)
     before = attnlab.run_folders()
     with locked(attnlab.runs / "mlflow.db"):
-        done = attnlab("runs", "rm", "--failed", "--yes")
+        done = inside("runs", "rm", "--failed", "--yes")
         assert done.code == 2
         assert "mlflow.db is locked by another process" in done.err
         assert len(done.err.splitlines()) == 1
     assert attnlab.run_folders() == before
     assert len(in_mlflow(attnlab.runs)) == 3
-    assert attnlab("runs", "rm", "--failed", "--yes").code == 0
+    assert inside("runs", "rm", "--failed", "--yes").code == 0
 
 
 def test_a_missing_store_is_made_again_by_the_command_that_ui_names(attnlab, inside):
@@ -326,16 +360,17 @@ def contents(store, run_id):
 
 
 @pytest.fixture
-def moved(trained, tmp_path):
-    """The folder of a whole run, alone in another runs folder, without MLflow's store."""
+def moved(trained, tmp_path, empty_store):
+    """The folder of a whole run, alone in another runs folder, with a store that has no run."""
     task = trained.folder.parents[1].name
     shutil.copytree(trained.folder.parents[1], tmp_path / "runs" / task)
+    shutil.copy(empty_store, tmp_path / "runs")
     return CommandLine(tmp_path)
 
 
-def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, moved):
+def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, moved, inside):
     (path,) = moved.run_folders()
-    done = moved("runs", "sync")
+    done = inside("runs", "sync")
     assert done.code == 0, done.err
     run_id = read_json(path / "status.json")["mlflow_run_id"]
     task = "/".join(path.parts[-3:])
@@ -350,8 +385,9 @@ def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, mov
     assert abs(info.start_time - then.start_time) < 5000
     assert abs(info.end_time - then.end_time) < 5000
     assert read_json(path / "status.json")["updated"] == original["updated"]
+    assert own_uri(path, {}) == store_uri(moved.runs)  # MLflow's environment is as it was
 
-    assert moved("runs", "sync").out == "1 had everything already.\n"
+    assert inside("runs", "sync").out == "1 had everything already.\n"
     assert contents(Store(store_uri(moved.runs)), run_id) == after
 
 
@@ -388,14 +424,14 @@ def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, ins
     assert RunDirectory(second).read_status()["mlflow_run_id"] == found[second.name].info.run_id
 
 
-def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, inside):
+def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, inside, empty_store):
     first, second, third = attnlab.run_folders()
     (first / "config.yaml").unlink()
     (second / "metrics.json").unlink()
     RunDirectory(second).write_status("completed")
     make_run(attnlab.runs, attention="luong_local", state="running")
     make_run(attnlab.runs, attention="luong_global", config={"tracking": {"enabled": False}})
-    (attnlab.runs / "mlflow.db").unlink()
+    shutil.copy(empty_store, attnlab.runs)
     done = inside("runs", "sync")
     assert done.code == 2
     not_logged, without = sorted(done.err.splitlines(), key=lambda line: "without" in line)
@@ -410,10 +446,11 @@ def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, insi
     assert first.is_dir()
 
 
-def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, inside):
+def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, inside, empty_store):
     before = [read_json(path / "status.json") for path in attnlab.run_folders()]
     other = attnlab.folder / "other"
     other.mkdir()
+    shutil.copy(empty_store, other)
     done = inside("runs", "sync", "--uri", store_uri(other))
     assert done.out.splitlines()[-1] == "3 logged."
     assert len(in_mlflow(other)) == 3
@@ -425,10 +462,11 @@ def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, inside):
     assert "the server http://127.0.0.1:9 does not answer" in down.err
 
 
-def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside):
+def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside, empty_store):
     everything = tmp_path / "runs"
     folder = everything / "sweeps" / "grid"
     folder.mkdir(parents=True)
+    shutil.copy(empty_store, everything)
     sweep = {"command": ["seed=0,1"], "varying": {"seed": ["0", "1"]}, "fixed": {"task": "fib"}}
     RunDirectory(folder).write_json("sweep.json", {**sweep, "parents": {"fib": "gone"}})
     (folder / "table.csv").write_text("a\n1\n")

@@ -13,7 +13,8 @@ from attnlab.records.lock import FolderLock
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.store import Store, own_uri
 
-_HIDDEN = ".removing-"
+# How a hidden name begins: it says what is to go, for whoever finishes the removal.
+_HIDDEN, _FOLDER_ONLY = ".removing-", ".removing-folder-"
 
 
 def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
@@ -34,7 +35,7 @@ def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
         RequestError: A process writes the run, or one of the two can't be removed; then both are
             as they were.
     """
-    hidden = folder.with_name(_HIDDEN + folder.name)
+    hidden = folder.with_name((_FOLDER_ONLY if keep_mlflow else _HIDDEN) + folder.name)
     with _explained(folder):
         lock = FolderLock(folder)
         lock.acquire()
@@ -60,6 +61,8 @@ def mlflow_copy(folder: Path) -> tuple[Store, str] | None:
 def finish_removals(runs: Path) -> int:
     """Remove what removals have left hidden whose process was killed; returns how many.
 
+    MLflow's copy stays where the removal was to leave it.
+
     Raises:
         RequestError: MLflow's copy of one can't be removed.
     """
@@ -67,8 +70,9 @@ def finish_removals(runs: Path) -> int:
     for hidden in sorted(runs.absolute().glob(f"*/*/{_HIDDEN}*")):
         with suppress(RequestError, OSError):  # another process is at it
             FolderLock(hidden).acquire()
-            folder = hidden.with_name(hidden.name.removeprefix(_HIDDEN))
-            unfinished = (hidden / "status.json").is_file()
+            prefix = _FOLDER_ONLY if hidden.name.startswith(_FOLDER_ONLY) else _HIDDEN
+            folder = hidden.with_name(hidden.name.removeprefix(prefix))
+            unfinished = prefix == _HIDDEN and (hidden / "status.json").is_file()
             _remove_hidden(hidden, folder, _copy_of(hidden, folder) if unfinished else None)
             done += 1
     return done

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -225,7 +227,21 @@ def _log_model(run: MlflowRun, tracked: TrackedRun, epoch: int) -> None:
         shutil.copytree(folder.assets, Path(scratch, "assets"))
         shutil.copy(folder.weights_path(epoch), Path(scratch, "best.weights.h5"))
         requirements = [f"attnlab=={__version__}"]
-        run.model(scratch, "model", "attnlab.trained", requirements, example, output, epoch)
+        with _environment_kept():
+            run.model(scratch, "model", "attnlab.trained", requirements, example, output, epoch)
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """Undo what MLflow sets for child processes: other runs would take this store for theirs."""
+    names = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID")
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def _read_if_there(path: Path) -> dict[str, Any]:
