@@ -9,16 +9,10 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from compared_runs import no_sync, write_group, write_run
+from compared_runs import BETTER, NONE, write_group, write_run
 
 from attnlab.commands import command
 from attnlab.errors import RequestError
-
-NONE = (1.00, 1.10, 0.95, 1.05, 1.20)
-BETTER = (0.90, 1.01, 0.86, 0.94, 1.08)
-
-assert no_sync  # a fixture
-pytestmark = pytest.mark.usefixtures("no_sync")
 
 
 @pytest.fixture

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compared_runs import no_sync, write_forecast, write_group, write_run, write_translations
+from compared_runs import (
+    BETTER,
+    NONE,
+    SAME,
+    write_forecast,
+    write_group,
+    write_run,
+    write_translations,
+)
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 from scipy import stats
@@ -14,14 +22,6 @@ from attnlab.analysis.comparison_bootstrap import paired_bootstrap
 from attnlab.analysis.comparison_results import Request
 from attnlab.analysis.comparison_runs import Selection
 from attnlab.errors import RequestError
-
-NONE = (1.00, 1.10, 0.95, 1.05, 1.20)
-BETTER = (0.90, 1.01, 0.86, 0.94, 1.08)
-SAME = (1.02, 1.07, 0.96, 1.01, 1.23)
-
-
-assert no_sync  # a fixture
-pytestmark = pytest.mark.usefixtures("no_sync")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from compared_runs import no_sync, write_group
+from compared_runs import BETTER, NONE, SAME, write_group
 from matplotlib.figure import Figure
 
 from attnlab.analysis import comparison_formats as formats
@@ -16,13 +16,6 @@ from attnlab.analysis.comparison_plots import comparison_figure, draw_comparison
 from attnlab.analysis.comparison_results import Request
 from attnlab.analysis.comparison_sheets import number_format, p_text, results_sheet
 from attnlab.analysis.comparison_table import print_comparisons
-
-NONE = (1.00, 1.10, 0.95, 1.05, 1.20)
-BETTER = (0.90, 1.01, 0.86, 0.94, 1.08)
-SAME = (1.02, 1.07, 0.96, 1.01, 1.23)
-
-assert no_sync  # a fixture
-pytestmark = pytest.mark.usefixtures("no_sync")
 
 
 @pytest.fixture
