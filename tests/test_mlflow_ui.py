@@ -20,7 +20,7 @@ EPOCHS = 4
 SWEEP = ("-m", "task=fib", "attention=bahdanau,multi_head", "seed=0,1")
 SETTINGS = (f"trainer.epochs={EPOCHS}", "model.units=8", "trainer.jit=false", "sweep.name=seen")
 NAMES = [f"fib-{attention}-s{seed}" for attention in ("bahdanau", "multi_head") for seed in (0, 1)]
-PATIENCE = 60_000  # milliseconds
+PATIENCE = 120_000  # milliseconds
 
 pytestmark = [
     pytest.mark.slow,
@@ -83,7 +83,10 @@ def picture(page, name: str) -> None:
 
 def chart(page) -> list[dict]:
     """Name and number of points of each curve of the first chart, bands among them."""
-    page.locator(".js-plotly-plot .scatterlayer .trace").first.wait_for()
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].slice(0, 1)"
+        ".some(plot => plot.data && plot.data.some(d => d.x && d.x.length))"
+    )
     script = "plot => plot.data.map(d => ({name: String(d.name), points: d.x.length}))"
     return page.locator(".js-plotly-plot").first.evaluate(script)
 
