@@ -23,7 +23,7 @@ from attnlab.records.worker import Worker
 if TYPE_CHECKING:
     import numpy as np
 
-STATUSES = ("FINISHED", "FAILED", "KILLED")
+STATUSES = ("FINISHED", "FAILED", "KILLED", "RUNNING")
 _log = logging.getLogger(__name__)
 _numbers = count()
 
@@ -103,7 +103,8 @@ class NullTracker:
         """End the run in MLflow, after all that was logged before; may be called again in vain.
 
         Args:
-            status: "FINISHED", "FAILED" or "KILLED".
+            status: "FINISHED", "FAILED", "KILLED", or "RUNNING" where other processes go on
+                with the run.
 
         Returns:
             Whether MLflow has everything.

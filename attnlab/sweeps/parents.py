@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from attnlab.records.lock import flocked
 from attnlab.records.tracker import Tracker, default_uri
@@ -13,18 +12,6 @@ from attnlab.schema import RunConfig
 from attnlab.sweeps.jobs import words
 from attnlab.sweeps.sweep_folder import SweepFolder
 from attnlab.sweeps.table import Row
-
-
-class _Parent(Tracker):
-    """The copy of a sweep that several processes may work on."""
-
-    def leave(self) -> None:
-        """Let the run go on for the others, after all that was logged before."""
-        if not self._finished:
-            self._finished = True
-            self._send("finish", status="RUNNING")
-            if self._worker:
-                self._done.wait(self._timeout)
 
 
 class Parents:
@@ -35,7 +22,7 @@ class Parents:
         folder: the sweep's.
     """
 
-    def __init__(self, trackers: Mapping[str, _Parent], folder: SweepFolder):
+    def __init__(self, trackers: Mapping[str, Tracker], folder: SweepFolder):
         self._trackers, self._folder = trackers, folder
 
     @classmethod
@@ -96,10 +83,7 @@ class Parents:
                 tracker.set_tags({"attnlab.best": found})
             tracker.log_metrics(step, metrics)
             tracker.log_artifacts(self._folder.table)
-            if status is None:
-                tracker.leave()
-            else:
-                tracker.finish(status)
+            tracker.finish(status or "RUNNING")
 
 
 def _tracker(
@@ -108,10 +92,10 @@ def _tracker(
     params: Mapping[str, str],
     command: str,
     run_id: str | None,
-) -> _Parent:
+) -> Tracker:
     runs = Path(config.paths.runs).expanduser()
     task = config.task.name
-    parent = _Parent.start(
+    return Tracker.start(
         config.tracking.uri or default_uri(runs),
         task,
         folder.name,
@@ -128,4 +112,3 @@ def _tracker(
         resumed=True,
         on_run_id=partial(folder.add_parent, task),
     )
-    return cast(_Parent, parent)
