@@ -6,6 +6,7 @@ import json
 import os
 import signal
 
+import pytest
 import slurm
 import yaml
 from sweep_examples import (
@@ -32,6 +33,7 @@ SLURM = (
 )
 
 
+@pytest.mark.slow
 def test_processes_of_their_own(attnlab):
     code, out, err = attnlab("-m", *SMALL, "seed=0,1", LOCAL)
     assert code == 0, err
@@ -41,6 +43,7 @@ def test_processes_of_their_own(attnlab):
     assert len(err.splitlines()) == 2, err
 
 
+@pytest.mark.slow
 def test_a_job_that_the_system_ends_stops_no_other(attnlab):
     command = ("-m", *SMALL, *ENDLESS, "trainer.epochs=1,999", UNTRACKED, LOCAL)
     with attnlab.start(*command) as process:

@@ -297,7 +297,7 @@ def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
     assert "resumed after epoch 0, chunk 1" in (folder.path / "run.log").read_text()
 
 
-@pytest.mark.parametrize("chunk", [2, 5])
+@pytest.mark.parametrize("chunk", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_a_translator_goes_on_from_the_middle_of_an_epoch(compose, monkeypatch, chunk, tmp_path):
     config = compose(
         *("task=translate", "data.pairs=400", "attention=multi_head", "model=transformer"),

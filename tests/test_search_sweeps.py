@@ -59,6 +59,7 @@ def test_trials_that_fail_stop_no_other(attnlab):
     assert err.endswith("1 of 2 jobs failed; sweep.retry_failed=true runs them again\n")
 
 
+@pytest.mark.slow
 def test_two_at_a_time(attnlab):
     code, out, err = attnlab(
         *(*SEARCH, "search.trials=3", UNTRACKED),

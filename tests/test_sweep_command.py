@@ -334,6 +334,7 @@ def test_a_sweep_killed_twice_does_only_what_is_missing(attnlab):
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 
+@pytest.mark.slow
 def test_a_parallel_sweep_that_is_killed_leaves_nothing_running(attnlab):
     command = (*LONG, *JOBLIB)
     killed(attnlab, *command, when=lambda: len(begun(attnlab)()) == 2)

@@ -79,7 +79,7 @@ def translation(folder: Path) -> tuple[str, ...]:
     )
 
 
-@pytest.mark.parametrize("kind", ["forecast", "translation"])
+@pytest.mark.parametrize("kind", ["forecast", pytest.param("translation", marks=pytest.mark.slow)])
 def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, monkeypatch, kind):
     monkeypatch.setattr("attnlab.analysis.plots.draw_run", lambda folder: [])
     given = (*FIB, *DROPPING) if kind == "forecast" else translation(tmp_path)

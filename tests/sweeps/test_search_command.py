@@ -6,6 +6,7 @@ import json
 import signal
 import time
 
+import pytest
 from command_line import TINY
 
 SEARCH = ("-m", "search=learning_rate", "task=fib", *TINY, "tracking.enabled=false")
@@ -15,6 +16,7 @@ def statuses(attnlab) -> list[dict]:
     return [json.loads((run / "status.json").read_text()) for run in attnlab.run_folders()]
 
 
+@pytest.mark.slow
 def test_a_search_that_was_killed_goes_on_and_does_exactly_its_trials(attnlab):
     command = (*SEARCH, "search.trials=3")
     process = attnlab.start(*command)
