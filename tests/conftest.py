@@ -16,6 +16,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What MLflow itself writes into the environment when it logs a model, for all that comes after.
+MLFLOW = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID")
+MLFLOW_BEFORE = {name: os.environ[name] for name in MLFLOW if name in os.environ}
+
+
+@pytest.fixture(autouse=True)
+def same_environment():
+    """Let no test find the MLflow store of another one."""
+    for name in MLFLOW:
+        os.environ.pop(name, None)
+    os.environ.update(MLFLOW_BEFORE)
+
+
 @pytest.fixture(autouse=True)
 def same_random_state():
     """Let no test depend on the tests before it; a run makes TensorFlow insist on seeds, too."""
