@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from attnlab import interrupts
 from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.run import interrupts
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -79,7 +79,7 @@ def _dispatch(arguments: list[str]) -> int:
 
     first = arguments[0] if arguments else ""
     if arguments == ["help"] or ({"--help", "-h"} & set(arguments) and first not in VERBS):
-        from attnlab.help import overview
+        from attnlab.config.help import overview
 
         print(overview())
         return DONE
@@ -98,7 +98,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _unknown_verb(word: str, verbs: list[str]) -> str:
-    from attnlab.rules import nearest
+    from attnlab.config.rules import nearest
 
     near = nearest(word, verbs)
     hint = f" Did you mean {near}?" if near else ""
@@ -123,7 +123,7 @@ def _train(arguments: list[str]) -> int:
     """One run, or a sweep with `-m`: Hydra composes, `_job` or the sweep runs."""
     import hydra
 
-    from attnlab import config
+    from attnlab.config import composing as config
 
     config.register_schema()
     # Hydra would print its own account of an error and exit with 1; here it must raise.
@@ -153,11 +153,11 @@ def _train(arguments: list[str]) -> int:
 
 def _job(cfg: DictConfig) -> int:
     """Run one composed configuration."""
-    from attnlab import config
+    from attnlab.config import composing as config
 
     try:
         checked = config.from_hydra(cfg)
-        from attnlab import runner
+        from attnlab.run import runner
 
         runner.run(checked)
     except Exception as error:
@@ -170,7 +170,7 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
 
     Flags go first and overrides last, because Hydra takes overrides from one place only.
     """
-    from attnlab.config import HYDRA_SETTINGS
+    from attnlab.config.composing import HYDRA_SETTINGS
 
     flags: list[str] = []
     overrides: list[str] = []
@@ -232,7 +232,7 @@ def _key(override: str) -> str:
 
 
 def _unknown_flag(flag: str) -> str:
-    from attnlab.rules import nearest
+    from attnlab.config.rules import nearest
 
     near = nearest(flag, [known for known in _FLAGS if known.startswith("--")])
     hint = f" Did you mean {near}?" if near else " attnlab --hydra-help lists them all."

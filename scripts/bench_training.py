@@ -51,8 +51,8 @@ class Pair:
     def __init__(self, overrides: list[str]) -> None:
         from hydra import compose, initialize_config_dir
 
-        from attnlab import config
-        from attnlab.assembly import make_model, make_task, start_afresh
+        from attnlab.config import composing as config
+        from attnlab.run.building import make_model, make_task, start_afresh
         from attnlab.training.optimizers import make_optimizer
         from attnlab.training.program import Program
 
@@ -76,7 +76,7 @@ class Pair:
 
     def plan(self, epoch: int):
         """The batches of an epoch."""
-        from attnlab.data.batches import shuffled_plan
+        from attnlab.training.batches import shuffled_plan
 
         rows = np.arange(len(self.train))
         return shuffled_plan(rows, self.config.trainer.batch_size, self.config.seed, epoch)

@@ -74,9 +74,9 @@ def turns(times: int, *actions: Callable[[], object]) -> np.ndarray:
 
 def make_model(size: Size, **settings):
     """Ours, with the mechanism of the paper."""
-    from attnlab.assembly import start_afresh
     from attnlab.attention import MultiHeadAttention
-    from attnlab.models.transformer_translator import TransformerTranslator
+    from attnlab.run.building import start_afresh
+    from attnlab.tasks.translation.models.transformer import TransformerTranslator
 
     start_afresh(0)
     model = TransformerTranslator(
@@ -95,8 +95,8 @@ def make_model(size: Size, **settings):
 
 def make_program(size: Size, **settings):
     """Ours, ready to train."""
+    from attnlab.tasks.translation.program import TranslationProgram
     from attnlab.training.optimizers import make_optimizer
-    from attnlab.training.translation_program import TranslationProgram
 
     model = make_model(size, **settings)
     return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1)
@@ -115,9 +115,9 @@ def make_batch(size: Size) -> tuple[np.ndarray, np.ndarray]:
 
 def read_pairs(path: str, part: str = "train"):
     """The first 10,000 pairs as the seed book cleans them, in words."""
-    from attnlab.data.prepared import prepare
-    from attnlab.data.tatoeba import Tatoeba
-    from attnlab.data.text_settings import TextSettings
+    from attnlab.tasks.translation.corpora.tatoeba import Tatoeba
+    from attnlab.tasks.translation.text.prepared import prepare
+    from attnlab.tasks.translation.text.settings import TextSettings
 
     with tempfile.TemporaryDirectory() as cache:
         corpus = Tatoeba(path=path, limit=10_000)
@@ -143,7 +143,7 @@ def bench_train(options: argparse.Namespace) -> None:
     """
     import keras
 
-    from attnlab.data.batches import token_plan
+    from attnlab.training.batches import token_plan
 
     sources, targets, vocabulary = read_pairs(options.data)
     size = SIZES[128]._replace(vocabulary=vocabulary)
@@ -184,7 +184,7 @@ def make_torch_step(size: Size) -> Callable[[], object]:
     """The same step by PyTorch's own Transformer, loss and fused Adam, eager."""
     import torch
 
-    from attnlab.models.positional_encoding import sinusoidal
+    from attnlab.layers.positional_encoding import sinusoidal
 
     torch.manual_seed(0)
     torch.set_num_threads(os.cpu_count() or 1)
@@ -288,8 +288,8 @@ def bench_decode(options: argparse.Namespace) -> None:
     """Untrained weights seldom say END: each translation is as long as its source."""
     import tensorflow as tf
 
-    from attnlab.models.search import Search
-    from attnlab.models.translator import START
+    from attnlab.tasks.translation.decoding.search import Search
+    from attnlab.tasks.translation.models.translator import START
 
     sources, _, vocabulary = read_pairs(options.data)
     rows = [sources[i] for i in np.random.default_rng(0).permutation(len(sources))[:1000]]

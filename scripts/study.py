@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from attnlab.analysis.comparison import compare  # noqa: E402
-from attnlab.analysis.comparison_results import Comparison, Request  # noqa: E402
 from attnlab.cli import main as attnlab  # noqa: E402
+from attnlab.compare.comparison import compare  # noqa: E402
+from attnlab.compare.results import Comparison, Request  # noqa: E402
 from attnlab.records.run_directory import list_runs  # noqa: E402
 
 MECHANISMS = "none,pooling,bahdanau,luong_global,luong_local,scaled_dot_product,multi_head"

@@ -63,6 +63,6 @@ def some_pairs(count: int) -> list:
     """The first pairs of the built-in corpus, with gold links."""
     from itertools import islice
 
-    from attnlab.data.builtin import Builtin
+    from attnlab.tasks.translation.corpora.builtin import Builtin
 
     return list(islice(Builtin(pairs=max(count, 100)).pairs("train"), count))

@@ -83,7 +83,7 @@ def compose(tmp_path_factory):
     def compose(*overrides: str):
         from hydra import compose, initialize_config_dir
 
-        from attnlab import config
+        from attnlab.config import composing as config
 
         config.register_schema()
         with initialize_config_dir(str(CONF), version_base="1.3"):

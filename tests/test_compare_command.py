@@ -105,7 +105,7 @@ def test_tensorflow_is_not_loaded(runs, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "0 []"
-    code = "import attnlab.analysis.comparison_plots, attnlab.analysis.comparison_bootstrap, sys;"
+    code = "import attnlab.compare.plots, attnlab.compare.bootstrap, sys;"
     code += "print('tensorflow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from attnlab.config import conf_folder, known_keys, options
+from attnlab.config.composing import conf_folder, known_keys, options
+from attnlab.config.rules import Rule
+from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
 from attnlab.errors import RequestError
-from attnlab.rules import Rule
-from attnlab.schema import OPTION_GROUPS, SweepConfig, TrainerConfig
 from attnlab.sweeps.search_settings import SearchConfig
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
@@ -104,9 +104,9 @@ def test_the_model_follows_task_and_attention_unless_it_is_chosen(
 
 @pytest.mark.parametrize("name", ["rnn", "transformer"])
 def test_a_forecasters_settings_are_its_constructors(name):
-    from attnlab.models.forecaster import Forecaster
-    from attnlab.models.recurrent_forecaster import RecurrentForecaster
-    from attnlab.models.transformer_forecaster import TransformerForecaster
+    from attnlab.tasks.forecasting.models.forecaster import Forecaster
+    from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
+    from attnlab.tasks.forecasting.models.transformer import TransformerForecaster
 
     cls = {"rnn": RecurrentForecaster, "transformer": TransformerForecaster}
     known = arguments(cls[name]) | arguments(Forecaster)

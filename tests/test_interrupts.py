@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from attnlab import interrupts
+from attnlab.run import interrupts
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ import pytest
 
 from attnlab.commands import command
 from attnlab.commands.plot import _most_frequent
-from attnlab.data.tokenizers import Tokenizer
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 SENTENCES = ["Der Hund schläft .", "Der Hund bellt .", "Die Katze schläft nicht .", "Der Mann ."]
 
@@ -60,7 +60,7 @@ def trained_on(monkeypatch):
 
     def use(*sides):
         fake = FakeTranslator(sides)
-        monkeypatch.setattr("attnlab.trained.TrainedRun", fake)
+        monkeypatch.setattr("attnlab.run.loading.TrainedRun", fake)
         return fake
 
     return use
@@ -111,7 +111,7 @@ def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, 
     run = make_run(tmp_path / "runs", "sunspots")
     asked = []
     monkeypatch.setattr(
-        "attnlab.analysis.plots.draw_run",
+        "attnlab.tasks.forecasting.figures.run.draw_run",
         lambda found, output: asked.append((found.path, output)) or [tmp_path / "loss.png"],
     )
     plot(*(word.format(run=run.path, out=tmp_path / "out") for word in words))
@@ -185,7 +185,7 @@ def test_a_small_vocabulary_is_shown_whole():
 @pytest.mark.parametrize("model", ["rnn", "transformer"])
 def test_translators_give_the_vectors_that_they_look_up(model):
     from attnlab.attention.multi_head import MultiHeadAttention
-    from attnlab.models.build import build_translator
+    from attnlab.tasks.translation.models.build import build_translator
 
     sizes = {"source_size": 11, "target_size": 13}
     widths = {"rnn": {"units": 8, "embedding": 6}, "transformer": {"units": 6, "heads": 2}}
@@ -202,7 +202,7 @@ def test_translators_give_the_vectors_that_they_look_up(model):
 
 def test_a_shared_table_is_given_once():
     from attnlab.attention.multi_head import MultiHeadAttention
-    from attnlab.models.build import build_translator
+    from attnlab.tasks.translation.models.build import build_translator
 
     translator = build_translator(
         "transformer",

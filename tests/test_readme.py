@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from attnlab import config
 from attnlab.cli import main
 from attnlab.commands import VERBS, command
+from attnlab.config import composing as config
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)

@@ -13,14 +13,14 @@ import pytest
 import yaml
 from same_runs import assert_same_run
 
-from attnlab.assembly import import_tensorflow
 from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError
-from attnlab.learning.forecasting import ForecastLearner
-from attnlab.learning.translation import TranslationLearner
 from attnlab.records.lock import FolderLock
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner import SweepMember, resume, run
+from attnlab.run.building import import_tensorflow
+from attnlab.run.runner import SweepMember, resume, run
+from attnlab.tasks.forecasting.learner import ForecastLearner
+from attnlab.tasks.translation.learner import TranslationLearner
 
 import_tensorflow()
 

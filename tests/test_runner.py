@@ -12,14 +12,14 @@ import pytest
 import yaml
 from command_line import some_pairs
 
-from attnlab.analysis import plots
-from attnlab.assembly import import_tensorflow
 from attnlab.cli import main
-from attnlab.config import options
+from attnlab.config.composing import options
+from attnlab.config.sections import RunConfig, parse
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner import run
-from attnlab.schema import RunConfig, parse
-from attnlab.trained import TrainedRun
+from attnlab.run.building import import_tensorflow
+from attnlab.run.loading import TrainedRun
+from attnlab.run.runner import run
+from attnlab.tasks.forecasting.figures import run as plots
 
 import_tensorflow()
 

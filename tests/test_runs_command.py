@@ -15,13 +15,13 @@ from command_line import TINY, CommandLine, Outcome
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
-from attnlab.records import tracking
 from attnlab.records.files import read_json
 from attnlab.records.lock import FolderLock
+from attnlab.records.mlflow import tracking
+from attnlab.records.mlflow.store import Store, own_uri
+from attnlab.records.mlflow.tracker import store_uri
 from attnlab.records.removal import finish_removals, remove_run
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.store import Store, own_uri
-from attnlab.records.tracker import store_uri
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 
@@ -307,7 +307,7 @@ def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, trouble
 
 
 def test_a_locked_store_is_one_sentence_and_nothing_is_lost(attnlab, inside, monkeypatch):
-    monkeypatch.setattr("attnlab.records.store_check.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("attnlab.records.mlflow.store_check.PATIENCE_SECONDS", 0.1)
     before = attnlab.run_folders()
     with locked(attnlab.runs / "mlflow.db"):
         done = inside("runs", "rm", "--failed", "--yes")

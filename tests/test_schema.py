@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from attnlab.config import conf_folder, options
+from attnlab.config.composing import conf_folder, options
+from attnlab.config.rules import Rule, check_rule, lookup, nearest
+from attnlab.config.sections import OPTION_GROUPS, Option, parse
 from attnlab.errors import RequestError
-from attnlab.rules import Rule, check_rule, lookup, nearest
-from attnlab.schema import OPTION_GROUPS, Option, parse
 
 
 def document(**changes):

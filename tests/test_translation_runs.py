@@ -47,8 +47,8 @@ def test_its_numbers_are_whole(translating):
 
 
 def test_its_hypotheses_are_kept_with_their_references(translating):
-    from attnlab.analysis.translation_scores import score
     from attnlab.records.run_directory import RunDirectory
+    from attnlab.tasks.translation.scores import score
 
     rows = RunDirectory(translating.folder).read_predictions()
     again = score(rows["hypothesis"].tolist(), rows["reference"].tolist())
@@ -69,7 +69,7 @@ def test_evaluate_gives_the_runs_own_numbers_again(translating):
 
 def test_evaluate_takes_the_mean_of_epochs_and_a_beam(translating):
     from attnlab.records.run_directory import RunDirectory
-    from attnlab.trained import TrainedRun
+    from attnlab.run.loading import TrainedRun
 
     code, out, err = translating.attnlab(
         "evaluate", "latest", "--average", "2", "--beam", "3", "--json"
@@ -90,7 +90,7 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
     import mlflow
 
     from attnlab.records.run_directory import RunDirectory
-    from attnlab.trained import TrainedRun
+    from attnlab.run.loading import TrainedRun
 
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     uri = f"sqlite:///{translating.attnlab.runs / 'mlflow.db'}"

@@ -19,7 +19,13 @@ VERBS = {
     "ui": "open the MLflow UI on this project's store",
 }
 
+_ELSEWHERE = {
+    "forecast": "attnlab.tasks.forecasting.command",
+    "translate": "attnlab.tasks.translation.commands.translate",
+    "data": "attnlab.tasks.translation.commands.data",
+}
+
 
 def command(verb: str) -> click.Command:
     """The click command of a verb."""
-    return importlib.import_module(f"attnlab.commands.{verb}").command
+    return importlib.import_module(_ELSEWHERE.get(verb, f"attnlab.commands.{verb}")).command

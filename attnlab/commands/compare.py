@@ -11,7 +11,7 @@ from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError, RunFailed
 
 if TYPE_CHECKING:
-    from attnlab.analysis.comparison_results import Comparisons, Request
+    from attnlab.compare.results import Comparisons, Request
 
 FORMATS = ("table", "md", "csv", "latex", "json")
 PICTURES = (".png", ".pdf", ".svg")
@@ -88,10 +88,10 @@ def command(
     if runs and not folder.is_dir():
         raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
     _check_picture(plot)
-    from attnlab.analysis.comparison import compare
-    from attnlab.analysis.comparison_results import Request
-    from attnlab.analysis.comparison_runs import Selection
-    from attnlab.analysis.conditions import read_conditions
+    from attnlab.compare.comparison import compare
+    from attnlab.compare.conditions import read_conditions
+    from attnlab.compare.results import Request
+    from attnlab.compare.runs import Selection
 
     request = Request(
         by=_keys(by),
@@ -124,10 +124,10 @@ def _check_picture(plot: Path | None) -> None:
 
 
 def _show(found: Comparisons, form: str) -> None:
-    from attnlab.analysis import comparison_formats
+    from attnlab.compare import formats as comparison_formats
 
     if form == "table":
-        from attnlab.analysis.comparison_table import print_comparisons
+        from attnlab.compare.table import print_comparisons
 
         return print_comparisons(found)
     write: dict[str, Any] = {
@@ -145,7 +145,7 @@ def _show(found: Comparisons, form: str) -> None:
 
 
 def _draw(found: Comparisons, path: Path) -> None:
-    from attnlab.analysis.comparison_plots import draw_comparisons
+    from attnlab.compare.plots import draw_comparisons
 
     try:
         draw_comparisons(found, path)
@@ -160,8 +160,8 @@ def _log(found: Comparisons, request: Request, runs: Path, plot: Path | None) ->
     """Send the tables and the figure to MLflow; returns the run's id there."""
     import tempfile
 
-    from attnlab.analysis import comparison_formats
-    from attnlab.records.tracker import Tracker, default_uri
+    from attnlab.compare import formats as comparison_formats
+    from attnlab.records.mlflow.tracker import Tracker, default_uri
 
     asked = {
         "by": ",".join(request.by),

@@ -43,8 +43,8 @@ def command(
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
     """
     folder = find(run, runs)
-    from attnlab import console
-    from attnlab.trained import TrainedRun
+    from attnlab.run import console
+    from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
     same = trained.load_data(folder.read_status().get("data_digest"))

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 import click
 
-from attnlab.analysis.conditions import check_keys, fits, read_conditions, read_settings
+from attnlab.compare.conditions import check_keys, fits, read_conditions, read_settings
+from attnlab.config.rules import nearest
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
-from attnlab.rules import nearest
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
 _NOT_DONE = ("failed", "killed")

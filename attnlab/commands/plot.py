@@ -15,8 +15,8 @@ from attnlab.errors import RequestError
 if TYPE_CHECKING:
     import numpy as np
 
-    from attnlab.data.tokenizers import Tokenizer
     from attnlab.records.run_directory import RunDirectory
+    from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 _output_option = click.option(
     "--output",
@@ -57,7 +57,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """
     found = find(run, runs)
     found.require_completed()
-    from attnlab.analysis.plots import draw_run
+    from attnlab.tasks.forecasting.figures.run import draw_run
 
     with _writing(output or found.plots):
         drawn = draw_run(found, output)
@@ -106,8 +106,8 @@ def positional_encoding(
     steps = min(10, max(length // 2, 1)) if offset is None else offset
     if steps >= length:
         raise RequestError(f"--offset: expected 1 to {length - 1}, below --length, got {steps}.")
-    from attnlab.analysis.positional_plots import draw_positional_encoding
-    from attnlab.models.sinusoids import sinusoidal
+    from attnlab.layers.sinusoids import sinusoidal
+    from attnlab.tasks.translation.figures.positions import draw_positional_encoding
 
     with _writing(output):
         drawn = draw_positional_encoding(
@@ -140,9 +140,9 @@ def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str 
             f"RUN: expected a run of task=translate, whose words have embeddings, got {run!r} "
             f"of task={task}."
         )
-    from attnlab.analysis.embedding_plots import embeddings_figure
-    from attnlab.analysis.figures import save
-    from attnlab.trained import TrainedRun
+    from attnlab.figures.style import save
+    from attnlab.run.loading import TrainedRun
+    from attnlab.tasks.translation.figures.embeddings import embeddings_figure
 
     trained = TrainedRun.load(found, epoch)
     folder = output or found.plots
@@ -169,7 +169,7 @@ def _most_frequent(
     """
     import numpy as np
 
-    from attnlab.data.token_cutters import BYTES, SPECIAL_TOKENS
+    from attnlab.tasks.translation.text.token_cutters import BYTES, SPECIAL_TOKENS
 
     first = len(SPECIAL_TOKENS) + (BYTES if tokenizer.kind == "bpe" else 0)
     if first + 2 >= tokenizer.size:  # nothing was merged

@@ -22,7 +22,7 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     """
     wanted = dict(_pair(change) for change in changes)
     folder = find(run, runs)
-    from attnlab import runner
+    from attnlab.run import runner
 
     runner.resume(folder, wanted)
 

@@ -17,7 +17,7 @@ from attnlab.records.run_directory import ListedRun, find_run, list_runs
 from attnlab.records.status import shown_state
 
 if TYPE_CHECKING:
-    from attnlab.records.store import Store
+    from attnlab.records.mlflow.store import Store
 
 
 @click.command("rm")

@@ -13,8 +13,8 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory, find_run, list_runs
 
 if TYPE_CHECKING:
-    from attnlab.records.store import Store
-    from attnlab.records.sync import Synced
+    from attnlab.records.mlflow.store import Store
+    from attnlab.records.mlflow.sync import Synced
 
 _WRONG = 2
 
@@ -74,9 +74,9 @@ class _Syncing:
         Raises:
             RequestError: the store can't be used; what is wrong with a run is only said.
         """
-        from attnlab.records.store import own_uri
-        from attnlab.records.sync import sync_run
-        from attnlab.records.tracked import tracked_run
+        from attnlab.records.mlflow.store import own_uri
+        from attnlab.records.mlflow.sync import sync_run
+        from attnlab.records.mlflow.tracked import tracked_run
 
         try:
             if run.state() == "running":
@@ -114,7 +114,7 @@ class _Syncing:
         return said
 
     def _store(self, uri: str, run: RunDirectory) -> Store:
-        from attnlab.records.store import Store
+        from attnlab.records.mlflow.store import Store
 
         if uri not in self._stores:
             self._stores[uri] = Store(uri, run.path.parents[2] / "artifacts")

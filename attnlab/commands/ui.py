@@ -14,11 +14,11 @@ import click
 
 from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError
-from attnlab.records import store_check
+from attnlab.records.mlflow import store_check
+from attnlab.records.mlflow.store_check import sqlite_path
+from attnlab.records.mlflow.tracker import default_uri
+from attnlab.records.mlflow.worker import QUIET_ENVIRONMENT
 from attnlab.records.run_directory import list_runs
-from attnlab.records.store_check import sqlite_path
-from attnlab.records.tracker import default_uri
-from attnlab.records.worker import QUIET_ENVIRONMENT
 
 # Jobs are seven more processes, which outlive the server; nobody submits any here.
 _ENVIRONMENT = {

@@ -10,8 +10,8 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.records.lock import FolderLock
+from attnlab.records.mlflow.store import Store, own_uri
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.store import Store, own_uri
 
 # How a hidden name begins: it says what is to go, for whoever finishes the removal.
 _HIDDEN, _FOLDER_ONLY = ".removing-", ".removing-folder-"

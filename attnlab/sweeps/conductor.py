@@ -10,12 +10,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.assembly import import_tensorflow
 from attnlab.errors import SweepFailed
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.processes import is_running, this_process
+from attnlab.run.building import import_tensorflow
 from attnlab.sweeps.job import ORPHANED_SECONDS, Launch, StoppedEarly
 from attnlab.sweeps.jobs import DONE, FAILED, KILLED, NEW, PRUNED, RUNNING, WAITING, Job, survey
 from attnlab.sweeps.parents import Parents
@@ -25,7 +25,7 @@ from attnlab.sweeps.sweep_folder import GRID
 from attnlab.sweeps.table import NOT_RUN, Row, csv_text, print_table
 
 if TYPE_CHECKING:
-    from attnlab.schema import RunConfig
+    from attnlab.config.sections import RunConfig
     from attnlab.sweeps.launching import Launching
 
 # How long to wait for processes of an earlier launch, which notice that they are alone.

@@ -16,9 +16,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab import config
+from attnlab.config import composing as config
+from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
-from attnlab.schema import RunConfig
 
 if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader

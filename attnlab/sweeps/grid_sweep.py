@@ -11,7 +11,7 @@ from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.table import Row, csv_text, print_table
 
 if TYPE_CHECKING:
-    from attnlab.schema import RunConfig
+    from attnlab.config.sections import RunConfig
     from attnlab.sweeps.launching import Launching
     from attnlab.sweeps.request import Request
 
@@ -72,7 +72,7 @@ class GridSweep(Conductor):
 
     def best(self, rows: Sequence[Row]) -> list[Row]:
         """The best row of each task, by what the task monitors."""
-        from attnlab.assembly import make_task
+        from attnlab.run.building import make_task
 
         found = []
         for config in self.configs():

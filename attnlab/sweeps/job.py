@@ -18,10 +18,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab import config, interrupts
+from attnlab.config import composing as config
 from attnlab.errors import Pruned, RequestError, RunFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
+from attnlab.run import interrupts
 from attnlab.sweeps.jobs import (
     DONE,
     FAILED,
@@ -39,7 +40,7 @@ from attnlab.sweeps.sweep_folder import SweepFolder
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from attnlab.schema import RunConfig
+    from attnlab.config.sections import RunConfig
 
 config.register_schema()
 
@@ -195,7 +196,7 @@ def _carry_out(
     trial: int | None,
 ) -> Path:
     """Go on with the job's run or make it; returns its folder."""
-    from attnlab import console, runner
+    from attnlab.run import console, runner
 
     folder = _begun(checked, before)
     if folder is not None and folder.state() == DONE:

@@ -12,7 +12,7 @@ from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import actual_state
 
 if TYPE_CHECKING:
-    from attnlab.schema import RunConfig
+    from attnlab.config.sections import RunConfig
 
 # How a job stands.
 DONE, NEW, KILLED, FAILED = "completed", "new", "killed", "failed"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from attnlab.config.sections import RunConfig
 from attnlab.records.lock import flocked
-from attnlab.records.tracker import Tracker, default_uri
-from attnlab.schema import RunConfig
+from attnlab.records.mlflow.tracker import Tracker, default_uri
 from attnlab.sweeps.jobs import words
 from attnlab.sweeps.sweep_folder import SweepFolder
 from attnlab.sweeps.table import Row

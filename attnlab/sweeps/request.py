@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab import config
+from attnlab.config import composing as config
 from attnlab.errors import RequestError
 from attnlab.sweeps.grid import Axis, Composer, Grid, shown, varied
 from attnlab.sweeps.jobs import Job, without_twins
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader
     from omegaconf import DictConfig
 
-    from attnlab.schema import RunConfig, SweepConfig
+    from attnlab.config.sections import RunConfig, SweepConfig
     from attnlab.sweeps.search import Suggestion
 
 
@@ -139,7 +139,7 @@ class Request:
 
 
 def _search(section: Mapping[str, object], grid: Grid, first: RunConfig) -> SearchSettings:
-    from attnlab.assembly import make_task
+    from attnlab.run.building import make_task
 
     if grid.varying:
         axis = grid.varying[0]

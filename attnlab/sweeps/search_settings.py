@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from attnlab.config.rules import check_rule, lookup, nearest
+from attnlab.config.sections import ruled
 from attnlab.errors import RequestError, RunFailed
-from attnlab.rules import check_rule, lookup, nearest
-from attnlab.schema import ruled
 from attnlab.sweeps.spaces import Space
 
 SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")

@@ -15,7 +15,7 @@ from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.table import Row
 
 if TYPE_CHECKING:
-    from attnlab.schema import RunConfig
+    from attnlab.config.sections import RunConfig
     from attnlab.sweeps.launching import Launching
     from attnlab.sweeps.request import Request
     from attnlab.sweeps.search import Search, Suggestion, TrialOutcome

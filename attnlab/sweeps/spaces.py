@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attnlab.config.rules import nearest
 from attnlab.errors import RequestError
-from attnlab.rules import nearest
 
 if TYPE_CHECKING:
     import optuna

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from attnlab.data.corpus import Progress as Progress
+from attnlab.tasks.translation.corpora.corpus import Progress as Progress
 
 if TYPE_CHECKING:
     import keras
 
     from attnlab.attention.base import Attention
-    from attnlab.schema import Option
+    from attnlab.config.sections import Option
 
 
 class TaskData(Protocol):

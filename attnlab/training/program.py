@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.data.batches import BatchPlan, filled_plan
+from attnlab.training.batches import BatchPlan, filled_plan
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 # Random draws that one step may make of one generator before it would reach the next step's.

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 from attnlab.commands import command
 from attnlab.commands.ui import check_port, check_store, server_command
 from attnlab.errors import RequestError
+from attnlab.records.mlflow.tracker import Tracker, store_uri
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.tracker import Tracker, store_uri
 
 
 def invoke(verb, *arguments, columns=100):

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.records import store_check
+from attnlab.records.mlflow import store_check
+from attnlab.records.mlflow.store import Store
+from attnlab.records.mlflow.store_check import check_store
+from attnlab.records.mlflow.tracker import Tracker, store_uri
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.store import Store
-from attnlab.records.store_check import check_store
-from attnlab.records.tracker import Tracker, store_uri
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it is used here
 

@@ -12,16 +12,16 @@ import time
 import numpy as np
 import pytest
 
-from attnlab.records.tracker import NullTracker, Tracker, default_uri, store_uri
-from attnlab.records.tracking import reason
-from attnlab.records.worker import Worker
+from attnlab.records.mlflow.tracker import NullTracker, Tracker, default_uri, store_uri
+from attnlab.records.mlflow.tracking import reason
+from attnlab.records.mlflow.worker import Worker
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 
 TWO_AT_ONCE = """
 import sys
 from pathlib import Path
-from attnlab.records.tracker import Tracker, store_uri
+from attnlab.records.mlflow.tracker import Tracker, store_uri
 runs = Path(sys.argv[1])
 tracker = Tracker.start(store_uri(runs), "fib", sys.argv[2], {}, {}, runs / "artifacts")
 print("ok" if tracker.finish("FINISHED") else "failed", tracker.run_id)
@@ -30,7 +30,7 @@ print("ok" if tracker.finish("FINISHED") else "failed", tracker.run_id)
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from attnlab.records.tracker import Tracker, store_uri
+from attnlab.records.mlflow.tracker import Tracker, store_uri
 runs = Path(sys.argv[1])
 tracker = Tracker.start(store_uri(runs), "fib", "run", {}, {}, runs / "artifacts")
 print(tracker.wait_run_id(60), flush=True)

@@ -6,7 +6,7 @@ import pytest
 from command_line import CONF
 from omegaconf import open_dict
 
-from attnlab import config
+from attnlab.config import composing as config
 from attnlab.errors import RequestError
 from attnlab.sweeps.grid import Composer, Grid, shown, varied
 

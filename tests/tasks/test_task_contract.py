@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import yaml
 
-from attnlab.data.series import TimeSeries
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting import ForecastingTask
-from attnlab.tasks.series import Series
+from attnlab.tasks.forecasting.data.csv_series import TimeSeries
+from attnlab.tasks.forecasting.series import Series
+from attnlab.tasks.forecasting.task import ForecastingTask
 
 FILES = sorted((Path(__file__).parents[2] / "conf" / "task").glob("*.yaml"))
 RULE_FIELDS = {"type", "min", "max", "above", "below", "choices", "optional", "divides", "why"}

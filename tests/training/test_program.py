@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.data.batches import filled_plan, shuffled_plan
+from attnlab.training.batches import filled_plan, shuffled_plan
 from attnlab.training.program import Program
 
 ROWS, STEPS_IN, HORIZON = 23, 5, 2

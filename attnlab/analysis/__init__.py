@@ -1,1 +1,0 @@
-"""What is made of finished runs; reads run folders and nothing else."""

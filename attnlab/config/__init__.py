@@ -1,0 +1,1 @@
+"""What a run is: its sections, their rules, and how Hydra's words become them."""

@@ -1,0 +1,298 @@
+"""From Hydra's configuration to a checked `RunConfig`, and Hydra's errors in plain words.
+
+With `cli` the only module that knows Hydra or OmegaConf.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from hydra.core.config_store import ConfigStore
+from hydra.errors import (
+    ConfigCompositionException,
+    HydraException,
+    MissingConfigException,
+    OverrideParseException,
+)
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException, ValidationError
+
+from attnlab.config.rules import nearest
+from attnlab.config.sections import (
+    OPTION_GROUPS,
+    SECTIONS,
+    PathsConfig,
+    RunConfig,
+    SweepConfig,
+    TrackingConfig,
+    TrainerConfig,
+    parse,
+    parse_sweep,
+)
+from attnlab.errors import RequestError
+
+HYDRA_SETTINGS = (
+    "hydra.run.dir=.",
+    "hydra.sweep.subdir=.",
+    "hydra.output_subdir=null",
+    "hydra.job.chdir=false",
+    "hydra/job_logging=none",
+    "hydra/hydra_logging=none",
+)
+
+# What stands beside a run's own keys and is no part of it.
+_BESIDE = ("experiment", "search", "sweep")
+_ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig}
+
+
+@dataclass
+class Schema:
+    """The keys of the whole configuration; the groups' own keys come from their YAML files."""
+
+    task: dict[str, Any] = field(default_factory=dict)
+    attention: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    optimizer: dict[str, Any] = field(default_factory=dict)
+    schedule: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    tracking: TrackingConfig = field(default_factory=TrackingConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+    sweep: SweepConfig = field(default_factory=SweepConfig)
+    search: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+
+def register_schema() -> None:
+    """Make known to Hydra what conf/config.yaml refers to: the typed sections, `model_settings`."""
+    ConfigStore.instance().store(name="schema", node=Schema, provider="attnlab")
+    OmegaConf.register_new_resolver("model_settings", model_settings, replace=True)
+
+
+def model_settings(task: str, attention: str, model: str) -> str:
+    """The file of conf/model/settings that goes with a choice of task, attention and model."""
+    if model == "auto":
+        # The Transformer is what multi-head attention was made for.
+        model = "transformer" if (task, attention) == ("translate", "multi_head") else "rnn"
+    purpose = "translate" if task == "translate" else "forecast"
+    return f"{purpose}_{model}"
+
+
+def conf_folder() -> Path:
+    """Where the shipped YAML files lie: inside an installed package, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "conf", package.parent / "conf"):
+        if (folder / "config.yaml").is_file():
+            return folder
+    raise RequestError(f"The configuration folder is missing beside {package}: install again.")
+
+
+def options(group: str) -> list[str]:
+    """Names of a group's shipped options."""
+    return sorted(path.stem for path in (conf_folder() / group).glob("*.yaml"))
+
+
+def from_hydra(cfg: DictConfig) -> RunConfig:
+    """Resolve and check a composed configuration.
+
+    Raises:
+        RequestError: a value is of the wrong type, out of range or can't be combined.
+    """
+    document = _plain(cfg)
+    for key in _BESIDE:
+        document.pop(key, None)
+    if not document.get("data"):  # a task that brings its own
+        document.pop("data", None)
+    groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
+    rules = {group: _pop_rules(group, document) for group in groups}
+    return parse(document, rules)
+
+
+def sweep_from_hydra(cfg: DictConfig) -> SweepConfig:
+    """The checked section `sweep` of a composed configuration; the defaults where it has none.
+
+    Raises:
+        RequestError: a key is unknown or a value breaks its rule.
+    """
+    return parse_sweep(_section(cfg, "sweep"))
+
+
+def search_from_hydra(cfg: DictConfig) -> dict[str, Any]:
+    """The section `search` of a composed configuration, unchecked; empty where none is chosen.
+
+    Raises:
+        RequestError: a value is missing or refers to nothing.
+    """
+    return _section(cfg, "search")
+
+
+def _section(cfg: DictConfig, name: str) -> dict[str, Any]:
+    section = cfg.get(name)
+    return _plain(section) if isinstance(section, DictConfig) else {}
+
+
+def _plain(cfg: DictConfig) -> dict[str, Any]:
+    """The configuration as nested mappings, references resolved."""
+    try:
+        document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise RequestError(explain(error)) from error
+    return cast("dict[str, Any]", document)
+
+
+def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
+    """The rules of a group's option: composed with it, or from its shipped file by name.
+
+    Raises:
+        RequestError: the name was changed without the settings that go with it.
+    """
+    settings = document.get(group)
+    if not isinstance(settings, dict):
+        return {}
+    name, composed = settings.get("name"), settings.pop("rules", None)
+    shipped = _shipped_rules(group, name, document)
+    known = shipped is not None or "_target_" in settings
+    if not known or (composed is not None and shipped is not None and composed != shipped):
+        valid = ", ".join(options(group))
+        raise RequestError(
+            f"{group}.name: expected no change of the name alone, got {name}; "
+            f"{group}=NAME chooses an option with its settings. Valid: {valid}."
+        )
+    return (composed if composed is not None else shipped) or {}
+
+
+def _shipped_rules(group: str, name: Any, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The rules in a shipped option's file; None where there is no such file."""
+    if name not in options(group):
+        return None
+    if group == "model":
+        task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
+        return _shipped("model/settings", model_settings(task, attention, name)).get("rules", {})
+    return _shipped(group, name).get("rules", {})
+
+
+@cache
+def _main_file() -> dict[str, Any]:
+    """What conf/config.yaml says; not to be changed."""
+    return yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))
+
+
+@cache
+def _shipped(folder: str, name: str) -> dict[str, Any]:
+    """The settings in a shipped file, wherever it puts them; not to be changed."""
+    content = yaml.safe_load((conf_folder() / folder / f"{name}.yaml").read_text("utf-8")) or {}
+    return content.get(folder.partition("/")[0], content)
+
+
+def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
+    """Hydra's or OmegaConf's complaint as one sentence that names key, expectation and value."""
+    text = str(error)
+    overrides = list(overrides)
+    if isinstance(error, MissingConfigException):
+        return _explain_missing_option(error)
+    if found := re.search(r"Could not override '([^']+)'", text):
+        return _explain_unknown_key(found.group(1), overrides)
+    if isinstance(error, OverrideParseException):
+        reason = text.splitlines()[0]
+        return f"{error.override}: expected KEY=VALUE as Hydra reads it, but: {reason}."
+    if "Config group override must be" in text:
+        return _explain_group_value(overrides)
+    cause = error if isinstance(error, ValidationError) else error.__cause__
+    if isinstance(cause, ValidationError):
+        return _explain_type(cause, overrides)
+    if isinstance(error, (ConfigCompositionException, HydraException, OmegaConfBaseException)):
+        return " ".join(line.strip() for line in text.splitlines() if line.strip())
+    return text
+
+
+def _explain_missing_option(error: MissingConfigException) -> str:
+    missing = error.missing_cfg_file or ""
+    group, _, name = str(missing).rpartition("/")
+    valid = [option for option in error.options or [] if option]
+    if not group or not valid:
+        return f"There is no configuration file {missing!r}."
+    near = nearest(name, valid)
+    hint = f" Did you mean {near}?" if near else ""
+    return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}."
+
+
+def _explain_unknown_key(key: str, overrides: list[str]) -> str:
+    group = key.split("@")[0]
+    known = known_keys(overrides)
+    top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
+    if group == "data" and "." not in key:
+        return "data: only task=translate takes a corpus, the other tasks bring their own data."
+    if "." not in key:
+        near = nearest(group, top)
+        hint = f" Did you mean {near}?" if near else ""
+        return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
+    near = nearest(key, known)
+    hint = f" Did you mean {near}?" if near else ""
+    section = key.rpartition(".")[0]
+    siblings = sorted(p.rpartition(".")[2] for p in known if p.rpartition(".")[0] == section)
+    valid = f" {section} has: {', '.join(siblings)}." if siblings else ""
+    return f"{key}: there is no such key.{hint}{valid}"
+
+
+def _explain_group_value(overrides: list[str]) -> str:
+    for override in overrides:
+        group, _, name = override.lstrip("+").partition("=")
+        if group in (*OPTION_GROUPS, "data", "experiment", "search") and name not in options(group):
+            return f"{group}: expected one of {', '.join(options(group))}, got {name}."
+    wrong = next((word for word in overrides if word.startswith("=")), "an override")
+    return f"{wrong}: expected KEY=VALUE."
+
+
+def _explain_type(error: ValidationError, overrides: list[str]) -> str:
+    found = re.search(r"full_key: (\S+)", str(error))
+    key = found.group(1) if found else "the configuration"
+    value = next((o.partition("=")[2] for o in overrides if o.lstrip("+").startswith(key)), None)
+    section, _, name = key.partition(".")
+    fields = getattr(_ALL_SECTIONS.get(section), "__dataclass_fields__", {})
+    if name in fields:
+        expected = fields[name].metadata["rule"].expected()
+    elif key == "seed":
+        expected = "a whole number at least 0"
+    elif key in _ALL_SECTIONS:
+        expected = f"one of its keys ({', '.join(f'{key}.{k}' for k in fields)})"
+    elif key in OPTION_GROUPS:
+        expected = f"the name of an option ({', '.join(options(key))})"
+    else:
+        return f"{key}: {str(error).splitlines()[0]}"
+    return f"{key}: expected {expected}, got {value}."
+
+
+def known_keys(overrides: Iterable[str]) -> list[str]:
+    """Dotted paths of every setting, with the groups chosen as in `overrides` where valid."""
+    chosen = _chosen(overrides)
+    keys = ["seed"]
+    keys += [f"{name}.{f.name}" for name, cls in _ALL_SECTIONS.items() for f in fields(cls)]
+    keys += [f"search.{key}" for key in _main_file()["search"]]
+    for group, name in chosen.items():
+        folder = group
+        if group == "model":
+            folder = "model/settings"
+            name = model_settings(chosen["task"], chosen["attention"], name)
+        settings = _shipped(folder, name)
+        keys += [f"{group}.{key}" for key in settings if key not in ("rules", "defaults")]
+    return keys
+
+
+def _chosen(overrides: Iterable[str]) -> dict[str, str]:
+    """Group -> the option that these overrides choose, or the default one."""
+    defaults = _main_file()["defaults"]
+    pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
+    chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}
+    wanted = dict(override.lstrip("+").split("=", 1) for override in overrides if "=" in override)
+    if wanted.get("task") == "translate":
+        chosen["data"] = "builtin"
+    for group in chosen:
+        if wanted.get(group) in options(group):
+            chosen[group] = wanted[group]
+    return chosen

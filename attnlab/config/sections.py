@@ -1,0 +1,320 @@
+"""What a run's configuration is: typed sections, and the rules that their values obey.
+
+The sections that every run has are dataclasses whose fields carry their range. The groups that
+grow by one YAML file (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`) are
+`Option`s: a name and settings, whose ranges stand in the same file under `rules`.
+`attnlab.config.rules` judges both.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from attnlab.config.rules import Rule, check_rule, lookup, nearest
+from attnlab.errors import RequestError
+
+OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
+
+
+def ruled(default: Any, **rule: Any) -> Any:
+    """A dataclass field with a default and a `Rule`."""
+    return field(default=default, metadata={"rule": Rule.from_mapping(rule)})
+
+
+@dataclass
+class TrainerConfig:
+    """How long and in which batches a model is trained.
+
+    Attributes:
+        epochs: passes over the training part.
+        batch_size: items a gradient step, or tokens of the longer side, padding included.
+        batch_by: what `batch_size` counts: `items` (windows, sentences) or `tokens`.
+        patience: epochs without a better monitored value before training stops; null never stops.
+        min_delta: how much better counts as better.
+        checkpoint_every_seconds: how long training goes on inside an epoch before a checkpoint is
+            saved; null saves them only where an epoch ends. Results don't depend on it.
+        precision: `float32`, or `mixed_bfloat16` for GPUs that have it.
+        jit: compile with XLA; false keeps TensorFlow's graph mode; null: XLA, but for translation
+            on a CPU, where it compiles for long and gains little.
+    """
+
+    epochs: int = ruled(30, type="int", min=1, max=999)
+    batch_size: int = ruled(32, type="int", min=1)
+    batch_by: str = ruled("items", choices=["items", "tokens"])
+    patience: int | None = ruled(None, type="int", min=1, optional=True)
+    min_delta: float = ruled(0.0, type="float", min=0)
+    checkpoint_every_seconds: float | None = ruled(300.0, type="float", min=0, optional=True)
+    precision: str = ruled("float32", choices=["float32", "mixed_bfloat16"])
+    jit: bool | None = ruled(None, type="bool", optional=True)
+
+
+@dataclass
+class TrackingConfig:
+    """What MLflow gets.
+
+    Attributes:
+        enabled: whether the run is logged to MLflow at all.
+        uri: tracking server or store; null means $MLFLOW_TRACKING_URI, else a SQLite file in
+            the runs folder.
+        weights: which epochs' weights become artifacts; the run folder keeps all of them.
+        timeout: seconds to wait at the end of a run for a tracker that does not answer.
+    """
+
+    enabled: bool = ruled(True, type="bool")
+    uri: str | None = ruled(None, type="str", optional=True)
+    weights: str = ruled("best", choices=["all", "best", "none"])
+    timeout: float = ruled(30.0, type="float", above=0)
+
+
+@dataclass
+class PathsConfig:
+    """Where runs and downloads lie.
+
+    Attributes:
+        runs: folder of run folders.
+        data: cache of downloaded corpora.
+    """
+
+    runs: str = ruled("./runs", type="str")
+    data: str = ruled("~/.cache/attnlab", type="str")
+
+
+@dataclass
+class SweepConfig:
+    """How a sweep goes about its jobs; nothing of it is a part of a run's configuration.
+
+    Attributes:
+        name: of its folder below `paths.runs`/sweeps; null makes one from the command.
+        retry_failed: run failed jobs again; else they are only counted.
+        dry_run: list what would run, and nothing else.
+        fail_fast: stop at the first job that fails.
+        trial: the number of a search's trial, which the sweep sets itself.
+    """
+
+    name: str | None = ruled(None, type="str", optional=True)
+    retry_failed: bool = ruled(False, type="bool")
+    dry_run: bool = ruled(False, type="bool")
+    fail_fast: bool = ruled(False, type="bool")
+    trial: int | None = ruled(None, type="int", min=0, optional=True)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One choice from a group that grows by files: its name, its class, its settings.
+
+    Attributes:
+        name: for example `luong_local`.
+        target: dotted path of the Python class; None where a task chooses the class.
+        settings: keyword arguments for that class.
+    """
+
+    name: str
+    target: str | None
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Option:
+        """Split a composed group into name, target and settings."""
+        settings = {k: v for k, v in mapping.items() if k not in ("name", "_target_", "rules")}
+        return cls(mapping["name"], mapping.get("_target_"), settings)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A whole run, checked.
+
+    Attributes:
+        task: what is learned, from which data, under which protocol.
+        attention: the mechanism.
+        model: the architecture around it.
+        optimizer: the update rule.
+        schedule: the learning rate over the run.
+        trainer: epochs, batches, stopping.
+        tracking: MLflow.
+        paths: folders.
+        seed: seed of weights, data order, dropout and generated data.
+        data: the corpus; None where the task brings its own data.
+        document: the same as plain nested mappings, as it is saved.
+    """
+
+    task: Option
+    attention: Option
+    model: Option
+    optimizer: Option
+    schedule: Option
+    trainer: TrainerConfig
+    tracking: TrackingConfig
+    paths: PathsConfig
+    seed: int
+    document: Mapping[str, Any]
+    data: Option | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that decides the result.
+
+        Not `paths` and `tracking`, nor how often checkpoints are saved.
+        """
+        decisive = {k: v for k, v in self.document.items() if k not in ("paths", "tracking")}
+        trainer = dict(self.document.get("trainer", {}))
+        trainer.pop("checkpoint_every_seconds", None)
+        decisive["trainer"] = trainer
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+SEED_RULE = Rule(type="int", min=0, max=2**31 - 1)
+SECTIONS = {"trainer": TrainerConfig, "tracking": TrackingConfig, "paths": PathsConfig}
+
+
+def parse(
+    document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> RunConfig:
+    """Check a plain configuration and give it its types.
+
+    Args:
+        document: nested mappings with the groups, the sections and `seed`.
+        rules: for each group, `{setting: rule}` as in its YAML; a setting with a dot is a path
+            into the whole document, so that a file can say what it can't be combined with.
+
+    Raises:
+        RequestError: a value is missing or breaks its rule; the text names the key.
+    """
+    known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
+    for key in document:
+        _check_known(key, known, "")
+    check_rule("seed", document.get("seed"), SEED_RULE)
+    groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
+    for group in groups:
+        _check_group(group, document, rules.get(group, {}))
+    tracking = _section("tracking", TrackingConfig, document)
+    _refuse_credentials(tracking.uri)
+    options = {group: Option.from_mapping(document[group]) for group in groups}
+    trainer = _section("trainer", TrainerConfig, document)
+    if trainer.batch_by == "tokens" and "data" not in document:
+        raise RequestError("trainer.batch_by: expected items (windows have no tokens), got tokens.")
+    return RunConfig(
+        task=options["task"],
+        attention=options["attention"],
+        model=options["model"],
+        optimizer=options["optimizer"],
+        schedule=options["schedule"],
+        trainer=trainer,
+        tracking=tracking,
+        paths=_section("paths", PathsConfig, document),
+        seed=document["seed"],
+        document=document,
+        data=options.get("data"),
+    )
+
+
+def parse_sweep(values: Mapping[str, Any]) -> SweepConfig:
+    """Check the section `sweep`, which is taken out of the document before `parse`.
+
+    Raises:
+        RequestError: a key is unknown or a value breaks its rule; the text names the key.
+    """
+    return _section("sweep", SweepConfig, {"sweep": values})
+
+
+def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
+    """The configuration of a run that goes on: all as it was, but for the number of epochs.
+
+    Args:
+        config: the run's.
+        changes: dotted key -> its value as YAML.
+
+    Raises:
+        RequestError: there is no such key, or it is another than `trainer.epochs` and its value is
+            not what it was; the text names key, old and new value.
+    """
+    document = copy.deepcopy(dict(config.document))
+    for key, text in changes.items():
+        new, old = _read_value(key, text), lookup(document, key)
+        if old is None and not _has(document, key):
+            raise RequestError(f"{key}: there is no such key in the run's configuration.")
+        old = old.get("name") if isinstance(old, Mapping) else old
+        if key == "trainer.epochs":
+            document["trainer"]["epochs"] = new
+        elif new != old:
+            raise RequestError(
+                f"{key}: expected {_yaml(old)}, as the run began with, got {_yaml(new)}. Only "
+                "trainer.epochs may change when a run goes on."
+            )
+    return parse(document, {})
+
+
+def _has(document: Mapping[str, Any], key: str) -> bool:
+    section, _, name = key.rpartition(".")
+    node = lookup(document, section) if section else document
+    return isinstance(node, Mapping) and name in node
+
+
+def _read_value(key: str, text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RequestError(f"{key}: expected a value, got {text!r}.") from error
+
+
+def _yaml(value: Any) -> str:
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
+    settings = document.get(group)
+    if not isinstance(settings, Mapping) or "name" not in settings:
+        raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
+    if rules:
+        for key in settings:
+            _check_known(key, ["name", "_target_", *rules], f"{group}.")
+    for key, mapping in rules.items():
+        path = key if "." in key else f"{group}.{key}"
+        rule = Rule.from_mapping(mapping)
+        if "." in key and rule.choices is not None:
+            _check_combination(group, settings["name"], path, lookup(document, path), rule)
+        else:
+            check_rule(path, lookup(document, path), rule, document)
+
+
+def _check_known(key: str, known: list[str], prefix: str) -> None:
+    if key not in known:
+        near = nearest(key, known)
+        hint = f" Did you mean {prefix}{near}?" if near else ""
+        raise RequestError(f"{prefix}{key}: there is no such key.{hint}")
+
+
+def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule) -> None:
+    if value in (rule.choices or ()):
+        return
+    choices = ", ".join(str(choice) for choice in rule.choices or ())
+    reason = f": {rule.why}" if rule.why else ""
+    raise RequestError(
+        f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."
+    )
+
+
+def _refuse_credentials(uri: str | None) -> None:
+    if uri and "@" in uri.partition("://")[2].partition("/")[0]:
+        raise RequestError(
+            "tracking.uri: expected no user name or password in it, since it is saved with the "
+            "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+        )
+
+
+def _section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
+    values = document.get(name, {})
+    known = {f.name: f for f in dataclasses.fields(cls)}
+    for key in values:
+        _check_known(key, list(known), f"{name}.")
+    section = cls(**values)
+    for key, spec in known.items():
+        check_rule(f"{name}.{key}", getattr(section, key), spec.metadata["rule"], document)
+    return section

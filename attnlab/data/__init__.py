@@ -1,1 +1,0 @@
-"""Numbers before they meet a model: series, windows, scaling, baselines. NumPy only."""

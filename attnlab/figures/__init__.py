@@ -1,0 +1,1 @@
+"""What the figures of every kind share."""

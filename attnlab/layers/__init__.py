@@ -1,0 +1,1 @@
+"""What models of several kinds are made of: recurrent cells, Transformer stacks, positions."""

@@ -1,0 +1,99 @@
+"""Positions made visible to attention, which by itself sees a set."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.errors import RequestError
+from attnlab.layers.sinusoids import sinusoidal, waves
+
+KINDS = ("sinusoidal", "learned")
+
+
+@keras.saving.register_keras_serializable(package="attnlab")
+class PositionalEncoding(keras.layers.Layer):
+    """Add to each vector of a sequence the code of its position.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5: sinusoids, or a learned table.
+    Difference: nothing. Multiplying embeddings by the root of their width (section 3.4) is the
+    embedding's business.
+
+    Args:
+        kind: "sinusoidal", for any length and without a weight, or "learned".
+        max_length: number of positions of the learned table.
+        base: of the sinusoids.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        vectors: (B, T, width).
+        start_index: absolute position of the first vector, int or scalar int tensor.
+
+    Returns:
+        (B, T, width): the vectors plus the codes of positions start_index to start_index + T - 1.
+
+    Raises:
+        RequestError: an unknown kind; a learned table without `max_length`.
+        ValueError: positions beyond the learned table, where they are known in advance.
+    """
+
+    def __init__(
+        self,
+        *,
+        kind: str = "sinusoidal",
+        max_length: int | None = None,
+        base: float = 10000.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if kind not in KINDS:
+            raise RequestError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        if kind == "learned" and max_length is None:
+            raise RequestError("learned positions need max_length, the size of their table")
+        self.kind = kind
+        self.max_length = max_length
+        self.base = float(base)
+        self.supports_masking = True
+
+    def build(self, vectors_shape):
+        """Create the learned table (max_length, width), or nothing."""
+        if self.kind == "learned":
+            self.table = self.add_weight(
+                name="table",
+                shape=(self.max_length, vectors_shape[-1]),
+                initializer=keras.initializers.RandomNormal(0.0, 0.02),
+            )
+
+    def call(self, vectors, start_index=0):
+        """Add the codes; see the class."""
+        steps, width = ops.shape(vectors)[1:]
+        known = isinstance(start_index, int) and isinstance(steps, int)
+        if self.kind == "learned":
+            codes = self._learned(start_index, steps, known)
+        elif known:
+            codes = sinusoidal(start_index + steps, width, self.base)[start_index:]
+        else:
+            positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
+            codes = waves(ops.cast(positions, "float64")[:, None], width, self.base, ops)
+        return vectors + ops.cast(codes, self.compute_dtype)
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "kind": self.kind,
+            "max_length": self.max_length,
+            "base": self.base,
+        }
+
+    def _learned(self, start_index, steps, known):
+        """Look up the table's rows from start_index on."""
+        if not known:
+            positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
+            return ops.take(ops.convert_to_tensor(self.table), positions, axis=0)
+        if start_index + steps > self.max_length:
+            raise ValueError(
+                f"the learned table has {self.max_length} positions (max_length), "
+                f"got a sequence that ends at {start_index + steps}"
+            )
+        return self.table[start_index : start_index + steps]

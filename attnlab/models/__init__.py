@@ -1,1 +1,0 @@
-"""Encoders, forecasters and what they are made of."""

@@ -1,0 +1,1 @@
+"""The copy of run folders in MLflow."""

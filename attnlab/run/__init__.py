@@ -1,0 +1,1 @@
+"""One run: trained epoch by epoch, recorded, loaded again."""

@@ -1,0 +1,115 @@
+"""From a checked configuration to its task and its model."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.config.sections import Option, RunConfig
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.tasks.base import Task
+
+
+def load_class(path: str) -> type:
+    """The class at a dotted path, for example a YAML's `_target_`.
+
+    Raises:
+        RequestError: the module or the class does not exist.
+    """
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RequestError(
+            f"_target_: expected a class that exists, got {path} ({error})."
+        ) from error
+
+
+def make_task(config: RunConfig) -> Task:
+    """The task of a configuration, without its data. Needs no TensorFlow."""
+    if config.data is None:
+        return _construct("task", config.task)
+    corpus = _construct("data", config.data)
+    return _construct("task", config.task, corpus=corpus, cache=Path(config.paths.data))
+
+
+def make_model(config: RunConfig, task: Task) -> keras.Model:
+    """The model of a configuration, with initial weights; Keras's global state stays as it is."""
+    import_tensorflow()
+    import keras
+
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(config.trainer.precision)
+    try:
+        return task.build(lambda: _construct("attention", config.attention), config.model)
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def start_afresh(seed: int) -> None:
+    """Make what follows depend on the seed alone, whatever this process did before.
+
+    For a process of our own: it clears Keras's session and makes TensorFlow deterministic. What
+    was compiled before goes on working.
+    """
+    import_tensorflow()
+    import keras
+    import tensorflow as tf
+
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(seed)
+    tf.config.experimental.enable_op_determinism()
+    _forget_gradients()
+
+
+def _forget_gradients() -> None:
+    """Let go of graphs that are not needed any more.
+
+    TensorFlow keeps every `tf.custom_gradient` of a graph for good, and with it the graph; it is
+    looked up while a function is traced, and all functions so far have been.
+    """
+    from tensorflow.python.framework import ops
+
+    known = getattr(getattr(ops, "gradient_registry", None), "_registry", {})
+    for name in [name for name in known if name.startswith("CustomGradient-")]:
+        del known[name]
+
+
+def import_tensorflow() -> None:
+    """Import TensorFlow and find its devices without its start-up notices on the terminal.
+
+    They come from C++ before any logging can be set up, so the file descriptor is turned away.
+    """
+    if "tensorflow" in sys.modules:
+        return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+    # Half a million objects that stay: the garbage collector need not look at them each time.
+    gc.freeze()
+
+
+def _construct(group: str, option: Option, **parts: Any) -> Any:
+    if option.target is None:
+        raise RequestError(f"{group}: expected a _target_ (a dotted class path), got none.")
+    try:
+        return load_class(option.target)(**option.settings, **parts)
+    except TypeError as error:
+        raise RequestError(f"{group}={option.name}: {error}.") from error

@@ -1,0 +1,169 @@
+"""A trained run, loaded again: what evaluate, forecast and an MLflow model stand on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from attnlab.config.sections import RunConfig, parse
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.building import make_model, make_task
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.tasks.base import Task
+
+
+class TrainedRun:
+    """A task and a model with the weights of one epoch, or the mean of several.
+
+    Attributes:
+        config: the run's configuration.
+        task: its task; the data are loaded by `load_data` alone.
+        model: its model.
+        epoch: whose weights these are, in words: `7`, or `mean of 3, 4, 5`.
+    """
+
+    def __init__(self, config: RunConfig, task: Task, model: keras.Model, epoch: str) -> None:
+        self.config, self.task, self.model, self.epoch = config, task, model, epoch
+
+    @classmethod
+    def load(cls, run: RunDirectory, epoch: str = "best", average: int | None = None) -> TrainedRun:
+        """Load a run's weights.
+
+        Args:
+            run: its folder.
+            epoch: a number, `best`, `last`, or `average` for the mean of the last ones.
+            average: how many epochs to take the mean of: the `average` best ones with
+                `epoch="best"`, else those up to the epoch; None: that epoch alone (of
+                `epoch="average"` five).
+
+        Raises:
+            RequestError: no such epoch, or a file is missing or damaged.
+        """
+        numbers = choose_epochs(run, epoch, average)
+        paths = [run.weights_path(number) for number in numbers]
+        words = ", ".join(map(str, numbers))
+        name = words if len(numbers) == 1 else f"mean of {words}"
+        return cls._load(run.read_config(), run.assets, paths, name)
+
+    @classmethod
+    def _load(
+        cls, document: dict[str, Any], assets: Path, weights: list[Path], epoch: str
+    ) -> TrainedRun:
+        config = parse(document, {})
+        task = make_task(config)
+        task.load_from(assets)
+        model = make_model(config, task)
+        from attnlab.training.averaging import load_average
+
+        try:
+            load_average(model, weights) if len(weights) > 1 else model.load_weights(weights[0])
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise RequestError(f"{weights[0]}: expected this run's weights, but: {reason}") from (
+                error
+            )
+        return cls(config, task, model, epoch)
+
+    def load_data(self, digest: str | None) -> bool:
+        """Load the task's data; returns whether they are those of the run (by digest)."""
+        data = self.task.load(self.config.seed)
+        return digest is None or data.digest == digest
+
+
+def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:
+    """The epochs that `best`, `last`, `average` or a number's text means; see `TrainedRun.load`.
+
+    Raises:
+        RequestError: the run has no weights of such an epoch, or is not done, so none is the best.
+    """
+    if epoch == "average":
+        epoch, average = "last", average or 5
+    if average is None or average == 1:
+        return [choose_epoch(run, epoch)]
+    saved = run.weights_epochs()
+    if average > len(saved):
+        raise RequestError(
+            f"--average: expected at most the {len(saved)} epochs that were saved, got {average}."
+        )
+    if epoch == "best":
+        return _best_epochs(run, saved, average)
+    last = choose_epoch(run, epoch)
+    chosen = [number for number in saved if number <= last][-average:]
+    if len(chosen) < average:
+        raise RequestError(
+            f"--average: expected at most the {len(chosen)} epochs up to {last}, got {average}."
+        )
+    return chosen
+
+
+def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
+    """The epochs with the best monitored values, in order of time."""
+    run.require_completed()
+    monitor, history = run.read_metrics().get("monitor"), run.read_history()
+    if monitor not in history:
+        raise RequestError(
+            "--epoch: expected last, since the run has no validation part, got best."
+        )
+    higher_is_better = monitor.endswith(("bleu", "chrf", "accuracy"))
+    sign = -1.0 if higher_is_better else 1.0
+    values = dict(zip(history["epoch"], history[monitor], strict=True))
+    known = [number for number in saved if not math.isnan(values.get(number, math.nan))]
+    return sorted(sorted(known, key=lambda number: sign * values[number])[:count])
+
+
+def choose_epoch(run: RunDirectory, epoch: str) -> int:
+    """The number that `best`, `last` or a number's text means for a run.
+
+    Raises:
+        RequestError: the run has no weights of that epoch, or is not done, so none is the best.
+    """
+    saved = run.weights_epochs()
+    if not saved:
+        raise RequestError(f"RUN: {str(run.path)!r} has no saved weights.")
+    if epoch == "last":
+        return saved[-1]
+    if epoch == "best":
+        run.require_completed()
+        best = run.read_metrics().get("best_epoch")
+    else:
+        best = int(epoch) if epoch.isdecimal() else None
+    if best not in saved:
+        expected = f"best, last or one of the saved epochs {saved[0]} to {saved[-1]}"
+        raise RequestError(f"--epoch: expected {expected}, got {epoch}.")
+    return best
+
+
+class ServedModel:
+    """What `mlflow.pyfunc.load_model` returns the inside of."""
+
+    def __init__(self, run: TrainedRun) -> None:
+        self.run = run
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
+        """Forecast each history, or translate each sentence.
+
+        Args:
+            model_input: (N, S) histories, oldest first, natural units, or N sentences: an array
+                or a data frame.
+            params: unused, part of MLflow's interface.
+
+        Returns:
+            (N, horizon) in natural units, or (N,) sentences.
+        """
+        return self.run.task.serve(self.run.model, np.asarray(model_input))
+
+
+def _load_pyfunc(path: str) -> ServedModel:
+    """Load what the runner logged; the name is MLflow's."""
+    folder = Path(path)
+    document = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    weights = [folder / "best.weights.h5"]
+    return ServedModel(TrainedRun._load(document, folder / "assets", weights, "best"))

@@ -1,0 +1,269 @@
+"""A run under way: its epochs, its checkpoints, its result."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.config.sections import RunConfig
+from attnlab.errors import RequestError, RunFailed
+from attnlab.records.checkpoints import Checkpoint, Checkpoints
+from attnlab.run import console, interrupts
+from attnlab.run import result as outcome
+from attnlab.run.building import make_model, start_afresh
+from attnlab.run.progress import Progress
+from attnlab.run.recorder import Keeper
+from attnlab.tasks.learner import Learner, make_learner
+
+if TYPE_CHECKING:
+    from attnlab.tasks.base import Report, Task, TaskData
+    from attnlab.training.stopping import Monitor
+
+log = logging.getLogger("attnlab")
+OnEpoch = Callable[[Mapping[str, float]], None]
+# A checkpoint waits until training has taken this many times what saving the last one took.
+_TRAINING_PER_SAVING = 20.0
+
+
+class Session:
+    """A run under way: the parts that its steps share.
+
+    Args:
+        config: what is run.
+        task: its task, loaded.
+        data: the task's data.
+        keeper: writes what it leaves behind.
+        started: `time.perf_counter()` when the run began in this process.
+        resumed: whether the folder holds a part of the run already.
+        on_epoch: gets each row of the history; may raise `Pruned`.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        task: Task,
+        data: TaskData,
+        keeper: Keeper,
+        started: float,
+        *,
+        resumed: bool = False,
+        on_epoch: OnEpoch | None = None,
+    ) -> None:
+        self.config, self.task, self.data = config, task, data
+        self.keeper, self.started = keeper, started
+        self.resumed, self.on_epoch = resumed, on_epoch
+        self.progress = Progress()
+        self._checkpoints = Checkpoints(keeper.folder.checkpoint)
+        self._best_weights: list[np.ndarray] = []
+        self._epoch_started = 0.0
+        self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
+
+    def execute(self, scratch: Path, *, quiet: bool = False) -> dict[str, Any]:
+        """Train, choose the best epoch, evaluate it, and leave everything in the folder.
+
+        Args:
+            scratch: an empty folder.
+            quiet: show no progress.
+        """
+        self.keeper.write_request(self.task, self.data)
+        checkpoint = self._checkpoints.newest() if self.resumed else None
+        start_afresh(self.config.seed)
+        title = f"{self.config.task.name} / {self.config.attention.name}"
+        done = checkpoint.state["history"] if checkpoint else []
+        bar = console.progress_bar(title, self.config.trainer.epochs, len(done))
+        with nullcontext(console.Bar()) if quiet else bar as shown:
+            learner = make_learner(self.config, self.task, make_model(self.config, self.task))
+            self._best_weights = learner.model.get_weights()
+            if self.resumed:
+                self._restore(learner, checkpoint)
+            self._train(learner, shown)
+        learner.model.set_weights(self._best_weights)
+        metrics, report = self._evaluate(learner)
+        self.keeper.write_results(learner, metrics, report, scratch)
+        with self.keeper.writing("the checkpoints"):
+            self._checkpoints.keep(1)  # to train longer
+        log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
+        return metrics
+
+    def _monitor(self) -> Monitor:
+        from attnlab.training.stopping import Monitor
+
+        metric, mode = self.task.monitor
+        return Monitor(metric, mode, self.config.trainer.min_delta)
+
+    def _monitored(self, monitor: Monitor) -> list[float]:
+        history = self.progress.history
+        return [row[monitor.metric] for row in history if monitor.metric in row]
+
+    # Training
+
+    def _train(self, learner: Learner, bar: console.Bar) -> None:
+        """The epochs that are left; keeps the weights of the best one of all.
+
+        Without a validation part there is nothing to choose by: the last epoch is kept.
+        """
+        monitor, trainer = self._monitor(), self.config.trainer
+        while self.progress.epochs < trainer.epochs:
+            if monitor.should_stop(self._monitored(monitor), trainer.patience):
+                log.info("stopped after epoch %d: nothing better since", self.progress.epochs)
+                break
+            row = self._epoch(learner, monitor, bar)
+            self.progress.end_epoch(row)
+            if self._best_epoch(monitor) == self.progress.epochs:
+                self._best_weights = learner.model.get_weights()
+            self.keeper.write_epoch(learner, row)
+            if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
+                self._save_checkpoint(learner)
+            bar.advance(row)
+            if self.on_epoch is not None:
+                self.on_epoch(row)
+        self._save_checkpoint(learner)
+
+    def _best_epoch(self, monitor: Monitor) -> int:
+        monitored = self._monitored(monitor)
+        return monitor.best_epoch(monitored) if monitored else self.progress.epochs
+
+    def _epoch(self, learner: Learner, monitor: Monitor, bar: console.Bar) -> dict[str, float]:
+        """Train and validate once, from where the epoch stands; returns the history's row."""
+        progress, epoch = self.progress, self.progress.epochs + 1
+        self._epoch_started = time.perf_counter()
+        chunks = learner.chunks(epoch)
+        steps = sum(chunk.steps for chunk in chunks)
+        progress.steps_an_epoch = progress.steps_an_epoch or steps
+        rates = self._learning_rates(steps, monitor)
+        for chunk in chunks[progress.chunks_done :]:
+            done = progress.steps_in_epoch
+            own_rates = rates[done : done + chunk.steps]
+            losses = learner.train(chunk, own_rates, progress.steps_taken + done)
+            _require_finite(losses.values, epoch, done)
+            progress.losses.append(np.asarray(losses.values))
+            progress.sizes.append(np.asarray(losses.sizes))
+            progress.chunks_done += 1
+            bar.within((done + chunk.steps) / steps)
+            interrupts.check()
+            if self._is_due():
+                self._save_checkpoint(learner)
+        values, sizes = map(np.concatenate, (progress.losses, progress.sizes))
+        loss = np.average(values.astype(np.float64), weights=sizes)
+        row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
+        row |= {"train_loss": float(loss), **learner.validate(epoch)}
+        row["seconds"] = round(self._seconds_in_epoch(), 6)
+        return row
+
+    def _seconds_in_epoch(self) -> float:
+        return self.progress.epoch_seconds + time.perf_counter() - self._epoch_started
+
+    def _learning_rates(self, steps: int, monitor: Monitor) -> np.ndarray:
+        """The rates of the next epoch's steps; every epoch is taken to be as long as the first."""
+        from attnlab.training.schedules import learning_rates
+
+        config = self.config
+        return learning_rates(
+            config.schedule.name,
+            config.schedule.settings,
+            peak=config.optimizer.settings["learning_rate"],
+            first_step=self.progress.steps_taken,
+            steps=steps,
+            total_steps=config.trainer.epochs * self.progress.steps_an_epoch,
+            monitored=self._monitored(monitor),
+            monitor=monitor,
+        )
+
+    # Checkpoints
+
+    def _is_due(self) -> bool:
+        """Whether a checkpoint is wanted inside the epoch."""
+        every = self.config.trainer.checkpoint_every_seconds
+        return every is not None and time.perf_counter() - self._saved_at >= every
+
+    def _save_checkpoint(self, learner: Learner) -> None:
+        """Save all that the next step depends on; once for a step."""
+        progress, started = self.progress, time.perf_counter()
+        step = progress.steps_taken + progress.steps_in_epoch
+        if (progress.epochs, step) == self._saved:
+            return
+        state = progress.state()
+        state["seconds"] += started - self.started
+        if progress.chunks_done:
+            state["epoch_seconds"] = self._seconds_in_epoch()
+        arrays = [variable.numpy() for variable in _variables(learner)]
+        with self.keeper.writing("a checkpoint"):
+            self._checkpoints.save(step, state, [*arrays, *progress.losses, *progress.sizes])
+        self._saved, self._saved_at = (progress.epochs, step), time.perf_counter()
+        self._saving_took = self._saved_at - started
+
+    def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
+        """Put everything where the checkpoint has it; without one the run begins again.
+
+        Raises:
+            RequestError: the checkpoint is of another model, or the best weights are missing.
+        """
+        if checkpoint is None:
+            self.keeper.rewind([])
+            return
+        variables, state = _variables(learner), checkpoint.state
+        arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
+        shapes = [tuple(variable.shape) for variable in variables]
+        if [array.shape for array in arrays] != shapes or len(rest) != 2 * state["chunks_done"]:
+            raise RequestError(
+                f"{self.keeper.folder.checkpoint}: expected a checkpoint of this model, but its "
+                "variables have other shapes: the code has changed since; train it again."
+            )
+        half = state["chunks_done"]
+        self.progress = Progress(**state, losses=rest[:half], sizes=rest[half:])
+        self.keeper.rewind(self.progress.history)
+        if self.progress.epochs:
+            self._best_weights = self._load_best_weights(learner)
+        for variable, array in zip(variables, arrays, strict=True):
+            variable.assign(array)
+        log.info("resumed after epoch %d, chunk %d", self.progress.epochs, half)
+
+    def _load_best_weights(self, learner: Learner) -> list[np.ndarray]:
+        path = self.keeper.folder.weights_path(self._best_epoch(self._monitor()))
+        try:
+            learner.model.load_weights(path)
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise RequestError(
+                f"{path}: expected the best weights so far, but: {reason}"
+            ) from error
+        return learner.model.get_weights()
+
+    # The result
+
+    def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
+        monitor = self._monitor()
+        report = learner.report()
+        metrics = outcome.summary(
+            self.config,
+            self.task,
+            learner,
+            report,
+            epochs=self.progress.epochs,
+            best_epoch=self._best_epoch(monitor),
+            monitored=self._monitored(monitor),
+            seconds=self.progress.seconds + time.perf_counter() - self.started,
+        )
+        return metrics, report
+
+
+def _variables(learner: Learner) -> list[Any]:
+    """All that training changes, in an order that follows from the configuration."""
+    return [*learner.model.variables, *learner.optimizer.variables]
+
+
+def _require_finite(losses: np.ndarray, epoch: int, before: int) -> None:
+    """Stop at the first loss that is not finite; raises `RunFailed` with its epoch and step."""
+    wrong = np.flatnonzero(~np.isfinite(losses))
+    if len(wrong):
+        step = int(wrong[0])
+        raise RunFailed(
+            f"epoch {epoch}, step {before + step + 1}: the loss is {losses[step]}. "
+            "A smaller optimizer.learning_rate or optimizer.clip_norm=1 may help."
+        )

@@ -1,0 +1,257 @@
+"""One run from its configuration to its results, from the start or from where it was stopped."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.config.sections import RunConfig, changed, parse
+from attnlab.errors import Pruned, RequestError
+from attnlab.records.checkpoints import Checkpoints
+from attnlab.records.environment import differences, environment
+from attnlab.records.lock import FolderLock
+from attnlab.records.logs import logging_to
+from attnlab.records.mlflow.tracker import NullTracker, Tracker, default_uri
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import actual_state
+from attnlab.run import console
+from attnlab.run.building import make_task
+from attnlab.run.loop import OnEpoch, Session
+from attnlab.run.recorder import Keeper
+
+if TYPE_CHECKING:
+    from attnlab.tasks.base import Task, TaskData
+
+log = logging.getLogger("attnlab")
+
+
+@dataclass(frozen=True)
+class SweepMember:
+    """A run's place in a sweep.
+
+    Attributes:
+        name: the sweep's name.
+        parent_run_id: the MLflow run that stands for the sweep, in the experiment of the run.
+        on_epoch: gets each row of the run's history; may raise `Pruned`.
+    """
+
+    name: str
+    parent_run_id: str | None = None
+    on_epoch: OnEpoch | None = None
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """By which MLflow knows the run as a part of the sweep."""
+        tags = {"attnlab.sweep": self.name}
+        return tags | ({"mlflow.parentRunId": self.parent_run_id} if self.parent_run_id else {})
+
+
+def run(config: RunConfig, *, sweep: SweepMember | None = None) -> Path:
+    """Train, evaluate and report one run.
+
+    Args:
+        config: what to run, checked.
+        sweep: the sweep that it is a part of; its result is not printed then.
+
+    Returns:
+        The run's folder.
+
+    Raises:
+        RequestError: the settings don't fit the data, or the runs folder can't be written.
+        RunFailed: the loss was not finite.
+        Pruned: the sweep gave it up.
+        KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
+    """
+    started = time.perf_counter()
+    task, data = _load(config)
+    folder = RunDirectory.create(
+        Path(config.paths.runs).expanduser(),
+        config.task.name,
+        config.attention.name,
+        config.seed,
+        config.document,
+        config_hash=config.digest,
+        **({"sweep": sweep.name} if sweep else {}),
+    )
+    with FolderLock(folder.path):
+        return _carry_out(config, task, data, folder, started, sweep)
+
+
+def resume(
+    folder: RunDirectory,
+    changes: Mapping[str, str] | None = None,
+    *,
+    sweep: SweepMember | None = None,
+) -> Path:
+    """Go on with a run in its folder and its MLflow run, to the bits of an uninterrupted one.
+
+    Args:
+        folder: the run; a completed one is left as it is, unless it is to train longer.
+        changes: `trainer.epochs` and its new value, or nothing.
+        sweep: as in `run`.
+
+    Returns:
+        The run's folder.
+
+    Raises:
+        RequestError: another process writes the run, its data have changed, something else than
+            `trainer.epochs` is to change, or a file that is needed is missing or damaged.
+        RunFailed, Pruned, KeyboardInterrupt: as in `run`.
+    """
+    started = time.perf_counter()
+    _require_stopped(folder)
+    with FolderLock(folder.path):
+        before, status = parse(folder.read_config(), {}), folder.read_status()
+        config = _in_its_place(changed(before, changes or {}), folder)
+        _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
+        if status["state"] == "completed":
+            metrics = _result(folder)
+            if metrics and config.trainer.epochs == before.trainer.epochs:
+                if sweep is None:
+                    console.print_result(metrics, folder.path)
+                return folder.path
+            _require_checkpoint(folder)
+        task, data = _load(config)
+        if data.digest != status.get("data_digest", data.digest):
+            raise RequestError(
+                f"data: expected those that {folder.path} began with (digest "
+                f"{status['data_digest'][:12]}), got {data.digest[:12]}: they have changed since."
+            )
+        folder.make_folders()
+        member = {"sweep": sweep.name} if sweep else {}
+        folder.write_status("running", error=None, pruned=False, **member)
+        return _carry_out(config, task, data, folder, started, sweep, resumed=True)
+
+
+def _require_stopped(folder: RunDirectory) -> None:
+    status = folder.read_status()
+    if actual_state(status) == "running":
+        raise RequestError(
+            f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
+            f"{status.get('host')} is at {folder.path}."
+        )
+
+
+def _check_epochs(wanted: int, before: int, trained: int) -> None:
+    if wanted < before and wanted < trained:
+        raise RequestError(
+            f"trainer.epochs: expected at least the {trained} epochs that were trained, "
+            f"got {wanted}."
+        )
+
+
+def _result(folder: RunDirectory) -> dict[str, Any] | None:
+    """metrics.json; None where the disk was full when it was to be written."""
+    try:
+        return folder.read_metrics()
+    except RequestError:
+        return None
+
+
+def _require_checkpoint(folder: RunDirectory) -> None:
+    """A run that was finished must not begin again, for that would take what it has away."""
+    if Checkpoints(folder.checkpoint).newest() is None:
+        raise RequestError(
+            f"{folder.checkpoint}: expected the checkpoint of a finished run, but there is none "
+            "that is whole: train it again with more trainer.epochs."
+        )
+
+
+def _load(config: RunConfig) -> tuple[Task, TaskData]:
+    task = make_task(config)
+    with console.preparation() as progress:
+        return task, task.load(config.seed, progress)
+
+
+def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
+    """The configuration with the runs folder that the run lies in now."""
+    runs = str(folder.path.parents[2])
+    if Path(config.paths.runs).expanduser().absolute() == Path(runs):
+        return config
+    document = {**config.document, "paths": {**config.document["paths"], "runs": runs}}
+    return replace(config, paths=replace(config.paths, runs=runs), document=document)
+
+
+def _carry_out(
+    config: RunConfig,
+    task: Task,
+    data: TaskData,
+    folder: RunDirectory,
+    started: float,
+    sweep: SweepMember | None,
+    resumed: bool = False,
+) -> Path:
+    with logging_to(folder.path / "run.log"), tempfile.TemporaryDirectory() as scratch:
+        if resumed:
+            _warn_of_differences(folder)
+        tracker = _start_tracker(config, folder, sweep, resumed)
+        keeper = Keeper(config, folder, tracker)
+        on_epoch = sweep.on_epoch if sweep else None
+        session = Session(config, task, data, keeper, started, resumed=resumed, on_epoch=on_epoch)
+        metrics = _execute(session, Path(scratch), quiet=sweep is not None)
+    if sweep is None:
+        console.print_result(metrics, folder.path)
+    return folder.path
+
+
+def _execute(session: Session, scratch: Path, quiet: bool) -> dict[str, Any]:
+    """Execute a session and close it, however it ends."""
+    try:
+        metrics = session.execute(scratch, quiet=quiet)
+    except KeyboardInterrupt:
+        session.keeper.close("killed", "interrupted")
+        raise
+    except Pruned as pruned:
+        session.keeper.tracker.set_tags({"attnlab.pruned": "true"})
+        session.keeper.close("killed", f"pruned: {pruned}", pruned=True)
+        raise
+    except Exception as error:
+        log.info("the run failed", exc_info=True)
+        session.keeper.close("failed", f"{type(error).__name__}: {error}")
+        raise
+    session.keeper.close("completed")
+    return metrics
+
+
+def _warn_of_differences(folder: RunDirectory) -> None:
+    began = folder.read_environment()
+    found = differences(began, environment()) if began else []
+    if found:
+        log.warning(
+            "resumed under other conditions than it began with (%s): the result may differ from "
+            "that of an uninterrupted run",
+            "; ".join(found),
+        )
+
+
+def _start_tracker(
+    config: RunConfig, folder: RunDirectory, sweep: SweepMember | None, resumed: bool
+) -> NullTracker:
+    """The run's copy in MLflow, begun or gone on with; it never stops the run."""
+    if not config.tracking.enabled:
+        return NullTracker()
+    runs = Path(config.paths.runs).expanduser()
+    return Tracker.start(
+        config.tracking.uri or default_uri(runs),
+        config.task.name,
+        f"{config.task.name}-{config.attention.name}-s{config.seed}",
+        config.document,
+        {
+            "attnlab.folder": str(folder.path),
+            "attnlab.config_hash": config.digest,
+            "attnlab.epochs": str(config.trainer.epochs),  # a parameter can't change
+            **({"attnlab.pruned": "false"} if resumed else {}),
+            **(sweep.tags if sweep else {}),
+        },
+        runs / "artifacts",
+        timeout=config.tracking.timeout,
+        run_id=folder.read_status().get("mlflow_run_id") if resumed else None,
+        folder=folder.path,
+        resumed=resumed,
+        on_run_id=lambda run_id: folder.write_status(mlflow_run_id=run_id),
+    )

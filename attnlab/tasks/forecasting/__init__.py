@@ -1,0 +1,1 @@
+"""Forecasting series: from their data to their figures."""

@@ -1,0 +1,143 @@
+"""`attnlab forecast RUN`: the next values of a series, from any epoch's weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from attnlab.commands.options import find, run_argument, runs_option
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from attnlab.run.loading import TrainedRun
+    from attnlab.tasks.forecasting.task import ForecastingTask
+
+
+@click.command("forecast")
+@run_argument
+@click.option(
+    "--steps",
+    default=12,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="How many values to forecast.",
+)
+@click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
+@click.option(
+    "--values",
+    default=None,
+    metavar="X,Y,...",
+    help="Go on from these values instead of the end of the run's series.",
+)
+@click.option(
+    "--history",
+    "history_file",
+    default=None,
+    metavar="FILE.csv",
+    help="Go on from the last values of this CSV.",
+)
+@click.option("--column", default=None, help="Column of --history, by name or number.")
+@click.option("--csv", "csv_file", default=None, metavar="FILE", help="Write the values as CSV.")
+@click.option("--plot", "figure", default=None, metavar="FILE.png", help="Draw them.")
+@runs_option
+def command(
+    run: str,
+    steps: int,
+    epoch: str,
+    values: str | None,
+    history_file: str | None,
+    column: str | None,
+    csv_file: str | None,
+    figure: str | None,
+    runs: str | None,
+) -> None:
+    """Forecast the next values after the end of RUN's series, a line each.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Beyond the
+    model's horizon its own forecasts become history.
+    """
+    folder = find(run, runs)
+    given = _given_history(values, history_file, column)
+    from attnlab.errors import RequestError
+    from attnlab.run.loading import TrainedRun
+
+    if "data" in folder.read_config():
+        raise RequestError(
+            f"RUN: expected a run that forecasts, got {folder.path}; attnlab translate uses it."
+        )
+    trained = TrainedRun.load(folder, epoch)
+    task = cast("ForecastingTask", trained.task)
+    history = task.last_history() if given is None else given
+    forecast = task.forecast(trained.model, history, steps)
+    times = (
+        task.forecast_times(steps)
+        if given is None
+        else [f"+{step}" for step in range(1, steps + 1)]
+    )
+    if csv_file:
+        _write_csv(Path(csv_file), times, forecast)
+    else:
+        for time, value in zip(times, forecast, strict=True):
+            click.echo(f"{time}\t{value:.6g}")
+    if figure:
+        _draw(Path(figure), trained, history, times, forecast)
+
+
+def _given_history(
+    values: str | None, history_file: str | None, column: str | None
+) -> np.ndarray | None:
+    """The history that the user gave; None for the end of the run's own series."""
+    import numpy as np
+
+    from attnlab.errors import RequestError
+
+    if values is not None and history_file is not None:
+        raise RequestError("--values and --history: expected one of them, got both.")
+    if history_file is not None:
+        from attnlab.tasks.forecasting.data.csv_series import read_series
+
+        return read_series(history_file, column, None).values
+    if column is not None:
+        raise RequestError("--column: expected together with --history.")
+    if values is None:
+        return None
+    try:
+        return np.array([float(word) for word in values.replace(",", " ").split()])
+    except ValueError as error:
+        raise RequestError(
+            f"--values: expected numbers with commas between, got {values}."
+        ) from error
+
+
+def _write_csv(path: Path, times: list[str], forecast: np.ndarray) -> None:
+    from attnlab.errors import RequestError
+    from attnlab.records.files import write_table
+
+    try:
+        write_table(path, {"time": times, "forecast": forecast})
+    except OSError as error:
+        raise RequestError(f"--csv: {path} can't be written ({error.strerror}).") from error
+
+
+def _draw(
+    path: Path, trained: TrainedRun, history: np.ndarray, times: list[str], forecast: np.ndarray
+) -> None:
+    from attnlab.errors import RequestError
+    from attnlab.figures.style import save
+    from attnlab.tasks.forecasting.figures.next_values import next_values_figure
+
+    name = f"{trained.config.task.name} · {trained.config.attention.name}"
+    drawn = next_values_figure(
+        history,
+        times,
+        forecast,
+        title=f"{name}: next {len(times)} values",
+        units=cast("ForecastingTask", trained.task).units,
+    )
+    try:
+        save(drawn, path)
+    except (OSError, ValueError) as error:
+        raise RequestError(f"--plot: {path} can't be written ({error}).") from error

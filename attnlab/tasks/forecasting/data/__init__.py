@@ -1,0 +1,1 @@
+"""Series before they meet a model: windows, scaling, baselines. NumPy only."""

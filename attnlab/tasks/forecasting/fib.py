@@ -1,0 +1,132 @@
+"""The book's Fibonacci task: the next of 1,200 numbers that grow beyond all scales."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlab.tasks.base import Progress, SeriesView, Splits, Windows
+from attnlab.tasks.forecasting.data import baselines, windows
+from attnlab.tasks.forecasting.data.csv_series import digest
+from attnlab.tasks.forecasting.data.fibonacci import MOST_NUMBERS, fibonacci, shuffled_split
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.task import ForecastingTask
+from attnlab.tasks.settings import fraction, refuse, whole
+
+
+class Fib(ForecastingTask):
+    """Chapter 9 of "Building Transformer Models with Attention", its protocol included.
+
+    Numbers scaled by min-max over all of them, windows one apart, shuffled by the book's
+    permutation and cut into train and test. It differs from the book in the validation part;
+    `validation=0` is the book's protocol. Sorted by target, every so many train windows go to
+    validation, beginning with the second largest: drawn at random, the part would most likely
+    hold targets that are 0 in float32 alone, and could not tell a good epoch from a bad one.
+
+    Args:
+        count: how many numbers.
+        history: numbers a window.
+        test: fraction of the windows for test.
+        validation: fraction of the train windows for validation; 0 for none.
+
+    Raises:
+        RequestError: a setting out of range.
+    """
+
+    name = "fib"
+    horizon = 1
+    units = "units of the largest number"
+
+    def __init__(
+        self, *, count: int = 1200, history: int = 20, test: float = 0.3, validation: float = 0.2
+    ):
+        self.count = whole("count", count, 4, MOST_NUMBERS)
+        self.history = whole("history", history, 2, self.count - 2)
+        self.test = fraction("test", test)
+        self.validation = fraction("validation", validation, zero=True)
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+        """Make the numbers and split them; the seed changes nothing."""
+        numbers = fibonacci(self.count)
+        self._scaler = Scaler.fit(numbers, "minmax")
+        self._scaled = self._scaler.apply(numbers)
+        self._last_history, self._last_time = numbers[-self.history :], str(self.count - 1)
+        train, test = shuffled_split(self.count, self.history, self.test)
+        train, held_out = self._hold_out(train)
+        for key, rows in (("test", train), ("validation", train), ("test", test)):
+            if not len(rows):
+                refuse(key, "a fraction that leaves windows for train and test", getattr(self, key))
+        self._splits = Splits(
+            train=self._windows(train),
+            validation=self._windows(held_out) if len(held_out) else None,
+            test=self._windows(test),
+            name=self.name,
+            source=f"the first {self.count} Fibonacci numbers from 1, 2",
+            digest=digest(numbers),
+            scaler=self._scaler.describe(),
+        )
+        return self._splits
+
+    def series_for_plot(self) -> SeriesView:
+        """The scaled numbers; the parts are shuffled, so there are no borders."""
+        self._check_loaded()
+        times = [str(position) for position in range(self.count)]
+        return SeriesView(self._scaled, times, {}, self.units)
+
+    def _hold_out(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The train rows in their order, cut into those to train on and those to choose on."""
+        count = int(len(train) * self.validation)
+        ranked = np.sort(train)[::-1]  # the numbers grow with their position
+        places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
+        held_out = np.isin(train, ranked[places])
+        return train[~held_out], train[held_out]
+
+    def _windows(self, index: np.ndarray) -> Windows:
+        scaled = self._scaled.astype(np.float32)
+        return Windows(
+            history=windows.histories(scaled, index, self.history)[:, :, None].copy(),
+            target=windows.targets(scaled, index, 1).copy(),
+            index=index.astype(np.int64),
+            times=[str(first) for first in index],
+        )
+
+    def _targets(self, part: str) -> np.ndarray:
+        return windows.targets(self._scaled, self.splits.part(part).index, 1)
+
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
+        """Nothing to do: reports are in model units."""
+        return forecast
+
+    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+        index, train = self.splits.part(part).index, self.splits.train.index
+        past = windows.histories(self._scaled, index, self.history)
+        found = {
+            "persistence": baselines.persistence(past),
+            "always_zero": baselines.constant(0.0, len(index)),
+            "train_mean": baselines.constant(self._scaled[train].mean(), len(index)),
+            "golden_ratio": baselines.golden_ratio(past),
+        }
+        for order in (12, 24):
+            if order <= self.history and len(train) > order + 1:
+                model = baselines.LinearAutoregression.fit(
+                    windows.histories(self._scaled, train, order), self._scaled[train, None]
+                )
+                found[f"linear_ar{order}"] = model.forecast(past)
+        return found, []
+
+    def _notes(self, part: str) -> list[str]:
+        target = self._targets(part)[:, 0]
+        zeros = int(np.sum(self._scaled.astype(np.float32) == 0))
+        squares = np.sort(target**2)
+        share = squares[-3:].sum() / squares.sum() if squares[-1] else 1.0
+        index = self.splits.part(part).index
+        golden = baselines.golden_ratio(windows.histories(self._scaled, index, 2))
+        mse = float(np.mean((golden[:, 0] - target) ** 2))
+        return [
+            f"{zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1].",
+            f"Three of the {len(target)} {part} targets have {100 * share:.1f} % of the sum of "
+            "squares, so the score says little about the others.",
+            f"The golden ratio times the last number scores an MSE of {mse:.1e}: nothing has to "
+            "be found in the window but its end; see fib_random.",
+            "The windows are shuffled as in the book, so neighbours of test targets stand in the "
+            "train part, and the scaler knows the largest number.",
+        ]

@@ -1,0 +1,160 @@
+"""Fibonacci sequences from random starts: the last two numbers must really be found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlab.tasks.base import Progress, Splits, Windows
+from attnlab.tasks.forecasting.data import baselines
+from attnlab.tasks.forecasting.data.csv_series import digest
+from attnlab.tasks.forecasting.data.fibonacci import random_sequences
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.task import ForecastingTask
+from attnlab.tasks.settings import refuse, whole
+
+_STREAMS = {"train": 1, "validation": 2, "test": 3, "extrapolation": 4}
+
+
+class FibRandom(ForecastingTask):
+    """The next number of a window on generalised Fibonacci sequences that keep starting anew.
+
+    Each window ends inside a sequence, whose last two numbers add up to the target; what stands
+    before is noise to the task. Each window is divided by its largest absolute value. Unlike
+    `fib`, neither the size of the target nor the golden ratio follows from the last number.
+
+    The train windows are drawn from the run's seed. Validation, test and extrapolation windows
+    are always the same, so that runs of several seeds are scored on the same targets: what
+    differs between them is training, and paired tests over targets are possible.
+
+    Args:
+        history: numbers a window.
+        extrapolation: numbers a window of the "extrapolation" part, which is never trained on;
+            None for no such part.
+        train_windows: how many to train on.
+        validation_windows: how many to choose on.
+        test_windows: how many to report on; also the size of the extrapolation part.
+        min_terms: fewest terms of a sequence.
+        max_terms: most terms of a sequence.
+
+    Raises:
+        RequestError: a setting out of range.
+    """
+
+    name = "fib_random"
+    horizon = 1
+    units = "units of the window's largest number"
+    oracles = ("sum_of_last_two",)
+
+    def __init__(
+        self,
+        *,
+        history: int = 20,
+        extrapolation: int | None = 40,
+        train_windows: int = 2000,
+        validation_windows: int = 500,
+        test_windows: int = 1000,
+        min_terms: int = 2,
+        max_terms: int = 5,
+    ):
+        self.history = whole("history", history, 2)
+        self.extrapolation = None
+        if extrapolation is not None:
+            self.extrapolation = whole("extrapolation", extrapolation, 2)
+        self.train_windows = whole("train_windows", train_windows, 1)
+        self.validation_windows = whole("validation_windows", validation_windows, 1)
+        self.test_windows = whole("test_windows", test_windows, 1)
+        self.min_terms = whole("min_terms", min_terms, 2)
+        self.max_terms = whole("max_terms", max_terms, 2)
+        if self.max_terms < self.min_terms:
+            refuse("max_terms", f"at least task.min_terms = {self.min_terms}", max_terms)
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+        """Draw the windows: train from the seed, the others always the same."""
+        self._numbers = {
+            "train": self._draw("train", self.train_windows, self.history, seed),
+            "validation": self._draw("validation", self.validation_windows, self.history),
+            "test": self._draw("test", self.test_windows, self.history),
+        }
+        if self.extrapolation is not None:
+            longer = self._draw("extrapolation", self.test_windows, self.extrapolation)
+            self._numbers["extrapolation"] = longer
+        parts = {part: _windows(*numbers) for part, numbers in self._numbers.items()}
+        extra = {name: parts[name] for name in parts.keys() & {"extrapolation"}}
+        self._last_history = self._numbers["test"][0][-1]
+        self._splits = Splits(
+            train=parts["train"],
+            validation=parts["validation"],
+            test=parts["test"],
+            name=self.name,
+            source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
+            digest=digest(*(array for pair in self._numbers.values() for array in pair)),
+            extra=extra,
+            scaler="window (divided by its largest absolute value)",
+        )
+        return self._splits
+
+    def scaler_for(self, history: np.ndarray | None = None) -> Scaler:
+        """The scaler of one window, which must be given.
+
+        Raises:
+            ValueError: no window given.
+        """
+        if history is None:
+            raise ValueError("fib_random scales each window by itself: give the history")
+        return Scaler.for_window(history)
+
+    def _draw(
+        self, part: str, windows: int, history: int, seed: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        random = np.random.default_rng([_STREAMS[part], seed])
+        return random_sequences(random, windows, history, self.min_terms, self.max_terms)
+
+    def _targets(self, part: str) -> np.ndarray:
+        return _scaled(*self._numbers[part])[1]
+
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
+        """Nothing to do: reports are in model units."""
+        return forecast
+
+    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+        past, _ = _scaled(*self._numbers[part])
+        train, targets = _scaled(*self._numbers["train"])
+        found = {
+            "persistence": baselines.persistence(past),
+            "train_mean": baselines.constant(targets.mean(), len(past)),
+            "golden_ratio": baselines.golden_ratio(past),
+            "sum_of_last_two": baselines.sum_of_last_two(past),
+        }
+        for order in (12, 24):
+            if order <= min(self.history, past.shape[1]) and len(train) > order + 1:
+                model = baselines.LinearAutoregression.fit(train[:, -order:], targets)
+                found[f"linear_ar{order}"] = model.forecast(past)
+        return found, []
+
+    def _notes(self, part: str) -> list[str]:
+        notes = [
+            "The rule is linear, so a linear autoregression finds it exactly from enough train "
+            "windows; the skill against persistence or the golden ratio says how much of it a "
+            "network found."
+        ]
+        if part == "extrapolation":
+            length = self.splits.extra[part].history.shape[1]
+            notes.append(f"Windows of {length} numbers; trained on windows of {self.history}.")
+        return notes
+
+
+def _scaled(history: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each window (N, S) and its target, as (N, 1), over the window's largest absolute value."""
+    scale = np.max(np.abs(history), axis=1, keepdims=True)
+    return history / scale, target[:, None] / scale
+
+
+def _windows(history: np.ndarray, target: np.ndarray) -> Windows:
+    scaled, targets = _scaled(history, target)
+    index = np.arange(len(targets), dtype=np.int64)
+    return Windows(
+        history=scaled[:, :, None].astype(np.float32),
+        target=targets.astype(np.float32),
+        index=index,
+        times=[str(number) for number in index],
+    )

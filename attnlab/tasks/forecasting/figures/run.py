@@ -1,0 +1,261 @@
+"""The figures of one run, drawn from its folder alone."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from attnlab.errors import RequestError
+from attnlab.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    new_figure,
+    run_result,
+    run_title,
+    save,
+    tidy,
+    use_log_scale,
+    words,
+)
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.forecasting.figures.attention_map import attention_figure
+
+_MOST_LABELS = 8
+
+
+def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
+    """Draw a run's figures.
+
+    Forecasts have loss.png, forecast.png and, where the run kept attention.npz, attention.png.
+    Translations have loss.png, lengths.png and attention_1.png, attention_2.png, ...
+
+    Args:
+        run: A run with metrics, history and predictions.
+        output: The folder for the figures; the run's `plots` if None.
+
+    Returns:
+        The files.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        OSError: A figure can't be written.
+    """
+    output = run.plots if output is None else Path(output)
+    metrics = run.read_metrics()
+    try:
+        draw = _translation_figures if metrics.get("metric") == "bleu" else _forecast_figures
+        figures = draw(run, metrics)
+    except (KeyError, IndexError) as error:
+        raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
+    return [save(figure, output / name) for name, figure in figures.items()]
+
+
+def _forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    predictions = run.read_predictions()
+    figures = {
+        "loss.png": loss_figure(run.read_history(), metrics),
+        "forecast.png": forecast_figure(predictions, metrics),
+    }
+    attention = _read_attention(run.path / "attention.npz")
+    if attention:
+        order = np.argsort(attention["index"], kind="stable")
+        figures["attention.png"] = attention_figure(
+            attention["weights"][order],
+            attention["history"][order],
+            _labels(attention["index"][order], predictions),
+            metrics,
+        )
+    return figures
+
+
+def _translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    from attnlab.tasks.translation.figures.run import translation_figures
+
+    attention = _read_attention(run.path / "attention.npz")
+    return translation_figures(run.read_history(), metrics, run.read_predictions(), attention)
+
+
+def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
+    """Train and validation loss by epoch, the best epoch marked.
+
+    Args:
+        history: Columns `epoch`, `train_loss` and perhaps `val_loss`.
+        metrics: The run's metrics.json.
+    """
+    figure = new_figure(7, 4.2, f"{run_title(metrics)}: loss", run_result(metrics))
+    axes = figure.add_subplot()
+    curves = {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
+    marker = "o" if len(history["epoch"]) < 2 else None
+    for column, (label, colour) in curves.items():
+        if column in history:
+            axes.plot(history["epoch"], history[column], color=colour, label=label, marker=marker)
+    _mark_best(axes, history, metrics)
+    losses = np.concatenate([history[column] for column in curves if column in history])
+    losses = losses[np.isfinite(losses)]
+    if len(losses) and losses.min() > 0 and losses.max() > 10 * losses.min():
+        use_log_scale(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+    axes.set_xlim(min(history["epoch"]) - 0.5, max(history["epoch"]) + 0.5)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("loss (scaled units)")
+    axes.legend(frameon=False, fontsize=9)
+    tidy(axes)
+    return figure
+
+
+def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
+    """What was forecast for the test part: along time, or for windows without order against target.
+
+    Args:
+        predictions: The columns of predictions.csv; of several steps the first is shown.
+        metrics: The run's metrics.json.
+    """
+    first = predictions["step"] == 1
+    steps = int(predictions["step"].max())
+    rows = {name: column[first] for name, column in predictions.items()}
+    title = f"{run_title(metrics)}: test forecast"
+    if steps > 1:
+        title += f", step 1 of {steps}"
+    if _along_time(rows["index"], rows["time"]):
+        return _forecast_along_time(rows, metrics, title)
+    return _forecast_against_target(rows, metrics, title)
+
+
+def _forecast_along_time(
+    rows: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
+) -> Figure:
+    figure = new_figure(9, 5.4, title, run_result(metrics))
+    upper, lower = figure.subplots(2, sharex=True, height_ratios=(2, 1))
+    where = rows["index"]
+    upper.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
+    upper.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
+    upper.set_ylabel(metrics.get("units", ""))
+    baseline = str(metrics.get("best_baseline"))
+    miss = rows["prediction"] - rows["target"]
+    lower.plot(where, miss, color=ORANGE, linewidth=1.2, label=words(metrics["attention"]))
+    if baseline in rows:
+        miss = rows[baseline] - rows["target"]
+        lower.plot(where, miss, color=BLACK, linewidth=0.5, label=words(baseline))
+    lower.axhline(0, color=BLACK, linewidth=0.8)
+    lower.set_ylabel("error")
+    for axes in (upper, lower):
+        _legend_above(axes)
+        axes.margins(x=0.01)
+        tidy(axes)
+    shown = np.unique(np.linspace(0, len(where) - 1, _MOST_LABELS).round().astype(int))
+    lower.set_xticks(where[shown], [str(label) for label in rows["time"][shown]])
+    return figure
+
+
+def _forecast_against_target(
+    rows: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
+) -> Figure:
+    figure = new_figure(9, 4.6, title, run_result(metrics))
+    left, right = figure.subplots(1, 2)
+    ends = [float(rows["target"].min()), float(rows["target"].max())]
+    left.plot(ends, ends, color=GREY, linewidth=1, label="exact", zorder=1)
+    left.scatter(rows["target"], rows["prediction"], s=9, color=ORANGE, alpha=0.5, linewidths=0)
+    left.set_xlabel(f"target\n({metrics.get('units', '')})")
+    left.set_ylabel("forecast")
+    _legend_above(left)
+    curves = {metrics["attention"]: (rows["prediction"], ORANGE)}
+    baseline = str(metrics.get("best_baseline"))
+    if baseline in rows:
+        curves[baseline] = (rows[baseline], GREY)
+    misses = {name: np.abs(values - rows["target"]) for name, (values, _) in curves.items()}
+    least, most = _error_range(np.concatenate(list(misses.values())), rows["target"])
+    for name, (_, colour) in curves.items():
+        places = np.append(np.sort(misses[name]).clip(least), most)
+        share = np.append(np.arange(1, len(rows["target"]) + 1) / len(rows["target"]), 1)
+        right.step(places, share, where="post", color=colour, label=words(name))
+    right.set_xscale("log" if least > 0 else "linear")
+    right.set_xlim(least, most)
+    right.set_xlabel("absolute error, at most")
+    right.set_ylabel("share of test windows")
+    right.set_ylim(0, 1.02)
+    _legend_above(right)
+    for axes in (left, right):
+        tidy(axes, grid="both")
+    return figure
+
+
+def _mark_best(axes: Axes, history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> None:
+    best = metrics.get("best_epoch")
+    monitor = str(metrics.get("monitor"))
+    column = monitor if monitor in history else "train_loss"
+    if best not in history["epoch"]:
+        return
+    value = history[column][history["epoch"].index(best)]
+    axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
+    label = f"best epoch: {best} ({value:.3g})"
+    axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
+
+
+def _error_range(errors: np.ndarray, target: np.ndarray) -> tuple[float, float]:
+    """The ends of an axis of errors: from 0, or from above 0 for a logarithmic one.
+
+    The axis is logarithmic where errors differ by more than a decade. It begins at the smallest 1 %
+    of them, but not below what float32 can tell from zero beside the targets.
+    """
+    positive = errors[errors > 0]
+    if not len(positive) or positive.max() <= 10 * positive.min():
+        return 0.0, 1.1 * float(errors.max()) or 1.0
+    smallest = max(
+        float(np.quantile(positive, 0.01)) / 2,
+        float(np.abs(target).max() * np.finfo(np.float32).eps),
+    )
+    return smallest, max(1.5 * float(errors.max()), 10 * smallest)
+
+
+def _legend_above(axes: Axes) -> None:
+    """A legend in one line above the axes, where no curve can be."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+        borderaxespad=0.1,
+        handlelength=1.5,
+    )
+
+
+def _along_time(index: np.ndarray, times: np.ndarray) -> bool:
+    """Whether rows follow each other in time: they have labels, or they go on after a history.
+
+    Windows drawn at random are numbered from 0 or out of order; a series' test part is neither.
+    """
+    ordered = bool(np.all(np.diff(index) > 0)) and len(index) > 1
+    labelled = any(str(number) != label for number, label in zip(index, times, strict=True))
+    return ordered and (labelled or bool(index[0] > 0 and np.all(np.diff(index) == 1)))
+
+
+def _labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[str]:
+    """A label for each window whose first target is at `index`: its time, where it has one."""
+    first = predictions["step"] == 1
+    known = dict(zip(predictions["index"][first], predictions["time"][first], strict=True))
+    times = [str(known.get(number, number)) for number in index]
+    return [
+        f"index {number}" if time == str(number) else time
+        for number, time in zip(index, times, strict=True)
+    ]
+
+
+def _read_attention(path: Path) -> dict[str, np.ndarray] | None:
+    """The arrays of attention.npz; None where the run has no attention to show."""
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise RequestError(f"{path}: damaged: {error}") from error

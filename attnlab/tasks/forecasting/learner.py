@@ -1,0 +1,118 @@
+"""Learning to forecast: one compiled program takes the steps of an epoch over resident windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from attnlab.config.sections import RunConfig
+from attnlab.tasks.learner import Losses
+from attnlab.training.batches import BatchPlan, shuffled_plan
+from attnlab.training.compiled import take_over
+from attnlab.training.program import Program
+
+if TYPE_CHECKING:
+    from attnlab.tasks.base import Report, Splits
+    from attnlab.tasks.forecasting.task import ForecastingTask
+
+# Windows whose attention weights are kept for the figure.
+_EXAMPLES = 8
+# Steps between two looks at the progress: most epochs have fewer.
+_CHUNK = 1024
+
+
+class ForecastLearner:
+    """A forecaster on its windows; see `Learner`.
+
+    Args:
+        config: the run's configuration.
+        task: a forecasting task, loaded.
+        model: its model.
+    """
+
+    def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
+        self._task, self._seed = task, config.seed
+        self._batch_size = config.trainer.batch_size
+        self._rows, inputs, targets = _resident(task.splits)
+
+        def compile(model: keras.Model, optimizer: keras.Optimizer) -> Program:
+            jit = config.trainer.jit is not False
+            return Program(model, optimizer, task.loss, inputs[:0], targets[:0], jit=jit)
+
+        shapes = (inputs.shape, targets.shape, self._batch_size)
+        shared = take_over(self, config, model, compile, *shapes)
+        self._program = shared.on(inputs, targets, seed=config.seed)
+        self.model, self.optimizer = shared.model, shared.optimizer
+
+    def chunks(self, epoch: int) -> list[BatchPlan]:
+        """The whole epoch as one chunk, a long one as several."""
+        plan = shuffled_plan(self._rows["train"], self._batch_size, self._seed, epoch)
+        parts = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
+        return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
+
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
+        """Take the steps of a chunk; see `Program.train`."""
+        return Losses(self._program.train(chunk, rates, first_step), chunk.sizes)
+
+    def validate(self, epoch: int) -> dict[str, float]:
+        """`val_loss`, the mean over the validation windows."""
+        rows = self._rows["validation"]
+        return {"val_loss": self._program.evaluate(rows)} if len(rows) else {}
+
+    def report(self) -> Report:
+        """The test part's forecast beside the baselines."""
+        return self._task.report(self._program.predict(self._rows["test"]), "test")
+
+    def extra_reports(self) -> dict[str, Any]:
+        """Metrics on the task's extra parts; None where the weights fit one length only."""
+        found: dict[str, Any] = {}
+        for name, windows in self._task.splits.extra.items():
+            if self.model.fixed_length not in (None, windows.history.shape[1]):
+                found[name] = None
+                continue
+            forecast = self.model.predict(windows.history, batch_size=256, verbose=0)
+            found[name] = self._task.report(forecast, name).brief()
+        return found
+
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Attention weights on a few test windows.
+
+        Returns:
+            `weights` (N, H, T, S), `history` (N, S) in the report's units, `index` (N,).
+        """
+        test = self._task.splits.test
+        # From the smallest to the largest target, so that calm and extreme windows are among them.
+        ranks = np.linspace(0, len(test) - 1, min(_EXAMPLES, len(test))).astype(int)
+        chosen = np.argsort(test.target[:, 0], kind="stable")[ranks]
+        weights = self.model.attend(test.history[chosen])
+        if weights is None:
+            return None
+        return {
+            "weights": np.asarray(weights, np.float32),
+            "history": self._task.report_units(test.history[chosen, :, 0]).astype(np.float32),
+            "index": test.index[chosen],
+        }
+
+    def served_example(self) -> tuple[np.ndarray, np.ndarray]:
+        """One history in natural units, and a forecast's shape."""
+        history = self._task.last_history()[None].astype(np.float64)
+        return history, np.zeros((1, self._task.horizon))
+
+    def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
+        """Nothing: an epoch is over before a figure is drawn."""
+        return []
+
+
+def _resident(splits: Splits) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """All parts in one array, so that one compiled program serves them; and each part's rows."""
+    parts = splits.parts()
+    rows, first = {"validation": np.arange(0)}, 0
+    for name, windows in parts.items():
+        rows[name] = np.arange(first, first + len(windows))
+        first += len(windows)
+    inputs = np.concatenate([windows.history for windows in parts.values()])
+    targets = np.concatenate([windows.target for windows in parts.values()])
+    return rows, inputs, targets

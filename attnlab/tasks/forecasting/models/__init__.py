@@ -1,0 +1,1 @@
+"""What forecasts: recurrent networks and the Transformer encoder."""

@@ -1,0 +1,48 @@
+"""A forecaster by the name of its architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attnlab.attention.base import Attention
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.models.forecaster import Forecaster
+from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
+from attnlab.tasks.forecasting.models.transformer import TransformerForecaster
+
+
+def build_forecaster(
+    name: str,
+    settings: Mapping[str, Any],
+    attention: Callable[[], Attention],
+    *,
+    history: int,
+    horizon: int,
+) -> Forecaster:
+    """A forecaster with its weights.
+
+    Args:
+        name: `rnn` or `transformer`.
+        settings: of conf/model/<name>.yaml.
+        attention: makes one mechanism.
+        history: S, the length of the windows it is built for.
+        horizon: steps it forecasts.
+
+    Raises:
+        RequestError: another name, or a highway longer than the history.
+    """
+    arguments = dict(settings)
+    if arguments.get("highway", 0) > history:
+        raise RequestError(
+            f"model.highway: expected at most task.history={history}, got {arguments['highway']}."
+        )
+    if name == "rnn":
+        model: Forecaster = RecurrentForecaster(attention=attention(), horizon=horizon, **arguments)
+    elif name == "transformer":
+        layers = [attention() for _ in range(arguments.pop("layers"))]
+        model = TransformerForecaster(attention=layers, horizon=horizon, **arguments)
+    else:
+        raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
+    model.build((None, history, 1))
+    return model

@@ -1,0 +1,125 @@
+"""A recurrent forecaster: one look back through an attention mechanism."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention
+from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.tasks.forecasting.models.forecaster import Forecaster
+
+
+@keras.saving.register_keras_serializable(package="attnlab")
+class RecurrentForecaster(Forecaster):
+    """A recurrent encoder whose last state looks back over all states.
+
+    The states are the memory, the last one is the query, and the mechanism gives the context.
+    What the head reads (`readout`):
+
+    - `state`: the last state alone, a plain RNN;
+    - `context`: the context alone, as in the book's chapter 9;
+    - `concat`: [context; state], as both enter Bahdanau's output layer;
+    - `attentional_state`: tanh(W_c [context; state]), Luong et al. (2015), equation 5.
+
+    Args:
+        attention: the mechanism.
+        cell: `simple`, `gru` or `lstm`.
+        units: width of each direction's state.
+        layers: recurrent layers.
+        bidirectional: read in both directions.
+        dropout: share of each layer's output that is dropped in training.
+        readout: one of the above, or `auto` for the mechanism's own.
+        **kwargs: of `Forecaster`.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cell: str = "gru",
+        units: int = 32,
+        layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        readout: str = "auto",
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.attention, self.readout = attention, readout
+        self.encoder = RecurrentEncoder(
+            cell=cell,
+            units=units,
+            layers=layers,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            name="encoder",
+        )
+        self.reads = attention.readout if readout == "auto" else readout
+        if self.reads == "attentional_state":
+            self.combine = keras.layers.Dense(
+                self.encoder.width, activation="tanh", use_bias=False, name="attentional_state"
+            )
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The length of the mechanism's per-position weights, where it has such."""
+        return None if self.reads == "state" else self.attention.fixed_length
+
+    def _build_features(self, history_shape: tuple) -> int:
+        self.encoder.build(history_shape)
+        batch, steps, _ = history_shape
+        width = self.encoder.width
+        if self.reads == "state":
+            return width
+        query, memory = (batch, 1, width), (batch, steps, width)
+        if not self.attention.built:  # a mechanism read from a .keras file comes with its weights
+            self.attention.build(query, memory)
+        dtype = self.attention.compute_dtype
+        output = self.attention.compute_output_spec(
+            keras.KerasTensor(query, dtype), keras.KerasTensor(memory, dtype)
+        )
+        context = output.context.shape[-1]
+        if self.reads == "attentional_state":
+            self.combine.build((batch, context + width))
+            return width
+        return context + (width if self.reads == "concat" else 0)
+
+    def _features(self, history, training):
+        states, last_state = self.encoder(history, training=training)
+        if self.reads == "state":
+            return last_state, None
+        # The query stands where the history ends.
+        output = self.attention(
+            last_state[:, None],
+            self.attention.project(states),
+            start_index=states.shape[1] - 1,
+            training=training,
+        )
+        context = output.context[:, 0]
+        if self.reads == "context":
+            return context, output
+        joined = ops.concatenate([context, last_state], axis=-1)
+        if self.reads == "attentional_state":
+            joined = self.combine(joined)
+        return joined, output
+
+    def get_config(self) -> dict:
+        """The constructor's arguments."""
+        encoder = self.encoder
+        return {
+            **super().get_config(),
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "cell": encoder.cell,
+            "units": encoder.units,
+            "layers": encoder.layers,
+            "bidirectional": encoder.bidirectional,
+            "dropout": encoder.dropout,
+            "readout": self.readout,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict) -> RecurrentForecaster:
+        """Rebuild from `get_config`."""
+        attention = keras.saving.deserialize_keras_object(config["attention"])
+        return cls(**{**config, "attention": attention})

@@ -1,0 +1,209 @@
+"""Forecasting one series from a CSV file, split by time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Progress, SeriesView, Splits, Windows
+from attnlab.tasks.forecasting.data import baselines, windows
+from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
+from attnlab.tasks.forecasting.data.scaling import KINDS, Scaler
+from attnlab.tasks.forecasting.task import ForecastingTask
+from attnlab.tasks.settings import choice, fraction, refuse, whole
+
+ORDERS = (12, 24)  # of the linear autoregressions
+
+
+class Series(ForecastingTask):
+    """The next `horizon` values of any series from its last `history` values.
+
+    Split by time: train, then validation, then test. The scaler is fitted on the train values
+    alone; targets stay inside their part, while a history may reach back over the border, as it
+    would in use.
+
+    Args:
+        path: CSV file, see `attnlab.tasks.forecasting.data.csv_series.read_series`.
+        column: column of values, by name or by number from 1; default the only column of numbers.
+        time_column: column of time labels, by name or number.
+        history: values the model sees.
+        horizon: values to forecast.
+        test: fraction of the values, at the end, that are test targets.
+        validation: fraction of the values before them; 0 for none.
+        scaler: "standard" or "minmax".
+        period: values a season, for the seasonal naive baseline; None for no season.
+
+    Raises:
+        RequestError: a setting out of range.
+    """
+
+    name = "series"
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        column: str | int | None = None,
+        time_column: str | int | None = None,
+        history: int = 24,
+        horizon: int = 1,
+        test: float = 0.2,
+        validation: float = 0.15,
+        scaler: str = "standard",
+        period: int | None = None,
+    ):
+        if not isinstance(path, str) or not path:
+            refuse("path", "the CSV file to forecast, as in task.path=FILE.csv", path)
+        for key, given in (("column", column), ("time_column", time_column)):
+            if given is not None and (isinstance(given, bool) or not isinstance(given, str | int)):
+                refuse(key, "a column's name or its number from 1", given)
+        self.path, self.column, self.time_column = path, column, time_column
+        self.units = "units of the series"
+        self._set_protocol(history, horizon, test, validation, scaler, period)
+
+    def _set_protocol(
+        self, history: Any, horizon: Any, test: Any, validation: Any, scaler: Any, period: Any
+    ) -> None:
+        self.history = whole("history", history, 1)
+        self.horizon = whole("horizon", horizon, 1)
+        self.test = fraction("test", test)
+        self.validation = fraction("validation", validation, zero=True)
+        if self.test + self.validation >= 1:
+            refuse("validation", f"less than 1 - task.test = {1 - self.test:g}", validation)
+        self.scaler = choice("scaler", scaler, KINDS)
+        self.period = None if period is None else whole("period", period, 1)
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+        """Read the series and split it; the seed changes nothing."""
+        series = self._read()
+        self._series = series
+        self._borders = self._find_borders(len(series.values))
+        firsts = self._first_targets(len(series.values))
+        self._check_counts(firsts)
+        self._scaler = self._fit_scaler(series.values)
+        self._last_history = series.values[-self.history :]
+        self._last_time = series.times[-1]
+        parts = {part: self._windows(index) for part, index in firsts.items()}
+        self._splits = Splits(
+            train=parts["train"],
+            validation=parts.get("validation"),
+            test=parts["test"],
+            name=self.name,
+            source=series.source,
+            digest=series.digest,
+            scaler=self._scaler.describe(),
+        )
+        return self._splits
+
+    def series_for_plot(self) -> SeriesView:
+        """The series in natural units, with the positions where the parts begin."""
+        self._check_loaded()
+        return SeriesView(self._series.values, self._series.times, self._borders, self.units)
+
+    def _read(self) -> TimeSeries:
+        series = read_series(self.path, self.column, self.time_column)
+        self.units = f"units of {series.name}"
+        return series
+
+    def _find_borders(self, count: int) -> dict[str, int]:
+        """Part -> position of its first value, in order of time."""
+        tests = round(count * self.test)
+        validations = round(count * self.validation)
+        borders = {"train": 0}
+        if self.validation:
+            borders["validation"] = count - tests - validations
+        return borders | {"test": count - tests}
+
+    def _first_targets(self, count: int) -> dict[str, np.ndarray]:
+        """Part -> positions of its windows' first targets."""
+        starts = [*self._borders.values(), count]
+        return {
+            part: windows.sliding(max(start, self.history), stop, self.horizon)
+            for part, start, stop in zip(self._borders, starts, starts[1:], strict=False)
+        }
+
+    def _check_counts(self, firsts: dict[str, np.ndarray]) -> None:
+        count = len(self._series.values)
+        if not len(firsts["train"]):
+            raise RequestError(
+                f"task.history: expected at most {self._train_end} with task.horizon, since the "
+                f"train part has {self._train_end} of the {count} values; got {self.history} "
+                f"and a horizon of {self.horizon}"
+            )
+        for part, index in firsts.items():
+            if not len(index):
+                refuse(
+                    part,
+                    f"a fraction of the {count} values that leaves the {part} part a window "
+                    f"(task.history {self.history}, task.horizon {self.horizon})",
+                    getattr(self, part),
+                )
+
+    def _fit_targets(self, order: int) -> np.ndarray:
+        """Positions of the first train targets that a linear baseline is fitted on."""
+        return windows.sliding(order, self._train_end, self.horizon)
+
+    def _fit_scaler(self, values: np.ndarray) -> Scaler:
+        return Scaler.fit(values[: self._train_end], self.scaler)
+
+    @property
+    def _train_end(self) -> int:
+        return next(start for part, start in self._borders.items() if part != "train")
+
+    def _windows(self, index: np.ndarray) -> Windows:
+        scaled = self.scaler_for().apply(self._series.values).astype(np.float32)
+        return Windows(
+            history=windows.histories(scaled, index, self.history)[:, :, None].copy(),
+            target=windows.targets(scaled, index, self.horizon).copy(),
+            index=index,
+            times=[self._series.times[first] for first in index],
+        )
+
+    def _targets(self, part: str) -> np.ndarray:
+        return windows.targets(self._series.values, self.splits.part(part).index, self.horizon)
+
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
+        """Model units to natural units."""
+        return self.unscale(forecast)
+
+    def _times(self, part: Windows) -> np.ndarray:
+        at = part.index[:, None] + np.arange(self.horizon)
+        return np.array(self._series.times)[at]
+
+    def _full_range(self) -> float:
+        return float(np.ptp(self._series.values)) or 1.0
+
+    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+        index = self.splits.part(part).index
+        values, train_end, horizon = self._series.values, self._train_end, self.horizon
+
+        def past(length: int) -> np.ndarray:
+            return windows.histories(values, index, length)
+
+        found = {"persistence": baselines.persistence(past(1), horizon)}
+        notes = []
+        if self.period is not None and self.period <= index.min():
+            seasonal = baselines.seasonal_naive(past(self.period), self.period, horizon)
+            found["seasonal_naive"] = seasonal
+        elif self.period is not None:
+            notes.append(_left_out("seasonal_naive", self.period, part))
+        found["train_mean"] = baselines.constant(values[:train_end].mean(), len(index), horizon)
+        for order in ORDERS:
+            fitted = self._fit_targets(order)
+            if order > index.min() or len(fitted) <= order + 1:
+                notes.append(_left_out(f"linear_ar{order}", order, part))
+                continue
+            model = baselines.LinearAutoregression.fit(
+                windows.histories(values, fitted, order), windows.targets(values, fitted, horizon)
+            )
+            found[f"linear_ar{order}"] = model.forecast(past(order))
+        return found, notes
+
+
+def _left_out(baseline: str, needed: int, part: str) -> str:
+    return (
+        f"The baseline {baseline} is left out: it needs {needed} values before every target of "
+        f"the {part} part, and enough train targets to be fitted on."
+    )

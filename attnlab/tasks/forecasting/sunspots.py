@@ -1,0 +1,99 @@
+"""Monthly sunspot numbers, 1749 to 1983."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.tasks.forecasting.data import csv_series, windows
+from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.series import Series
+from attnlab.tasks.settings import choice, refuse
+
+PROTOCOLS = ("sliding", "book")
+
+
+class Sunspots(Series):
+    """Next month's sunspot number from the months before it.
+
+    The data are R's `datasets::sunspots` (2,820 values); the file's head says more.
+
+    Args:
+        protocol: "sliding" splits by time as `Series` does. "book" does what chapter 7 of
+            "Building Transformer Models with Attention" does, leaks included: min-max scaling
+            over all values, train and test split by time without a validation part, histories
+            that don't overlap (its length is 12); it takes no notice of `validation` and `scaler`.
+        history: months the model sees.
+        horizon: months to forecast; 1 in the book's protocol.
+        test: fraction of the values, at the end, that are test targets.
+        validation: fraction of the values before them; 0 for none.
+        scaler: "standard" or "minmax".
+        period: months of the seasonal naive baseline; 132 are the eleven years of the cycle.
+
+    Raises:
+        RequestError: a setting out of range.
+    """
+
+    name = "sunspots"
+
+    def __init__(
+        self,
+        *,
+        protocol: str = "sliding",
+        history: int = 24,
+        horizon: int = 1,
+        test: float = 0.2,
+        validation: float = 0.15,
+        scaler: str = "minmax",
+        period: int | None = 132,
+    ):
+        self.protocol = choice("protocol", protocol, PROTOCOLS)
+        if self.protocol == "book":
+            validation, scaler = 0.0, "minmax"
+        self._set_protocol(history, horizon, test, validation, scaler, period)
+        if self.protocol == "book" and self.horizon != 1:
+            refuse("horizon", "1 where task.protocol is book", horizon)
+        self.units = "sunspots"
+
+    def _read(self) -> TimeSeries:
+        path = Path(csv_series.__file__).with_name("sunspots.csv")
+        series = read_series(path, "sunspots", time_column="month")
+        return replace(series, source="R's datasets::sunspots (Andrews and Herzberg, 1985)")
+
+    def _first_targets(self, count: int) -> dict[str, np.ndarray]:
+        if self.protocol != "book":
+            return super()._first_targets(count)
+        border = self._borders["test"]
+        return {
+            "train": windows.blocks(0, border, self.history),
+            "test": windows.blocks(border, count, self.history),
+        }
+
+    def _fit_targets(self, order: int) -> np.ndarray:
+        if self.protocol != "book":
+            return super()._fit_targets(order)
+        index = self.splits.train.index
+        return index[index >= order]
+
+    def _fit_scaler(self, values: np.ndarray) -> Scaler:
+        return (
+            Scaler.fit(values, "minmax") if self.protocol == "book" else super()._fit_scaler(values)
+        )
+
+    def _notes(self, part: str) -> list[str]:
+        if self.protocol != "book":
+            return []
+        times = self.splits.part(part).times
+        months = {time[-2:] for time in times}
+        notes = [
+            "The book's protocol leaks: its scaler knows the smallest and largest value of the "
+            "test part.",
+            f"It has {len(times)} {part} targets, too few to tell models apart that are nearly as "
+            "good, and no validation part.",
+        ]
+        if len(months) == 1:
+            notes.append(f"Every target is the same month of the year ({months.pop()}).")
+        return notes

@@ -1,0 +1,299 @@
+"""What all forecasting tasks share: scaling, reports, forecasts, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from attnlab.errors import RequestError, RunFailed
+from attnlab.tasks.base import Progress, Report, SeriesView, Splits, Windows
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.report import build_report
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
+
+_FILE = "scaler.json"
+
+
+class ForecastingTask:
+    """Base class of tasks that map a window of numbers to the next one or more.
+
+    A subclass takes exactly the settings of its YAML, keyword-only, and gives the hooks at the
+    end of this class. `load` must set `_splits`, `_scaler` and `_last_history`.
+
+    Attributes:
+        name: the task's name.
+        monitor: the metric that chooses the best epoch, and its direction.
+        units: what reported numbers count.
+        oracles: baselines that know the rule; the skill doesn't count them.
+        history: numbers a window (S).
+        horizon: numbers to forecast.
+    """
+
+    name: ClassVar[str]
+    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
+    units: str
+    oracles: ClassVar[tuple[str, ...]] = ()
+    history: int
+    horizon: int
+
+    _splits: Splits | None = None
+    _scaler: Scaler | None = None
+    _last_history: np.ndarray | None = None
+    _last_time: str = ""
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+        """Read or make the data, split them, and fit the scaling.
+
+        Args:
+            seed: the run's seed; only tasks that draw their data use it.
+            progress: not called, as nothing here takes long.
+
+        Raises:
+            RequestError: the settings don't fit the data, or the data can't be read.
+        """
+        raise NotImplementedError
+
+    @property
+    def splits(self) -> Splits:
+        """What `load` returned.
+
+        Raises:
+            RuntimeError: `load` was not called.
+        """
+        return self._check_loaded()
+
+    def _check_loaded(self) -> Splits:
+        if self._splits is None:
+            raise RuntimeError(f"{type(self).__name__}: call load() first")
+        return self._splits
+
+    def scaler_for(self, history: np.ndarray | None = None) -> Scaler:
+        """The scaler of a window in natural units; the task's one scaler where there is one."""
+        if self._scaler is None:
+            raise RuntimeError(f"{type(self).__name__}: call load() or load_from() first")
+        return self._scaler
+
+    def scale(self, values: np.ndarray, history: np.ndarray | None = None) -> np.ndarray:
+        """Natural units to model units, float64, same shape.
+
+        Args:
+            values: any shape.
+            history: the window that the scale follows from, in natural units; only tasks that
+                scale each window by itself use it (default there: the values).
+        """
+        return self.scaler_for(values if history is None else history).apply(values)
+
+    def unscale(self, values: np.ndarray, history: np.ndarray | None = None) -> np.ndarray:
+        """Model units to natural units; the inverse of `scale`."""
+        return self.scaler_for(history).invert(values)
+
+    def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
+        """The forecaster, its weights drawn: (B, S, 1) -> (B, horizon) in model units.
+
+        Args:
+            attention: makes one mechanism; called for each place that wants one.
+            model: `rnn` or `transformer`, and its settings.
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+        from attnlab.tasks.forecasting.models.build import build_forecaster
+
+        return build_forecaster(
+            model.name, model.settings, attention, history=self.history, horizon=self.horizon
+        )
+
+    @staticmethod
+    def loss(target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:
+        """Squared error, the mean over the horizon: (B, horizon) twice to (B,)."""
+        from keras import ops
+
+        return ops.mean(ops.square(target - ops.cast(forecast, target.dtype)), axis=-1)
+
+    def report(self, forecast: np.ndarray, part: str = "test") -> Report:
+        """Score a model's forecast of one part beside the baselines.
+
+        Args:
+            forecast: (N, horizon) in model units, rows as in the part.
+            part: "train", "validation", "test" or an extra part.
+
+        Raises:
+            ValueError: no such part, or a forecast of another shape.
+        """
+        windows = self.splits.part(part)
+        forecast = np.asarray(forecast, dtype=np.float64)
+        if forecast.shape != windows.target.shape:
+            raise ValueError(
+                f"expected a forecast of shape {windows.target.shape} for the {part} part, "
+                f"got {forecast.shape}"
+            )
+        baselines, left_out = self._baselines(part)
+        steps = np.arange(self.horizon)
+        return build_report(
+            target=self._targets(part),
+            forecast=self.report_units(forecast),
+            baselines=baselines,
+            oracles=self.oracles,
+            index=windows.index[:, None] + steps,
+            times=self._times(windows),
+            units=self.units,
+            full_range=self._full_range(),
+            notes=self._notes(part) + left_out,
+        )
+
+    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
+        """Score a model's forecast of one part; see `report`.
+
+        Raises:
+            RequestError: the run has no such part.
+        """
+        parts = self.splits.parts() | self.splits.extra
+        if part not in parts:
+            raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
+        windows = self.splits.part(part)
+        return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
+
+    def serve(self, model: keras.Model, inputs: np.ndarray) -> np.ndarray:
+        """Forecast each history, (N, S) in natural units, oldest first: (N, horizon)."""
+        histories = np.asarray(inputs, dtype=np.float64)
+        return np.stack([self.forecast(model, row, self.horizon) for row in histories])
+
+    def forecast(self, model: keras.Model, history_values: np.ndarray, steps: int) -> np.ndarray:
+        """The next values by a model; see `forecast_values`."""
+
+        def predict(history: np.ndarray) -> np.ndarray:
+            return np.asarray(model(history, training=False), np.float64)
+
+        return self.forecast_values(predict, history_values, steps)
+
+    def last_history(self) -> np.ndarray:
+        """The newest `history` values, (S,), natural units: where a forecast goes on from."""
+        if self._last_history is None:
+            raise RuntimeError(f"{type(self).__name__}: call load() or load_from() first")
+        return self._last_history
+
+    def forecast_values(
+        self, predict: Callable[[np.ndarray], np.ndarray], history_values: np.ndarray, steps: int
+    ) -> np.ndarray:
+        """The next values; beyond the horizon, forecasts become history.
+
+        Args:
+            predict: maps a scaled history (1, S, 1) float32 to scaled forecasts (1, horizon).
+            history_values: the newest values, at least `history`, natural units, oldest first.
+            steps: how many values to forecast, 1 or more.
+
+        Returns:
+            (steps,) float64, natural units.
+
+        Raises:
+            RequestError: too few history values, one that is not finite, or steps below 1.
+            RunFailed: a forecast that is not finite.
+        """
+        values = np.asarray(history_values, dtype=np.float64).reshape(-1)
+        if len(values) < self.history:
+            raise RequestError(
+                f"history: expected the newest {self.history} values, got {len(values)}"
+            )
+        if not np.all(np.isfinite(values[-self.history :])):
+            raise RequestError("history: expected finite values, got NaN or infinity among them")
+        if steps < 1:
+            raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
+        known = len(values)
+        while len(values) < known + steps:
+            window = values[-self.history :]
+            with np.errstate(over="ignore"):
+                scaled = self.scale(window, window).astype(np.float32).reshape(1, -1, 1)
+            forecast = np.asarray(predict(scaled), dtype=np.float64).reshape(self.horizon)
+            with np.errstate(over="ignore"):
+                forecast = self.unscale(forecast, window)
+            if not np.all(np.isfinite(forecast)):
+                raise RunFailed(
+                    f"the forecast is not finite from step {len(values) - known + 1} on"
+                )
+            values = np.concatenate([values, forecast])
+        return values[known : known + steps]
+
+    def forecast_times(self, steps: int) -> list[str]:
+        """Labels of the values after the last: months go on as months, all else as +1, +2."""
+        year, _, month = self._last_time.partition("-")
+        digits = len(year) == 4 and len(month) == 2 and (year + month).isdecimal()
+        if not digits or not 1 <= int(month) <= 12:
+            return [f"+{step}" for step in range(1, steps + 1)]
+        months = [int(year) * 12 + int(month) - 1 + step for step in range(1, steps + 1)]
+        return [f"{month // 12:04d}-{month % 12 + 1:02d}" for month in months]
+
+    def series_for_plot(self) -> SeriesView | None:
+        """The whole series to draw; None where the task is not one series."""
+        return None
+
+    def save(self, folder: Path) -> None:
+        """Write scaler.json: what `forecast_values` needs when the data are not at hand."""
+        content = {
+            "task": self.name,
+            "history": self.history,
+            "horizon": self.horizon,
+            "units": self.units,
+            "scaler": None if self._scaler is None else self._scaler.to_json(),
+            "last_history": self.last_history().tolist(),
+            "last_time": self._last_time,
+            "digest": self.splits.digest,
+        }
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        (folder / _FILE).write_text(text, encoding="utf-8")
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote; then `scale`, `unscale` and `forecast_values` work.
+
+        Raises:
+            RequestError: the file is missing, damaged, or of other settings.
+        """
+        path = folder / _FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            scaler = content["scaler"] and Scaler.from_json(content["scaler"])
+            last = np.array(content["last_history"], dtype=np.float64)
+            saved = (content["task"], content["history"], content["horizon"])
+            last_time, units = str(content["last_time"]), str(content["units"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+        if saved != (self.name, self.history, self.horizon) or last.shape != (self.history,):
+            raise RequestError(
+                f"{path}: expected task, history and horizon "
+                f"{(self.name, self.history, self.horizon)}, got {saved}"
+            )
+        self._scaler, self._last_history = scaler, last
+        self._last_time, self.units = last_time, units
+
+    def _targets(self, part: str) -> np.ndarray:
+        """Exact targets of a part, (N, horizon), in `units`."""
+        raise NotImplementedError
+
+    def report_units(self, forecast: np.ndarray) -> np.ndarray:
+        """Model units to `units`."""
+        raise NotImplementedError
+
+    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+        """Forecasts of each baseline, (N, horizon) in `units`; notes on those left out."""
+        raise NotImplementedError
+
+    def _times(self, windows: Windows) -> np.ndarray:
+        """Label of every target, (N, horizon)."""
+        return (windows.index[:, None] + np.arange(self.horizon)).astype(str)
+
+    def _full_range(self) -> float | None:
+        """Largest minus smallest value of the series, for nrmse."""
+        return None
+
+    def _notes(self, part: str) -> list[str]:
+        """Caveats on the part's report."""
+        return []

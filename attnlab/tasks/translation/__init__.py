@@ -1,0 +1,1 @@
+"""Translation: from corpora to attention maps."""

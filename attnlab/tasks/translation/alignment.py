@@ -1,0 +1,186 @@
+"""Word alignments out of attention maps, and how right they are beside gold links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.map_measures import map_rows
+
+Link = tuple[int, int]
+_LINK = re.compile(r"(\d{1,9})([-?p])(\d{1,9})", re.ASCII)
+
+
+class Links(NamedTuple):
+    """Gold links of a sentence pair, each (source word, target word), counted from 0.
+
+    Attributes:
+        sure: Those that an alignment must have.
+        possible: Those that it may have; all sure ones are among them.
+    """
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+class AlignedSentence(NamedTuple):
+    """A map and what it is held against.
+
+    Attributes:
+        weights: (T, S), or (H, T, S) whose heads are averaged. Step t chooses target token t, so
+            the first row belongs to the first token; rows and columns beyond the tokens, of END
+            and padding, are left out.
+        source_words: For each source token the number of its word, from 0; below 0 for a token
+            of no word.
+        target_words: For each target token the number of its word.
+        gold: The right links.
+    """
+
+    weights: np.ndarray
+    source_words: Sequence[int]
+    target_words: Sequence[int]
+    gold: Links
+
+
+class AlignmentScores(NamedTuple):
+    """How right the alignment of a part is.
+
+    Attributes:
+        error_rate: 1 - (|A and S| + |A and P|) / (|A| + |S|): Och and Ney 2003, section 4.2.
+        precision: |A and P| / |A|.
+        recall: |A and S| / |S|.
+        links: |A|, the number of links that were found.
+    """
+
+    error_rate: float
+    precision: float
+    recall: float
+    links: int
+
+
+def parse_links(text: str, where: str = "links") -> Links:
+    """Links in Pharaoh's format: `0-0 1-2`, a possible link `1?2` or `1p2`.
+
+    Args:
+        text: The links of one sentence pair, with spaces between; empty for none.
+        where: What an error calls the place.
+
+    Raises:
+        RequestError: Something else stands there.
+    """
+    sure, possible = set(), set()
+    for word in text.split():
+        found = _LINK.fullmatch(word)
+        if not found:
+            raise RequestError(
+                f"{where}: expected links such as 0-0 1-2, or 1?2 for a possible one, got {word!r}."
+            )
+        link = int(found[1]), int(found[3])
+        possible.add(link)
+        if found[2] == "-":
+            sure.add(link)
+    return Links(frozenset(sure), frozenset(possible))
+
+
+def read_pharaoh(path: Path) -> list[Links]:
+    """The links of a file in Pharaoh's format, a line for each sentence pair.
+
+    Raises:
+        RequestError: The file can't be read, or a line is not of that format.
+    """
+    try:
+        lines = Path(path).read_bytes().decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RequestError(
+            f"{path}: expected links in Pharaoh's format, but it can't be read ({reason})."
+        ) from error
+    return [parse_links(line, f"{path}:{number}") for number, line in enumerate(lines, 1)]
+
+
+def word_weights(
+    weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int], *, shift: int = 0
+) -> np.ndarray:
+    """A map from words to words: source pieces are summed, target pieces and heads averaged.
+
+    Args:
+        weights: As in `AlignedSentence`.
+        source_words: As there.
+        target_words: As there.
+        shift: Which step aligns token t: t + shift. 0 is the step that chooses it. 1 is the next
+            one, whose input it is: scores that know the decoder's state alone align that word.
+
+    Returns:
+        (target words, source words).
+
+    Raises:
+        ValueError: The map has fewer columns than source tokens, or fewer rows than target tokens
+            and the shift need.
+    """
+    rows = map_rows(weights)
+    rows = rows.mean(axis=tuple(range(rows.ndim - 2)))
+    source, target = np.asarray(source_words, int), np.asarray(target_words, int)
+    if rows.shape[0] < len(target) + shift or rows.shape[1] < len(source) or shift < 0:
+        raise ValueError(
+            f"expected a map of at least {len(target)} target tokens, {shift} steps of shift and "
+            f"{len(source)} source tokens, got {rows.shape[0]} steps by {rows.shape[1]} positions"
+        )
+    rows = rows[shift : shift + len(target), : len(source)]
+    members = _membership(target)
+    pieces = np.maximum(members.sum(axis=0), 1)
+    return (members / pieces).T @ rows @ _membership(source)
+
+
+def predicted_links(sentence: AlignedSentence, *, shift: int = 0) -> frozenset[Link]:
+    """For each target word the source word of the largest weight; none where no word has any."""
+    table = word_weights(
+        sentence.weights, sentence.source_words, sentence.target_words, shift=shift
+    )
+    if not table.size:
+        return frozenset()
+    best = table.argmax(axis=1)
+    looked = np.flatnonzero(table.max(axis=1) > 0)
+    return frozenset((int(best[target]), int(target)) for target in looked)
+
+
+def alignment_error_rate(
+    sentences: Iterable[AlignedSentence], *, shift: int = 0
+) -> AlignmentScores:
+    """How right the maps of a part are; links are counted over the whole part.
+
+    Args:
+        sentences: Maps with their gold links.
+        shift: As in `word_weights`: 0 plain, 1 for the input word.
+    """
+    return score_links((predicted_links(each, shift=shift), each.gold) for each in sentences)
+
+
+def score_links(pairs: Iterable[tuple[AbstractSet[Link], Links]]) -> AlignmentScores:
+    """How right sets of links are, against the gold links of the same sentences.
+
+    Without any link on either side nothing is wrong: the error is 0, precision and recall 1.
+    """
+    found = sure = among_sure = among_possible = 0
+    for predicted, gold in pairs:
+        found += len(predicted)
+        sure += len(gold.sure)
+        among_sure += len(predicted & gold.sure)
+        among_possible += len(predicted & (gold.possible | gold.sure))
+    right = (among_sure + among_possible) / (found + sure) if found + sure else 1.0
+    return AlignmentScores(
+        error_rate=1 - right,
+        precision=among_possible / found if found else 1.0,
+        recall=among_sure / sure if sure else 1.0,
+        links=found,
+    )
+
+
+def _membership(words: np.ndarray) -> np.ndarray:
+    """(tokens, words): 1 where a token belongs to a word."""
+    return (words[:, None] == np.arange(max(words, default=-1) + 1)).astype(np.float64)

@@ -1,0 +1,279 @@
+"""`attnlab translate RUN`: sentences from arguments or standard input, a line for a line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import click
+
+from attnlab.commands.options import find, run_argument, runs_option
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.tasks.translation.sentences import SentenceTranslator, Translation
+
+# Bytes that are waited for at once at most, and lines that are translated together.
+_READ, _TOGETHER = 1 << 16, 1024
+
+
+class _Output(NamedTuple):
+    """What is written of a translation."""
+
+    n_best: int
+    scores: bool
+    as_json: bool
+
+
+@click.command("translate")
+@run_argument
+@click.argument("sentences", metavar="[SENTENCE]...", nargs=-1)
+@click.option(
+    "--epoch",
+    default=None,
+    help="A number, best, last, or average: the mean of the last ones' weights.  [default: best; "
+    "with --average: last]",
+)
+@click.option(
+    "--average",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.  [default "
+    "of --epoch average: 5]",
+)
+@click.option(
+    "--beam",
+    type=click.IntRange(1, 100),
+    help="Hypotheses kept; 1 is greedy.  [default: the run's task.beam]",
+)
+@click.option(
+    "--n-best",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="Translations of each sentence, at most --beam.",
+)
+@click.option("--scores", is_flag=True, help="Print each translation's score, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
+@click.option(
+    "--attention",
+    "figure",
+    default=None,
+    metavar="FILE.png",
+    help="Draw where the model looked, for one sentence.",
+)
+@runs_option
+def command(
+    run: str,
+    sentences: tuple[str, ...],
+    epoch: str | None,
+    average: int | None,
+    beam: int | None,
+    n_best: int,
+    scores: bool,
+    as_json: bool,
+    figure: str | None,
+    runs: str | None,
+) -> None:
+    """Translate SENTENCEs, or standard input line by line, with a trained RUN.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one
+    translation a line, an empty line for an empty line. With --n-best above 1, a line has rank and
+    translation with a tab between, with --scores score and translation, with both rank, score and
+    translation. A score is the log-probability by length penalty: 0 is the best there could be.
+    """
+    folder = find(run, runs)
+    _check(folder, sentences, beam, n_best, figure)
+    from attnlab.run.loading import TrainedRun
+
+    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    task: Any = trained.task
+    translator = task.translator(trained.model, beam=beam, n_best=n_best)
+    translator.warn = _warn
+    chunks = [list(sentences)] if sentences else _standard_input()
+    title = f"{trained.config.attention.name}, epoch {trained.epoch}"
+    try:
+        _run(translator, chunks, _Output(n_best, scores, as_json), figure, title)
+    except BrokenPipeError:
+        # The reader has gone, as `| head` does; click would call it a failure.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _check(
+    folder: RunDirectory,
+    sentences: tuple[str, ...],
+    beam: int | None,
+    n_best: int,
+    figure: str | None,
+) -> None:
+    """Refuse, before TensorFlow is loaded, what can't be done.
+
+    Raises:
+        RequestError: see its text.
+    """
+    config = folder.read_config()
+    if "data" not in config:
+        raise RequestError(
+            f"RUN: expected a run that translates, got {folder.path}; attnlab forecast uses it."
+        )
+    kept = beam or config["task"].get("beam", 1)
+    if n_best > kept:
+        raise RequestError(
+            f"--n-best: expected at most the hypotheses kept, --beam={kept}, got {n_best}."
+        )
+    for number, sentence in enumerate(sentences, 1):
+        try:
+            sentence.encode()
+        except UnicodeEncodeError as error:
+            raise RequestError(f"SENTENCE {number}: expected UTF-8, got {sentence!a}.") from error
+    if figure is not None:
+        _check_figure(Path(figure), len(sentences))
+
+
+def _check_figure(path: Path, count: int) -> None:
+    from attnlab.tasks.translation.figures.maps import FORMATS
+
+    if path.suffix.lower() not in FORMATS:
+        formats = ", ".join(FORMATS)
+        raise RequestError(f"--attention: expected a file that ends with {formats}, got {path}.")
+    if count > 1:
+        raise RequestError(f"--attention: expected one sentence, got {count}.")
+
+
+def _run(
+    translator: SentenceTranslator,
+    chunks: Iterable[list[str]],
+    output: _Output,
+    figure: str | None,
+    title: str,
+) -> None:
+    """Translate chunk by chunk; draw the only sentence."""
+    drawn = False
+    for lines in chunks:
+        if figure is not None and (drawn or len(lines) > 1):
+            raise RequestError("--attention: expected one sentence, got more on standard input.")
+        translations = translator.translate(lines)
+        pairs = zip(lines, translations, strict=True)
+        written = [_written(line, found, output, translator) for line, found in pairs]
+        click.echo("\n".join(written).encode())
+        if figure is not None:
+            _draw(translator, translations[0][0], Path(figure), title)
+            drawn = True
+
+
+def _written(
+    line: str, translations: list[Translation], output: _Output, translator: SentenceTranslator
+) -> str:
+    """The line or lines of one sentence."""
+    if output.as_json:
+        return json.dumps(_as_json(line, translations, translator), ensure_ascii=False)
+    if len(translations[0].source) == 1:
+        return ""
+    return "\n".join(
+        "\t".join(
+            [str(rank)] * (output.n_best > 1) + [f"{best.score:.4f}"] * output.scores + [best.text]
+        )
+        for rank, best in enumerate(translations, 1)
+    )
+
+
+def _as_json(
+    line: str, translations: list[Translation], translator: SentenceTranslator
+) -> dict[str, Any]:
+    pieces = [translator.pieces(best) for best in translations]
+    return {
+        "source": line,
+        "source_tokens": pieces[0][0],
+        "translations": [
+            {
+                "text": best.text,
+                "score": _number(best.score),
+                "log_probability": _number(best.log_probability),
+                "tokens": tokens,
+            }
+            for best, (_, tokens) in zip(translations, pieces, strict=True)
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    """JSON has no word for what is not finite, as it comes of a model that has diverged."""
+    return round(value, 6) if math.isfinite(value) else None
+
+
+def _draw(translator: SentenceTranslator, translation: Translation, path: Path, title: str) -> None:
+    from attnlab.tasks.translation.figures.maps import draw_maps
+
+    if len(translation.source) == 1:
+        raise RequestError("--attention: expected a sentence with words in it, got an empty one.")
+    looked = translator.maps(translation)
+    if not looked.maps:
+        raise RequestError("--attention: expected a model with attention, got attention=none.")
+    try:
+        draw_maps(looked.maps, looked.source, looked.target, path, title=title)
+    except OSError as error:
+        reason = error.strerror or error
+        raise RequestError(f"--attention: {path} can't be written ({reason}).") from error
+
+
+def _standard_input() -> Iterator[list[str]]:
+    """Sentences as they come, as many together as are there.
+
+    Raises:
+        RequestError: a line is not UTF-8; those before it have been given.
+    """
+    if sys.stdin is None:
+        raise RequestError("SENTENCE: expected a sentence, or standard input, got neither.")
+    stream = cast(BufferedReader, sys.stdin.buffer)
+    if stream.isatty():
+        click.echo("attnlab: type a sentence and Enter; Ctrl-D ends.", err=True)
+    number = 0
+    for lines in _lines(stream):
+        for first in range(0, len(lines), _TOGETHER):
+            chunk = lines[first : first + _TOGETHER]
+            sentences, error = _decoded(chunk, number)
+            if sentences:
+                yield sentences
+            if error:
+                raise error
+            number += len(chunk)
+
+
+def _lines(stream: BufferedReader) -> Iterator[list[bytes]]:
+    """All complete lines that can be read without waiting, again and again."""
+    begun: list[bytes] = []  # of the line that has no end yet
+    while data := stream.read1(_READ):
+        first, *others = data.split(b"\n")
+        begun.append(first)
+        if others:
+            yield [b"".join(begun), *others[:-1]]
+            begun = [others[-1]]
+    if any(begun):
+        yield [b"".join(begun)]
+
+
+def _decoded(lines: list[bytes], before: int) -> tuple[list[str], RequestError | None]:
+    """Lines as text up to the first that isn't, and what is wrong with that one."""
+    sentences: list[str] = []
+    for number, line in enumerate(lines, before + 1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            byte, column = line[error.start], error.start + 1
+            return sentences, RequestError(
+                f"standard input, line {number}: expected UTF-8, got the byte 0x{byte:02x} at "
+                f"place {column}."
+            )
+        sentences.append(text.removesuffix("\r"))
+    return sentences, None
+
+
+def _warn(text: str) -> None:
+    click.echo(f"attnlab: warning: {text}", err=True)

@@ -1,0 +1,1 @@
+"""Parallel corpora: where they come from, how they are read and divided."""

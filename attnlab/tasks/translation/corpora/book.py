@@ -1,0 +1,93 @@
+"""The pickled array of sentence pairs that the book's programs write and read."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair, Progress
+from attnlab.tasks.translation.corpora.file_corpus import existing_file
+from attnlab.tasks.translation.corpora.safe_pickle import read_string_array
+from attnlab.tasks.translation.corpora.text_files import EMPTY_SIDE, scan, shortened
+
+_COLUMNS = (2, 3)
+
+
+class Book(Corpus):
+    """`english-german-both.pkl` and its kin: a NumPy array of strings, a row a pair.
+
+    The first column is English, the second German; a third, with the attribution, is not read. The
+    file is read without unpickling it, so that it can run nothing.
+
+    Args:
+        path: the pickle file.
+        limit: only the first so many pairs; None takes all.
+        validation: share of the pairs for validation.
+        test: share of the pairs for the test.
+        split: `source`, or `pair` as the book's programs divide it.
+        reverse: from German into English.
+    """
+
+    name = "book"
+    origin = "'Building Transformer Models with Attention', chapter 13, from Tatoeba"
+    license = "Tatoeba's: CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
+    needs = "data.path=FILE.pkl"
+
+    def __init__(
+        self,
+        *,
+        path: str | None = None,
+        limit: int | None = None,
+        validation: float = 0.1,
+        test: float = 0.1,
+        split: str = "source",
+        reverse: bool = False,
+    ) -> None:
+        self.path, self.limit = path, limit
+        self.validation, self.test, self.split = validation, test, split
+        self.set_direction("en", "de", reverse)
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Read the array; see `Corpus.open`."""
+        if not self.path:
+            raise RequestError("data.path: expected the book's pickle file, got null.")
+        self.file = existing_file(self.path, "data.path")
+        self.array = read_string_array(self.file)
+        if self.array.shape[1] not in _COLUMNS:
+            raise RequestError(
+                f"{self.file}: expected an array of 2 or 3 columns (English, German), "
+                f"got {self.array.shape[1]}."
+            )
+
+    def location(self, cache: Path) -> Path | None:
+        """Where the corpus lies; None where no path is given."""
+        return Path(self.path).expanduser() if self.path else None
+
+    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+        for row in range(len(self.array)):
+            source, target = (self._text(row, column) for column in range(2))
+            if source and target:
+                yield Pair(source, target)
+            else:
+                dropped[EMPTY_SIDE] = dropped.get(EMPTY_SIDE, 0) + 1
+
+    def _text(self, row: int, column: int) -> str:
+        try:
+            text = str(self.array[row, column])
+            text.encode("utf-8")
+        except ValueError as error:  # a number that is no character
+            raise RequestError(
+                f"{self.file}: row {row + 1}: expected a sentence, but: {error}."
+            ) from error
+        if any(mark in text for mark in "\0\n"):
+            raise RequestError(
+                f"{self.file}: row {row + 1}: expected a sentence on one line, got "
+                f"{shortened(text)}."
+            )
+        return unicodedata.normalize("NFC", text).strip()
+
+    def _content(self) -> Any:
+        return scan(self.file).digest

@@ -1,0 +1,88 @@
+"""The embedded corpus: English and German from a grammar, with gold word alignments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.grammar.linked import Translation
+from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
+
+VERSION = 1  # of the grammar; another one may write other sentences
+MOST_PAIRS = 200_000
+HELD_OUT = 1000
+_WORDS = range(3, 17)  # before the mark at the end
+_WORDS_BEYOND = range(3, 26)
+
+
+class Builtin(Corpus):
+    """Sentences from a synchronous grammar; needs no file.
+
+    A structure, such as "a clause with this verb, subject and object in the perfect tense", is
+    written out in English and in German at once, and each German word knows which English words
+    it comes from. Every sentence has exactly one translation in the corpus, in both directions.
+
+    Its parts are `train`; `validation` and `test`, 1,000 other sentences each from the same
+    distribution, the same whatever `pairs` is; and `compositions`, 1,000 that have more than any
+    in train: a third clause, a third adjective before a noun, or an owner's owner.
+
+    Args:
+        pairs: how many pairs train has.
+        seed: which sentences; a whole number. It is not the run's seed.
+        reverse: from German into English.
+
+    Raises:
+        RequestError: more pairs than the grammar is asked for.
+    """
+
+    name = "builtin"
+    origin = "a grammar of this project"
+    license = "Apache-2.0, as attnlab"
+    own_parts = ("train", "validation", "test", "compositions")
+
+    def __init__(self, *, pairs: int = 20_000, seed: int = 0, reverse: bool = False) -> None:
+        if not 1 <= pairs <= MOST_PAIRS:
+            raise RequestError(
+                f"data.pairs: expected a whole number from 1 to {MOST_PAIRS}, got {pairs}."
+            )
+        self.size, self.seed = pairs, seed
+        self.set_direction("en", "de", reverse)
+
+    @cached_property
+    def _usual(self) -> list[Pair]:
+        """Validation, test and train, one after another."""
+        stream = sentences(KINDS, f"{self.seed}")
+        return _distinct(stream, 2 * HELD_OUT + self.size, _WORDS)
+
+    @cached_property
+    def _beyond(self) -> list[Pair]:
+        return _distinct(sentences(BEYOND, f"{self.seed} beyond"), HELD_OUT, _WORDS_BEYOND)
+
+    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+        if part == "compositions":
+            return iter(self._beyond)
+        start, end = {
+            "validation": (0, HELD_OUT),
+            "test": (HELD_OUT, 2 * HELD_OUT),
+        }.get(part or "", (2 * HELD_OUT, None))
+        return iter(self._usual[start:end])
+
+    def _content(self) -> dict[str, int]:
+        return {"version": VERSION, "pairs": self.size, "seed": self.seed}
+
+
+def _distinct(stream: Iterator[Translation], size: int, words: range) -> list[Pair]:
+    """The first so many different pairs with so many words on either side."""
+    pairs: dict[str, Pair] = {}
+    for english, german, links in stream:
+        if english in pairs:
+            continue
+        marks = links[-1]  # the two marks at the ends
+        if marks[0] in words and marks[1] in words:
+            text = " ".join(f"{source}-{target}" for source, target in links)
+            pairs[english] = Pair(english, german, text)
+            if len(pairs) == size:
+                break
+    return list(pairs.values())

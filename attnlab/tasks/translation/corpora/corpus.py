@@ -1,0 +1,162 @@
+"""A parallel corpus: pairs of sentences that are translations of each other, as a stream."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from attnlab.errors import RequestError
+
+# How far something long is: (done, of how many if known, what).
+Progress = Callable[[int, int | None, str], None]
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation.
+
+    Attributes:
+        source: the sentence.
+        target: its translation.
+        links: gold word alignment in Pharaoh format, `0-0 1-2`: numbers, from 0, of a source word
+            and a target word as `text.words.split_words` cuts them; None where unknown.
+    """
+
+    source: str
+    target: str
+    links: str | None = None
+
+
+class Corpus:
+    """Pairs of sentences; the base of every corpus.
+
+    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments. It either
+    overrides `pairs` and `digest`, or gives `_read` and `_content` and gets reversal, the limit and
+    the check for emptiness from here.
+
+    Attributes:
+        name: the corpus's name, as in `data=NAME`.
+        origin: who made it, and where it is from.
+        license: the terms it is given under.
+        fetchable: whether it can be downloaded.
+        needs: the settings without which there is no corpus, as on the command line.
+        source_language: code of the language translated from, such as `en`.
+        target_language: code of the language translated into.
+        own_parts: the corpus's own division, such as `("train", "validation", "test")`; empty
+            where `attnlab.tasks.translation.corpora.splitting` divides it.
+        limit: only the first so many pairs count, of `train` where the parts are its own; None
+            takes all.
+        validation: share of the pairs for validation, where the corpus has no own parts.
+        test: share of the pairs for the test, where the corpus has no own parts.
+        split: `source` lets no source sentence stand in two parts, `pair` deals out single pairs.
+        reverse: translate from the second language into the first.
+        notes: what the user should know of how the corpus was read, one sentence each.
+        dropped: pairs left out by reason, counted in the latest pass over each part.
+    """
+
+    name: ClassVar[str] = ""
+    origin: ClassVar[str] = ""
+    license: ClassVar[str] = ""
+    fetchable: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
+
+    source_language: str = "en"
+    target_language: str = "de"
+    own_parts: tuple[str, ...] = ()
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    split: str = "source"
+    reverse: bool = False
+    notes: tuple[str, ...] = ()
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the corpus's files, downloading them into `cache` where they are missing.
+
+        Args:
+            cache: folder of downloads.
+            progress: told how far a download is.
+
+        Raises:
+            RequestError: a file is missing, can't be downloaded or is not what it should be.
+        """
+
+    def location(self, cache: Path) -> Path | None:
+        """Where the corpus's files lie, without opening them; None where there are none (yet)."""
+        return None
+
+    def pairs(self, part: str | None = None) -> Iterator[Pair]:
+        """The pairs in their order, from the first one at each call; memory stays bounded.
+
+        Args:
+            part: one of `own_parts`; None gives all pairs, part after part.
+
+        Raises:
+            RequestError: a line that can't be read, named, or no pair at all.
+        """
+        if part is not None and part not in self.own_parts:
+            parts = ", ".join(self.own_parts) or "none of its own"
+            raise RequestError(f"{self.name}: expected one of its parts ({parts}), got {part!r}.")
+        for each in [part] if part else self.own_parts or [None]:
+            yield from self._pairs_of(each)
+
+    def digest(self) -> str:
+        """SHA-256 that changes with the content and with every setting that decides the pairs."""
+        decisive = {
+            **{key: getattr(self, key) for key in ("limit", "reverse", "own_parts")},
+            **({} if self.own_parts else self.division()),
+            "content": self._content(),
+        }
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+    def division(self) -> dict[str, Any]:
+        """The settings that decide which pair goes to which part, where there are no own parts."""
+        return {key: getattr(self, key) for key in ("validation", "test", "split")}
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Pairs left out by reason, in the latest pass over each part."""
+        total: dict[str, int] = {}
+        for counts in self._dropped().values():
+            for reason, count in counts.items():
+                total[reason] = total.get(reason, 0) + count
+        return total
+
+    def set_direction(self, first: str, second: str, reverse: bool) -> None:
+        """Take the languages of the files' two sides, and which of them is the source."""
+        self.reverse = reverse
+        self.source_language, self.target_language = (second, first) if reverse else (first, second)
+
+    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+        """The pairs of a part as the files have them; counts what it leaves out in `dropped`."""
+        raise NotImplementedError
+
+    def _content(self) -> Any:
+        """What identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
+        raise NotImplementedError
+
+    def _pairs_of(self, part: str | None) -> Iterator[Pair]:
+        counts = self._dropped()[part] = {}
+        limit = self.limit if part in (None, "train") else None
+        empty = True
+        for pair in itertools.islice(self._read(part, counts), limit):
+            empty = False
+            yield reversed_pair(pair) if self.reverse else pair
+        if empty:
+            where = f"{self.name}, part {part}" if part else self.name
+            raise RequestError(f"{where}: expected pairs of sentences, got an empty corpus.")
+
+    def _dropped(self) -> dict[str | None, dict[str, int]]:
+        return self.__dict__.setdefault("_dropped_by_part", {})
+
+
+def reversed_pair(pair: Pair) -> Pair:
+    """The pair for translating the other way, its links turned round as well."""
+    links = pair.links
+    if links is not None:
+        turned = (link.partition("-") for link in links.split())
+        links = " ".join(f"{target}-{source}" for source, _, target in turned)
+    return Pair(pair.target, pair.source, links)

@@ -1,0 +1,124 @@
+"""Corpora that lie in text files: one file or two for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.splitting import hashed, held_out, source_key
+from attnlab.tasks.translation.corpora.text_files import parallel_pairs, scan, tab_pairs
+
+PARTS = ("train", "validation", "test")
+
+
+class PartFiles(NamedTuple):
+    """Where the pairs of one part lie.
+
+    Attributes:
+        source: the sources, a line each; sources and targets with a tab between where `target` is
+            None.
+        target: the targets, a line each.
+        links: the word alignments, a line each; None where there are none.
+    """
+
+    source: Path
+    target: Path | None = None
+    links: Path | None = None
+
+    def read(self, dropped: dict[str, int]) -> Iterator[Pair]:
+        """The pairs; what is left out is counted in `dropped`."""
+        if self.target is None:
+            return tab_pairs(self.source, dropped, self.links)
+        return parallel_pairs(self.source, self.target, dropped, self.links)
+
+    def present(self) -> list[Path]:
+        """The files that there are."""
+        return [path for path in self if path is not None]
+
+
+class FileCorpus(Corpus):
+    """A corpus in text files; `open` of the subclass sets `files`.
+
+    With the files of one part alone the corpus is divided by its settings. With files for more, the
+    parts are the files', and a part without files is held out from train, by source.
+
+    Attributes:
+        files: the files of each part, `train` among them.
+        held_out_pairs: pairs of the part that has no files; None takes the share in the settings.
+    """
+
+    files: dict[str, PartFiles]
+    held_out_pairs: int | None = None
+
+    def set_files(self, files: dict[str, PartFiles]) -> None:
+        """Take the files, and check that they can be read and go together line by line.
+
+        Raises:
+            RequestError: a file is missing or no text, or two differ in their lines.
+        """
+        self.files = files
+        self._taken: np.ndarray | None = None
+        self._digests: dict[str, list[str]] = {}
+        self.lines: dict[str, int] = {}
+        for part, paths in files.items():
+            scans = [scan(path) for path in paths.present()]
+            if len({found.lines for found in scans}) > 1:
+                counts = " and ".join(
+                    f"{found.lines:,} in {path}"
+                    for found, path in zip(scans, paths.present(), strict=True)
+                )
+                raise RequestError(f"expected files with equally many lines, got {counts}.")
+            self._digests[part] = [found.digest for found in scans]
+            self.lines[part] = scans[0].lines
+        self.own_parts = PARTS if len(files) > 1 else ()
+
+    def _content(self) -> Any:
+        return [self._digests, self._held_out_share() if self._held_out_part() else None]
+
+    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+        missing = self._held_out_part()
+        if part in self.files and not (part == "train" and missing):
+            return self.files[part].read(dropped)
+        if part is None:
+            return self.files["train"].read(dropped)
+        wanted = part == missing
+        pairs = self.files["train"].read(dropped)
+        return (pair for pair, taken in zip(pairs, self._mask(), strict=True) if taken == wanted)
+
+    def _held_out_part(self) -> str | None:
+        """The part that has no files of its own while another one has."""
+        missing = [part for part in self.own_parts if part not in self.files]
+        return missing[0] if missing else None
+
+    def _held_out_share(self) -> int | float:
+        share = self.validation if self._held_out_part() == "validation" else self.test
+        return share if self.held_out_pairs is None else self.held_out_pairs
+
+    def _mask(self) -> np.ndarray:
+        """Which pairs of the train files are held out; the same for every seed of a run."""
+        if self._taken is None:
+            pairs = self.files["train"].read({})
+            sources = (pair.target if self.reverse else pair.source for pair in pairs)
+            keys = hashed(map(source_key, sources))
+            share = self._held_out_share()
+            count = share if isinstance(share, int) else round(share * len(keys))
+            self._taken = held_out(keys, count, seed=0)
+        return self._taken
+
+
+def existing_file(path: str | Path, key: str) -> Path:
+    """A file that a setting names.
+
+    Raises:
+        RequestError: there is none, or it is a folder or a pipe, which can't be read again.
+    """
+    found = Path(path).expanduser()
+    if found.is_file():
+        return found
+    what = "a folder" if found.is_dir() else "a pipe or device" if found.exists() else "no file"
+    raise RequestError(f"{key}: expected a file, got {path}, which is {what}.")

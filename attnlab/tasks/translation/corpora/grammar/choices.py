@@ -1,0 +1,316 @@
+"""Chance: noun phrases and single clauses that make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TypeVar
+
+from attnlab.tasks.translation.corpora.grammar.clauses import Clause
+from attnlab.tasks.translation.corpora.grammar.declension import (
+    BARE,
+    MANY,
+    MY,
+    THE,
+    THIS,
+    A,
+    Determiner,
+)
+from attnlab.tasks.translation.corpora.grammar.entries import Adverb, Noun, Verb
+from attnlab.tasks.translation.corpora.grammar.lexicon import (
+    BE,
+    FREQUENCIES,
+    NOUNS,
+    NUMBERS,
+    STATE,
+    TIMES,
+    VERBS,
+    WITH,
+)  # fmt: skip
+from attnlab.tasks.translation.corpora.grammar.phrases import (
+    PRONOUNS,
+    NounPhrase,
+    Phrase,
+    Prepositional,
+    Together,
+)
+
+T = TypeVar("T")
+Style = tuple[Determiner, bool, bool]  # determiner, plural, with a number
+
+SINGULAR: tuple[Style, ...] = (
+    ((THE, False, False),) * 12 + ((MY, False, False),) * 3 + ((THIS, False, False),) * 2
+)
+_KNOWN = SINGULAR + ((THE, True, False),) * 3 + ((THE, True, True), (THIS, True, False))
+_NEW = ((A, False, False),) * 5 + ((BARE, True, True),) * 3 + ((MANY, True, False),)
+SUBJECTS: tuple[Style, ...] = _KNOWN + _NEW
+ANY: tuple[Style, ...] = _KNOWN + _NEW + ((BARE, True, False),) * 2
+KNOWN: tuple[Style, ...] = _KNOWN
+DENIED: tuple[Style, ...] = (
+    ((THE, False, False),) * 5
+    + ((THE, True, False), (MY, False, False), (THIS, False, False))
+    + ((A, False, False),) * 4
+    + ((BARE, True, False),) * 3
+)
+_PLACES: tuple[Style, ...] = SINGULAR + ((A, False, False),) * 2
+_JOINED: tuple[Style, ...] = SINGULAR[:14]
+_WATER: tuple[Style, ...] = ((BARE, False, False),)
+_TENSES = (
+    *("present",) * 10,
+    *("perfect",) * 7,
+    *("can", "must", "want", "will") * 2,
+)
+_OWNED = frozenset({"father", "mother", "sister", "doctor", "teacher", "dog", "cat", "horse"})
+_FAMILY = frozenset({"father", "mother", "sister"})
+_OWNERS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
+# Things are seldom subjects elsewhere, and only there do masculine ones have adjectives in -er.
+_DESCRIBED = tuple(
+    noun
+    for noun in NOUNS.values()
+    for _ in range(1 if noun.kind in ("person", "animal") else 4 if noun.gender == "m" else 2)
+    if noun.predicates
+)
+_DESCRIBABLE: tuple[Style, ...] = _KNOWN + ((MY, False, False),) * 10
+_LIVING = tuple(noun for noun in _DESCRIBED if noun.kind in ("person", "animal"))
+_PRONOUN_SUBJECTS = ("he", "she", "they", "we", "I")
+
+
+@cache
+def pool(names: str) -> tuple[Noun, ...]:
+    """The nouns of these names."""
+    return tuple(NOUNS[name] for name in names.split())
+
+
+@cache
+def verbs_for(role: str, name: str) -> tuple[Verb, ...]:
+    """The verbs that have this noun among their "subjects", "objects" or "places"."""
+    return tuple(verb for verb in VERBS.values() if name in getattr(verb, role).split())
+
+
+@cache
+def _times(tense: str, negated: bool) -> tuple[Adverb, ...]:
+    times = TIMES[:-1] if negated else TIMES
+    return tuple(time for time in times if tense in time.tenses)
+
+
+class Choices:
+    """Draws parts of one sentence after another.
+
+    Attributes:
+        adjectives: chance of adjectives before a noun; three in ten are two of them.
+    """
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._used: set[str] = set()
+        self.adjectives = 0.45
+
+    def begin(self, adjectives: float) -> None:
+        """Start a sentence; no noun is used twice in it."""
+        self._used.clear()
+        self.adjectives = adjectives
+
+    def one(self, options: Sequence[T]) -> T:
+        """One of the options, all equally likely."""
+        return options[int(self._random() * len(options))]
+
+    def chance(self, probability: float) -> bool:
+        """Whether something of this probability happens."""
+        return self._random() < probability
+
+    def noun(self, nouns: Sequence[Noun]) -> Noun:
+        """A noun that the sentence does not have yet, if possible."""
+        for _ in range(8):
+            noun = self.one(nouns)
+            if noun.english not in self._used:
+                break
+        self._used.add(noun.english)
+        return noun
+
+    def noun_phrase(self, nouns: Sequence[Noun], styles: Sequence[Style]) -> NounPhrase:
+        """A noun with determiner, adjectives and perhaps an owner."""
+        noun = self.noun(nouns)
+        determiner, plural, counted = self.one(styles)
+        if noun.kind == "drink":
+            determiner = THE if determiner is THE and self.chance(0.3) else BARE
+            plural = counted = False
+        elif plural and not noun.plural:
+            determiner, plural, counted = (THE if determiner.definite else A), False, False
+        if determiner is MY and not noun.mine:
+            determiner = THE
+        elif (determiner is A or determiner is THIS) and noun.english in _FAMILY:
+            determiner = MY
+        phrase = NounPhrase(noun, determiner, (), plural)
+        if counted:
+            phrase.number = self.one(tuple(NUMBERS))
+        self._adorn(phrase)
+        return phrase
+
+    def _adorn(self, phrase: NounPhrase) -> None:
+        noun = phrase.noun
+        often = self.adjectives + 0.3 * (noun.kind == "drink")
+        if self.chance(often):
+            self.add_adjectives(phrase, 2 if self.chance(0.3) else 1)
+        elif noun.english in _OWNED and phrase.determiner is THE and self.chance(0.3):
+            phrase.owner = self.owner(self.adjectives / 2)
+
+    def owner(self, adjectives: float) -> NounPhrase:
+        """A phrase for the genitive."""
+        noun = self.noun(_OWNERS)
+        mine = noun.english in _FAMILY or (noun.mine and self.chance(0.2))
+        owner = NounPhrase(noun, MY if mine else THE)
+        if self.chance(adjectives):
+            self.add_adjectives(owner, 1)
+        return owner
+
+    def add_adjectives(self, phrase: NounPhrase, count: int) -> bool:
+        """Give the phrase so many adjectives in their order; False if too few suit the noun."""
+        ranks = sorted({adjective.rank for adjective in phrase.noun.adjectives})
+        if len(ranks) < count:
+            return False
+        while len(ranks) > count:
+            ranks.remove(self.one(ranks))
+        phrase.adjectives = tuple(
+            self.one([word for word in phrase.noun.adjectives if word.rank == rank])
+            for rank in ranks
+        )
+        return True
+
+    def subject(self, verb: Verb, tense: str, styles: Sequence[Style], pronouns=0.15) -> Phrase:
+        """Who does it: a pronoun, two phrases with "and", or a phrase."""
+        if self.chance(pronouns) and pool(verb.subjects)[0].kind == "person":
+            name = self.one(_PRONOUN_SUBJECTS)
+            if name != "I" or tense != "present" or verb.ich:
+                return PRONOUNS[name]
+        nouns = pool(verb.subjects)
+        if self.chance(0.06):
+            return self._together(nouns)
+        return self.noun_phrase(nouns, styles)
+
+    def object(self, nouns: Sequence[Noun], styles: Sequence[Style], subject: Phrase) -> Phrase:
+        """Whom or what it is done to."""
+        if nouns[0].kind == "person" and self.chance(0.12):
+            name = self.one(("he", "he", "I", "we"))
+            if name == "he" or subject not in (PRONOUNS["I"], PRONOUNS["we"]):
+                return PRONOUNS[name]
+        if self.chance(0.05):
+            return self._together(nouns)
+        return self.noun_phrase(nouns, styles)
+
+    def _together(self, nouns: Sequence[Noun]) -> Together:
+        """Two known nouns of one kind, joined by "and"."""
+        first = self.noun_phrase(nouns, _JOINED)
+        alike = [noun for noun in nouns if noun.kind == first.noun.kind]
+        parts = first, self.noun_phrase(alike, _JOINED)
+        for part in parts:
+            part.determiner = THE if part.determiner is BARE else part.determiner
+        return Together(parts)
+
+    def clause(
+        self,
+        verb: Verb,
+        subject: Phrase | None = None,
+        *,
+        tense: str | None = None,
+        without: str = "",
+        plain: bool = False,
+        deny: float = 0.17,
+        pronouns: float = 0.15,
+    ) -> Clause:
+        """A clause around a verb.
+
+        Args:
+            verb: the verb.
+            subject: the subject where it is known.
+            tense: the tense where it is known.
+            without: parts that the caller fills or leaves out, such as "object place".
+            plain: whether it goes without time, frequency and negation.
+            deny: chance of a negation.
+            pronouns: chance of a pronoun as subject.
+        """
+        tense = tense or self.tense(verb)
+        negated = not plain and tense != "must" and self.chance(deny)
+        often = not (plain or negated or verb.always or verb.receivers) and self.chance(0.2)
+        frequency = self.one(FREQUENCIES) if often else None
+        if frequency and tense not in frequency.tenses:
+            frequency = None
+        marked = negated or frequency is not None
+        if subject is None:
+            subject = self.subject(verb, tense, KNOWN if marked else SUBJECTS, pronouns)
+        clause = Clause(verb, subject, tense=tense, negated=negated, frequency=frequency)
+        self._fill(clause, without.split(), marked)
+        if not plain and not verb.always and "time" not in without and self.chance(0.35):
+            # "often every day", "already today" and "not every day" collide or mean two things.
+            times = _times(tense, negated)
+            clause.time = self.one(times) if times and frequency is None else None
+        return clause
+
+    def tense(self, verb: Verb) -> str:
+        """A tense that suits the verb."""
+        return "present" if verb.always else self.one(_TENSES)
+
+    def _fill(self, clause: Clause, without: list[str], marked: bool) -> None:
+        verb = clause.verb
+        if verb.objects and "object" not in without:
+            styles = KNOWN if marked and verb.case == "dat" else ANY
+            if clause.negated and verb.case == "acc":
+                styles = DENIED
+            clause.object = self.object(pool(verb.objects), styles, clause.subject)
+        if verb.receivers and "receiver" not in without:
+            styles = KNOWN if marked else SUBJECTS
+            clause.receiver = self.object(pool(verb.receivers), styles, clause.subject)
+            if isinstance(clause.object, NounPhrase) and clause.object.owner:
+                clause.object.owner = None
+        if verb.preposition and "place" not in without:
+            often = 0.5 if verb.preposition is WITH else 0.15 if verb.objects else 0.35
+            if verb.needs_place or self.chance(often):
+                clause.place = self.place(verb, clause.subject)
+
+    def place(self, verb: Verb, subject: Phrase) -> Prepositional:
+        """The verb's prepositional phrase."""
+        assert verb.preposition is not None
+        nouns = pool(verb.places)
+        if nouns[-1].kind == "thing" and self.chance(0.3):
+            return Prepositional(verb.preposition, self.noun_phrase(nouns[-1:], _PLACES))
+        nouns = tuple(noun for noun in nouns if noun.kind != "thing")
+        if nouns[0].kind == "person":
+            return Prepositional(verb.preposition, self.object(nouns, SUBJECTS, subject))
+        styles = _WATER if nouns[0].kind == "drink" else _PLACES
+        return Prepositional(verb.preposition, self.noun_phrase(nouns, styles))
+
+    def being(
+        self,
+        subject: NounPhrase | None = None,
+        *,
+        states: bool = False,
+        pronouns: float = 0.0,
+    ) -> Clause | None:
+        """A clause with "is" and an adjective.
+
+        Args:
+            subject: the subject where it is known.
+            states: whether only persons and animals are meant, that are tired or sick.
+            pronouns: chance of a pronoun as subject.
+
+        Returns:
+            The clause, or None where all that suits the noun has been said before it.
+        """
+        if subject is None:
+            subject = self.noun_phrase(_LIVING if states else _DESCRIBED, _DESCRIBABLE)
+        if subject.noun.kind == "drink":
+            subject.determiner = THE
+        said = {adjective.rank for adjective in subject.adjectives}
+        fitting = [word for word in subject.noun.predicates if word.rank not in said]
+        if states:
+            fitting = [word for word in fitting if word.rank == STATE]
+        if not fitting:
+            return None
+        predicate = self.one(fitting)
+        clause = Clause(BE, subject, predicate=predicate)
+        if subject.noun.kind == "person" and self.chance(pronouns):
+            clause.subject = PRONOUNS[self.one((*_PRONOUN_SUBJECTS, "I"))]
+        kind = self._random()
+        clause.very, clause.negated = kind < 0.3, 0.3 <= kind < 0.5
+        if 0.5 <= kind < 0.65 and predicate.rank == STATE:
+            clause.frequency = FREQUENCIES[self.one((0, 1, 3))]
+        return clause

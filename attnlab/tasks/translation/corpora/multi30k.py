@@ -1,0 +1,120 @@
+"""Multi30k: descriptions of pictures in English and German."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.archives import check_gzip
+from attnlab.tasks.translation.corpora.corpus import Progress
+from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
+from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles
+
+_COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
+URL = f"https://raw.githubusercontent.com/multi30k/dataset/{_COMMIT}/data/task1/raw"
+KNOWN = {
+    "train.de.gz": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
+    "train.en.gz": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+    "val.de.gz": "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
+    "val.en.gz": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+    "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
+    "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
+}
+
+
+class Multi30k(FileCorpus):
+    """29,000 descriptions of pictures, translated by people, with their own division.
+
+    A folder without the test files is divided otherwise, which `notes` says: its `val` becomes the
+    test, and as many pairs of `train` become validation, all with one source together.
+
+    Args:
+        path: folder with `train.en`, `train.de`, `val.en`, `val.de` and the test set's two files,
+            plain or with `.gz`; None downloads them.
+        url: where the files are, without their names.
+        test_set: which test set, by the beginning of its files' names.
+        limit: only the first so many pairs of train; None takes all.
+        reverse: from German into English.
+    """
+
+    name = "multi30k"
+    origin = "github.com/multi30k/dataset, task 1; cite Elliott et al. 2016 (arXiv 1605.00459)"
+    license = "research use; the pictures' descriptions come from Flickr30k"
+    fetchable = True
+
+    def __init__(
+        self,
+        *,
+        path: str | None = None,
+        url: str = URL,
+        test_set: str = "test_2016_flickr",
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> None:
+        self.path, self.url, self.test_set, self.limit = path, url.rstrip("/"), test_set, limit
+        self.own_parts = ("train", "validation", "test")
+        self.set_direction("en", "de", reverse)
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the files, downloading them where no folder is given; see `Corpus.open`."""
+        if self.path:
+            folder = Path(self.path).expanduser()
+            if not folder.is_dir():
+                raise RequestError(f"data.path: expected a folder with Multi30k, got {self.path}.")
+        else:
+            folder = self._download(cache, progress)
+        train, validation = self._required(folder, "train"), self._required(folder, "val")
+        test = self._part(folder, self.test_set)
+        if test:
+            self.set_files({"train": train, "validation": validation, "test": test})
+        else:
+            self._do_without_test(folder, train, validation)
+
+    def location(self, cache: Path) -> Path | None:
+        """Where the corpus lies; None where it is still to be fetched."""
+        if self.path:
+            return Path(self.path).expanduser()
+        folder = cache_folder(cache, self.name, self.url, URL)
+        return folder if all((folder / name).is_file() for name in self._names()) else None
+
+    def _do_without_test(self, folder: Path, train: PartFiles, validation: PartFiles) -> None:
+        self.set_files({"train": train, "test": validation})
+        self.held_out_pairs = self.lines["test"]
+        self.notes = (
+            f"{folder} has no {self.test_set} files: val is the test, and {self.held_out_pairs:,} "
+            "pairs or a few more are held out from train for validation.",
+        )
+
+    def _download(self, cache: Path, progress: Progress | None) -> Path:
+        folder = cache_folder(cache, self.name, self.url, URL)
+        for name in self._names():
+            known = KNOWN.get(name) if self.url == URL else None
+            url = f"{self.url}/{name}"
+            fetch(url, folder, name, known=known, check=check_gzip, progress=progress)
+        return folder
+
+    def _names(self) -> list[str]:
+        stems = ("train", "val", self.test_set)
+        return [f"{stem}.{language}.gz" for stem in stems for language in ("en", "de")]
+
+    def _required(self, folder: Path, stem: str) -> PartFiles:
+        found = self._part(folder, stem)
+        if not found:
+            raise RequestError(
+                f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but not both "
+                "are there."
+            )
+        return found
+
+    def _part(self, folder: Path, stem: str) -> PartFiles | None:
+        """The two files of a part; None where one is missing."""
+        sides = [
+            next((path for path in _candidates(folder, stem, side) if path.is_file()), None)
+            for side in ("en", "de")
+        ]
+        source, target = sides
+        return PartFiles(source, target) if source and target else None
+
+
+def _candidates(folder: Path, stem: str, language: str) -> list[Path]:
+    return [folder / f"{stem}.{language}", folder / f"{stem}.{language}.gz"]

@@ -1,0 +1,109 @@
+"""Anybody's corpus: two files that go line by line, or one with a tab between the languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.corpus import Progress
+from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles, existing_file
+
+
+class ParallelFiles(FileCorpus):
+    """Sentence pairs from the user's own files, plain or with `.gz`, UTF-8.
+
+    Either `source` and `target` are two files of which each line is the translation of the other's
+    same line, or `path` is one file of lines with a tab between source and target. Validation and
+    test are shares of it, or files of their own; where only one of the two has files, the other is
+    a share of train, the same for every seed.
+
+    Args:
+        source: file of source sentences.
+        target: file of their translations.
+        path: one file of both, instead.
+        links: gold word alignments in Pharaoh format, a line for each line.
+        validation_source: as `source`, for validation; likewise the others.
+        validation_target: as `target`.
+        validation_path: as `path`.
+        validation_links: as `links`.
+        test_source: as `source`, for the test; likewise the others.
+        test_target: as `target`.
+        test_path: as `path`.
+        test_links: as `links`.
+        source_language: code of the source's language.
+        target_language: code of the target's language.
+        limit: only the first so many pairs; None takes all.
+        validation: share of the pairs for validation.
+        test: share of the pairs for the test.
+        split: `source` or `pair`, as in `Corpus`.
+        reverse: from the target's language into the source's.
+    """
+
+    name = "files"
+    origin = "your own files"
+    license = "yours"
+    needs = "data.source=FILE data.target=FILE"
+
+    def __init__(
+        self,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        path: str | None = None,
+        links: str | None = None,
+        validation_source: str | None = None,
+        validation_target: str | None = None,
+        validation_path: str | None = None,
+        validation_links: str | None = None,
+        test_source: str | None = None,
+        test_target: str | None = None,
+        test_path: str | None = None,
+        test_links: str | None = None,
+        source_language: str = "en",
+        target_language: str = "de",
+        limit: int | None = None,
+        validation: float = 0.1,
+        test: float = 0.1,
+        split: str = "source",
+        reverse: bool = False,
+    ) -> None:
+        self.given: dict[str, tuple[str | None, ...]] = {
+            "train": (source, target, path, links),
+            "validation": (
+                *(validation_source, validation_target, validation_path, validation_links),
+            ),
+            "test": (test_source, test_target, test_path, test_links),
+        }
+        self.limit, self.validation, self.test, self.split = limit, validation, test, split
+        self.set_direction(source_language, target_language, reverse)
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the files; see `Corpus.open`."""
+        files = {part: _located(part, *given) for part, given in self.given.items() if any(given)}
+        self.set_files({"train": _located("train", *self.given["train"]), **files})
+
+    def location(self, cache: Path) -> Path | None:
+        """Where the corpus lies; None where no file is given."""
+        source, _, path, _ = self.given["train"]
+        return Path(source or path or "").expanduser() if source or path else None
+
+
+def _located(
+    part: str, source: str | None, target: str | None, path: str | None, links: str | None
+) -> PartFiles:
+    prefix = "data." if part == "train" else f"data.{part}_"
+    if bool(path) == bool(source or target) or bool(source) != bool(target):
+        names = {"source": source, "target": target, "path": path}
+        given = ", ".join(f"{prefix}{key}" for key, value in names.items() if value) or "none"
+        raise RequestError(
+            f"{prefix}source, {prefix}target: expected two files, or one with tabs as "
+            f"{prefix}path, got {given}."
+        )
+    alignment = existing_file(links, f"{prefix}links") if links else None
+    if path:
+        return PartFiles(existing_file(path, f"{prefix}path"), None, alignment)
+    return PartFiles(
+        existing_file(str(source), f"{prefix}source"),
+        existing_file(str(target), f"{prefix}target"),
+        alignment,
+    )

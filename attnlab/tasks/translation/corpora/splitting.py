@@ -1,0 +1,201 @@
+"""Dividing a corpus into train, validation and test, and counting what stands in it twice.
+
+Everything goes by 64-bit hashes of sentences, eight bytes a pair, so that millions of pairs need
+little memory and the division is the same on every machine and in every process.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+
+TRAIN, VALIDATION, TEST = 0, 1, 2
+PARTS = ("train", "validation", "test")
+# ASCII to what counts of it: lower-case letters and digits.
+_COUNTING = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
+
+
+@dataclass(frozen=True)
+class PartAssignment:
+    """Which part each pair of a corpus belongs to.
+
+    Attributes:
+        names: the parts' names; a code is a position in them.
+        codes: (N,) uint8, the part of each pair in the order of `Corpus.pairs()`.
+    """
+
+    names: tuple[str, ...]
+    codes: np.ndarray
+
+    def counts(self) -> dict[str, int]:
+        """Pairs of each part."""
+        counted = np.bincount(self.codes, minlength=len(self.names))
+        return dict(zip(self.names, counted.tolist(), strict=True))
+
+
+def assign_parts(
+    corpus: Corpus, *, seed: int, clean: Callable[[str], str] | None = None
+) -> PartAssignment:
+    """Divide a corpus without own parts by its settings `validation`, `test` and `split`.
+
+    With `split=source` all pairs with one source sentence are in one part. Two sources count as one
+    when they have the same letters and digits, whatever their case, accents, punctuation and
+    spaces: otherwise "Go." and "Go!" would be one sentence in train and in test after cleaning.
+
+    Args:
+        corpus: an opened corpus.
+        seed: the run's seed.
+        clean: the cleaning that sources will go through, where it can make more sources equal.
+
+    Returns:
+        The part of each pair; a part whose share is 0 is not among the names.
+
+    Raises:
+        RequestError: the shares leave nothing to train on, or the corpus is too small for them.
+    """
+    if corpus.validation + corpus.test >= 1:
+        raise RequestError(
+            "data.validation + data.test: expected a sum below 1, to leave pairs to train on, "
+            f"got {corpus.validation:g} + {corpus.test:g}."
+        )
+    clean = clean or str
+    if corpus.split == "source":
+        keys = hashed(source_key(clean(pair.source)) for pair in corpus.pairs())
+    else:
+        keys = np.arange(sum(1 for _ in corpus.pairs()), dtype=np.uint64)
+    codes = np.zeros(len(keys), dtype=np.uint8)
+    order = _Order(keys, seed)
+    codes[order.take(round(corpus.test * len(keys)))] = TEST
+    codes[order.take(round(corpus.validation * len(keys)))] = VALIDATION
+    return _checked(corpus, codes)
+
+
+def _checked(corpus: Corpus, codes: np.ndarray) -> PartAssignment:
+    shares = {"train": 1.0, "validation": corpus.validation, "test": corpus.test}
+    wanted = [code for code, name in enumerate(PARTS) if shares[name] > 0]
+    for code in wanted:
+        if not (codes == code).any():
+            raise RequestError(
+                f"{corpus.name}: expected enough pairs for {PARTS[code]} with "
+                f"data.validation={corpus.validation:g} and data.test={corpus.test:g}, "
+                f"got {len(codes)}."
+            )
+    names = tuple(PARTS[code] for code in wanted)
+    return PartAssignment(names, np.searchsorted(wanted, codes).astype(np.uint8))
+
+
+def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """A random choice of about `count` rows that never parts rows with one key.
+
+    Args:
+        keys: (N,) uint64, such as hashes of sources.
+        count: rows wanted; at least so many are taken.
+        seed: decides which.
+
+    Returns:
+        (N,) bool, True where a row is taken.
+    """
+    taken = np.zeros(len(keys), dtype=bool)
+    taken[_Order(keys, seed).take(count)] = True
+    return taken
+
+
+class _Order:
+    """Rows in a random order in which rows with one key follow each other; taken from the front."""
+
+    def __init__(self, keys: np.ndarray, seed: int) -> None:
+        rank = mixed(keys ^ mixed(np.array([seed], dtype=np.uint64)))
+        self.rows = np.argsort(rank, kind="stable")
+        ranks = rank[self.rows]
+        self.ends = np.append(np.flatnonzero(ranks[1:] != ranks[:-1]) + 1, len(ranks))
+        self.at = 0
+
+    def take(self, count: int) -> np.ndarray:
+        """At least `count` of the next rows, in whole groups of one key; none for 0."""
+        start = self.at
+        if count > 0:
+            group = np.searchsorted(self.ends, min(start + count, len(self.rows)))
+            self.at = int(self.ends[group])
+        return self.rows[start : self.at]
+
+
+def mixed(numbers: np.ndarray) -> np.ndarray:
+    """Each uint64 as another that looks random, one to one (splitmix64; Steele et al. 2014)."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def source_key(text: str) -> str:
+    """What two sources must share to count as one sentence: letters and digits, lower-cased.
+
+    A text without any stands for itself.
+    """
+    if text.isascii():
+        return text.translate(_COUNTING) or text
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(filter(str.isalnum, plain)) or text
+
+
+def hashed(texts: Iterable[str]) -> np.ndarray:
+    """A 64-bit hash of each text, (N,) uint64: the first bytes of BLAKE2b, little-endian."""
+    numbers = array("Q", (hash_of(text) for text in texts))
+    return np.array(numbers, dtype=np.uint64)
+
+
+def hash_of(text: str) -> int:
+    """The 64-bit hash of a text."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+class Duplicates(NamedTuple):
+    """How often sentences come back.
+
+    Attributes:
+        pairs: pairs that stand there more than once, each counted as often as it is repeated.
+        sources: different source sentences.
+        several_targets: sources that have more than one translation.
+    """
+
+    pairs: int
+    sources: int
+    several_targets: int
+
+
+class DuplicateCounter:
+    """Counts duplicates in a stream, sixteen bytes a pair; sentences are compared exactly."""
+
+    def __init__(self) -> None:
+        self._sources, self._targets = array("Q"), array("Q")
+
+    def add(self, pair: Pair) -> None:
+        """Count one more pair."""
+        self._sources.append(hash_of(pair.source))
+        self._targets.append(hash_of(pair.target))
+
+    def sources(self) -> np.ndarray:
+        """The hash of each pair's source, in their order."""
+        return np.array(self._sources, dtype=np.uint64)
+
+    def result(self) -> Duplicates:
+        """What there was up to now."""
+        sources = self.sources()
+        pairs = mixed(sources) ^ np.array(self._targets, dtype=np.uint64)
+        _, first = np.unique(pairs, return_index=True)
+        _, translations = np.unique(sources[first], return_counts=True)
+        return Duplicates(
+            pairs=len(pairs) - len(first),
+            sources=len(translations),
+            several_targets=int((translations > 1).sum()),
+        )

@@ -1,0 +1,235 @@
+"""Beam search: the best of several translations that are extended side by side."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from attnlab.tasks.translation.decoding.rows import (
+    Decoded,
+    Rows,
+    is_forbidden,
+    largest,
+    normalizers,
+    run_until_done,
+)
+from attnlab.tasks.translation.models.translator import END, START
+
+_NEVER = float("-inf")
+
+
+class BeamSettings(NamedTuple):
+    """How to search.
+
+    Attributes:
+        beam: hypotheses a sentence that are extended side by side, K.
+        n_best: translations wanted of each sentence, at most K.
+        length_penalty: alpha of `penalized`, at least 0.
+    """
+
+    beam: int
+    n_best: int
+    length_penalty: float
+
+
+class _Found(NamedTuple):
+    """The state of the search for n sentences with W hypotheses that go on, W = K after a step.
+
+    Attributes:
+        alive: (n, W, L) int32, tokens of the hypotheses that go on, best first.
+        alive_log: (n, W) their log-probabilities; -inf where there is no such hypothesis.
+        ended: (n, K, L) int32, tokens of hypotheses that reached END, best score first.
+        ended_log: (n, K) their log-probabilities; -inf where there is none.
+        lengths: (n, K) int32, their tokens, END not counted.
+        scores: (n, K) log-probability by length penalty.
+        count: (n,) int32, how many have ever ended.
+    """
+
+    alive: Any
+    alive_log: Any
+    ended: Any
+    ended_log: Any
+    lengths: Any
+    scores: Any
+    count: Any
+
+
+class _Candidates(NamedTuple):
+    """The 2K best continuations of a sentence's hypotheses, best first, each (n, 2K)."""
+
+    log_probabilities: Any
+    parents: Any
+    tokens: Any
+
+
+def penalized(log_probabilities, lengths, alpha: float):
+    """The score of a hypothesis Y: `log P(Y) / ((5 + |Y|) / 6)^alpha`.
+
+    Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty.
+
+    Args:
+        log_probabilities: of whole hypotheses, tensors or arrays.
+        lengths: |Y|, the tokens that they sum over, END among them; floats.
+        alpha: 0 for none; the Transformer's paper has 0.6.
+    """
+    return log_probabilities / ((5.0 + lengths) / 6.0) ** alpha
+
+
+def decode_by_beam(
+    model, source, limits, longest, settings: BeamSettings, *, shrink: bool = True
+) -> Decoded:
+    """Translate a batch by beam search.
+
+    At each step the 2K best continuations of a sentence's K hypotheses are found. One that is
+    END and among the best K has ended: it leaves for a set of its own, and the best K others are
+    extended. A sentence is done when K hypotheses have ended, when no hypothesis could become one
+    of the `n_best` any more, whatever follows, or at its longest length, where hypotheses are
+    closed as they are, with END and its probability. With K = 1 this is greedy decoding.
+
+    Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
+    1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
+
+    Args:
+        model: a `Translator`.
+        source: (B, S) int32 token ids, padded at the end.
+        limits: (B,) int32, most tokens of each translation, END counted.
+        longest: int or scalar int32 tensor, at least all of `limits`.
+        settings: width and scores.
+        shrink: let finished rows leave the batch; false for XLA.
+
+    Returns:
+        `Decoded`, K hypotheses a sentence, the best one first.
+    """
+    memory = model.encode(source, training=False)
+    count, width = tf.shape(source)[0], settings.beam
+    rows = Rows(
+        numbers=tf.range(count),
+        limits=limits,
+        done=tf.zeros((count,), tf.bool),
+        result=_nothing_found(count, width, longest),
+        tokens=tf.fill((count,), START),
+        memory=memory,
+        state=model.initial_state(memory, None if shrink else longest),
+    )
+    # Traced once for both places where it is taken.
+    step = tf.function(partial(model.step), autograph=False)
+    # At first all hypotheses of a sentence are the same one: the step is taken once.
+    rows = _advance(step, settings, 1)(tf.constant(0), rows)
+    rows = rows._replace(
+        memory=tf.nest.map_structure(lambda part: tf.repeat(part, width, 0), memory)
+    )
+    found = run_until_done(_advance(step, settings, width), rows, 1, width=width, shrink=shrink)
+    return Decoded(found.ended, found.lengths, found.ended_log)
+
+
+def _nothing_found(count, width: int, longest) -> _Found:
+    never = tf.fill((count, width), _NEVER)
+    return _Found(
+        alive=tf.zeros((count, 1, longest), tf.int32),
+        alive_log=tf.zeros((count, 1)),
+        ended=tf.zeros((count, width, longest), tf.int32),
+        ended_log=never,
+        lengths=tf.zeros((count, width), tf.int32),
+        scores=never,
+        count=tf.zeros((count,), tf.int32),
+    )
+
+
+def _advance(take_step, settings: BeamSettings, width: int):
+    """Make the step from `width` hypotheses a sentence to K."""
+
+    def advance(index, rows: Rows) -> Rows:
+        step = take_step(rows.tokens, index, rows.memory, rows.state)
+        must_end = index + 1 >= rows.limits
+        best = _best(step.logits, rows.result.alive_log, must_end, width, settings.beam)
+        found, tokens, parents = _extended(rows.result, best, index, settings)
+        chosen = tf.range(tf.shape(parents)[0])[:, None] * width + parents
+        chosen = tf.reshape(chosen, (-1,))
+        return rows._replace(
+            done=_done(found, index, rows.limits, settings),
+            result=found,
+            tokens=tf.reshape(tokens, (-1,)),
+            state=tf.nest.map_structure(lambda part: tf.gather(part, chosen), step.state),
+        )
+
+    return advance
+
+
+def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candidates:
+    """Find the 2K best continuations of `width` hypotheses a sentence; END alone at last.
+
+    The best of each hypothesis come first, two more than wanted, since two tokens are forbidden;
+    so neither a softmax nor a selection runs over all K * V of them at once.
+    """
+    each = min(2 * beam + 2, logits.shape[-1])
+    values, tokens = largest(logits, each)
+    normalizer = normalizers(logits, values[:, 0])
+    last = tf.repeat(must_end, width)[:, None]
+    values = tf.where(last, logits[:, END, None], values)
+    tokens = tf.where(last, END, tokens)
+    # Of a sentence that must end, each hypothesis has one continuation, not many that are END.
+    ruled_out = is_forbidden(tokens) | (last & (tf.range(each) > 0))
+    logs = tf.where(ruled_out, _NEVER, values - normalizer[:, None])
+    logs = tf.reshape(logs, (-1, width, each)) + log_probabilities[:, :, None]
+    logs = tf.reshape(logs, (-1, width * each))
+    if width * each < 2 * beam:
+        missing = 2 * beam - width * each
+        logs = tf.pad(logs, ((0, 0), (0, missing)), constant_values=_NEVER)
+    logs, places = tf.math.top_k(logs, 2 * beam)
+    places = tf.minimum(places, width * each - 1)
+    tokens = tf.gather(tf.reshape(tokens, (-1, width * each)), places, batch_dims=1)
+    return _Candidates(logs, places // each, tokens)
+
+
+def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
+    """Sort the candidates into those that ended and the K that go on.
+
+    Returns:
+        `_Found`, and tokens and parents (n, K) of those that go on.
+    """
+    beam = settings.beam
+    ends = tf.equal(best.tokens, END)
+    going_on = tf.where(ends, _NEVER, best.log_probabilities)
+    alive_log, places = tf.math.top_k(going_on, beam)
+    tokens, parents = (tf.gather(part, places, batch_dims=1) for part in best[:0:-1])
+    here = tf.equal(tf.range(tf.shape(found.alive)[2]), index)
+    alive = tf.gather(found.alive, parents, batch_dims=1)
+    ended_log = tf.where(ends[:, :beam], best.log_probabilities[:, :beam], _NEVER)
+    return (
+        _with_ended(found, ended_log, best.parents[:, :beam], index, settings)._replace(
+            alive=tf.where(here, tokens[..., None], alive),
+            alive_log=alive_log,
+        ),
+        tokens,
+        parents,
+    )
+
+
+def _with_ended(found: _Found, logs, parents, index, settings: BeamSettings) -> _Found:
+    """Put newly ended hypotheses, -inf where there is none, among the best K so far."""
+    scores = penalized(logs, tf.cast(index + 1, tf.float32), settings.length_penalty)
+    tokens = tf.gather(found.alive, parents, batch_dims=1)
+    scores, places = tf.math.top_k(tf.concat([found.scores, scores], 1), settings.beam)
+    merged = (
+        tf.concat([found.ended, tokens], 1),
+        tf.concat([found.ended_log, logs], 1),
+        tf.concat([found.lengths, tf.zeros_like(found.lengths) + index], 1),
+    )
+    ended, ended_log, lengths = (tf.gather(part, places, batch_dims=1) for part in merged)
+    count = found.count + tf.reduce_sum(tf.cast(logs > _NEVER, tf.int32), 1)
+    return found._replace(
+        ended=ended, ended_log=ended_log, lengths=lengths, scores=scores, count=count
+    )
+
+
+def _done(found: _Found, index, limits, settings: BeamSettings):
+    """Whether K have ended, none that goes on could still get among the n best, or time is up.
+
+    A log-probability only falls, and the penalty helps most at the longest length.
+    """
+    most = tf.cast(limits, tf.float32)
+    bound = penalized(found.alive_log[:, 0], most, settings.length_penalty)
+    hopeless = found.scores[:, settings.n_best - 1] >= bound
+    return (found.count >= settings.beam) | hopeless | (index + 1 >= limits)

@@ -1,0 +1,177 @@
+"""What greedy and beam search share: rows that leave the batch when they are done.
+
+A batch of sentences ends at different steps. Whenever half of its rows are done, the others go on
+as a smaller batch, so that the last long sentence doesn't make all of them pay. All of it is one
+graph: Python and the host see nothing but the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from attnlab.tasks.translation.models.translator import PAD, START
+
+_FORBIDDEN = (PAD, START)
+# Logits that `largest` compares at once.
+_BLOCK = 32
+
+
+class Decoded(NamedTuple):
+    """Hypotheses of a batch as tensors; N of them a sentence, in any order.
+
+    Attributes:
+        tokens: (B, N, L) int32 without START and END; what lies behind `lengths` is PAD.
+        lengths: (B, N) int32, tokens, END not counted.
+        log_probabilities: (B, N) float32, END included; -inf: no hypothesis.
+    """
+
+    tokens: Any
+    lengths: Any
+    log_probabilities: Any
+
+
+class Rows(NamedTuple):
+    """The sentences that are still decoded; n of them, each with `width` hypotheses.
+
+    Attributes:
+        numbers: (n,) int32, places in the batch that was given.
+        limits: (n,) int32, most tokens of a hypothesis, END counted; the last one must be END.
+        done: (n,) bool.
+        result: a structure of (n, ...) tensors: what was found so far.
+        tokens: (n * width,) int32, the last token of each hypothesis.
+        memory: the model's memory, a structure of (n * width, ...) tensors.
+        state: the decoder's state, a structure of (n * width, ...) tensors.
+    """
+
+    numbers: Any
+    limits: Any
+    done: Any
+    result: Any
+    tokens: Any
+    memory: Any
+    state: Any
+
+
+Advance = Callable[[Any, Rows], Rows]
+
+
+def run_until_done(advance: Advance, rows: Rows, first, *, width: int, shrink: bool):
+    """Advance step by step until all rows are done.
+
+    Args:
+        advance: takes one step with all rows, `advance(index, rows)`; what it finds for a row that
+            is done is not kept.
+        rows: all rows of the batch, in order.
+        first: index of the first step.
+        width: hypotheses a row.
+        shrink: go on with the unfinished half; needs dynamic shapes, so none under XLA.
+
+    Returns:
+        The result of all rows, in the order of the batch.
+    """
+    if not shrink:
+        return _advanced(advance, rows, first, 0)[1].result
+
+    def body(index, rows, results):
+        most = tf.shape(rows.numbers)[0] // 2
+        index, rows = _advanced(advance, rows, index, most)
+        places = rows.numbers[:, None]
+        results = tf.nest.map_structure(
+            lambda whole, part: tf.tensor_scatter_nd_update(whole, places, part),
+            results,
+            rows.result,
+        )
+        left = tf.reshape(tf.where(tf.logical_not(rows.done)), (-1,))
+        return index, _taken(rows, tf.cast(left, tf.int32), width), results
+
+    def cond(_, rows, __):
+        return tf.shape(rows.numbers)[0] > 0
+
+    start = (tf.convert_to_tensor(first), rows, rows.result)
+    return tf.while_loop(cond, body, start, parallel_iterations=1)[2]
+
+
+def _advanced(advance: Advance, rows: Rows, first, most):
+    """Take steps while more than `most` rows are not done."""
+    memory, limits, numbers = rows.memory, rows.limits, rows.numbers
+
+    def body(index, done, result, tokens, state):
+        after = advance(index, Rows(numbers, limits, done, result, tokens, memory, state))
+        found = tf.nest.map_structure(
+            lambda old, new: tf.where(_over(done, old), old, new), result, after.result
+        )
+        changed = (done | after.done, found, after.tokens, after.state)
+        return index + 1, *_shaped_as((done, result, tokens, state), changed)
+
+    def cond(_, done, *__):
+        return tf.reduce_sum(tf.cast(tf.logical_not(done), tf.int32)) > most
+
+    start = (tf.convert_to_tensor(first), rows.done, rows.result, rows.tokens, rows.state)
+    index, done, result, tokens, state = tf.while_loop(cond, body, start, parallel_iterations=1)
+    return index, Rows(numbers, limits, done, result, tokens, memory, state)
+
+
+def _over(done, tensor):
+    """(n,) as (n, 1, ...), to choose between rows of a tensor."""
+    return tf.reshape(done, (-1,) + (1,) * (len(tensor.shape) - 1))
+
+
+def _shaped_as(before, after):
+    """Tell the loop that shapes stay, where a step's own shape inference is less sure."""
+    for old, new in zip(tf.nest.flatten(before), tf.nest.flatten(after), strict=True):
+        new.set_shape(old.shape)
+    return after
+
+
+def _taken(rows: Rows, places, width: int) -> Rows:
+    """Go on with some of the rows only."""
+    one = lambda tensor: tf.gather(tensor, places)  # noqa: E731
+    all_of_row = hypotheses_of(places, width)
+    each = lambda tensor: tf.gather(tensor, all_of_row)  # noqa: E731
+    sentence = tf.nest.map_structure(one, (rows.numbers, rows.limits, rows.done, rows.result))
+    return Rows(*sentence, *tf.nest.map_structure(each, (rows.tokens, rows.memory, rows.state)))
+
+
+def hypotheses_of(places, width: int):
+    """Numbers of all hypotheses of some rows: (n,) to (n * width,)."""
+    return tf.reshape(places[:, None] * width + tf.range(width), (-1,))
+
+
+def forbidden(size: int):
+    """What to add to logits (..., V) so that neither padding nor START is chosen: 0 or -inf."""
+    return tf.constant([float("-inf") if token in _FORBIDDEN else 0.0 for token in range(size)])
+
+
+def is_forbidden(tokens):
+    """Whether tokens may not be chosen: padding and START."""
+    return tf.reduce_any(tf.equal(tokens[..., None], tf.constant(_FORBIDDEN)), -1)
+
+
+def largest(logits, count: int):
+    """The `count` largest of each row with their places, (N, V) to twice (N, count).
+
+    That is `top_k`, which on a CPU takes as long as the product that the logits come from. Blocks
+    are cheaper to compare: the largest of a row lie in the `count` blocks that have the largest
+    maxima, and only these are searched.
+    """
+    size = logits.shape[-1]
+    if size < 4 * _BLOCK * count:
+        return tf.math.top_k(logits, count)
+    blocks = -(-size // _BLOCK)
+    if size < blocks * _BLOCK:
+        missing = blocks * _BLOCK - size
+        logits = tf.pad(logits, ((0, 0), (0, missing)), constant_values=float("-inf"))
+    parts = tf.reshape(logits, (-1, blocks, _BLOCK))
+    numbers = tf.math.top_k(tf.reduce_max(parts, -1), count).indices
+    candidates = tf.reshape(tf.gather(parts, numbers, batch_dims=1), (-1, count * _BLOCK))
+    values, places = tf.math.top_k(candidates, count)
+    tokens = tf.gather(numbers, places // _BLOCK, batch_dims=1) * _BLOCK + places % _BLOCK
+    return values, tf.minimum(tokens, size - 1)  # of a row that isn't finite
+
+
+def normalizers(logits, maxima):
+    """`log sum exp` of each row, (N,) of logits (N, V) whose maxima (N,) are known."""
+    return maxima + tf.math.log(tf.reduce_sum(tf.exp(logits - maxima[:, None]), -1))

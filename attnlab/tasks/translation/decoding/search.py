@@ -1,0 +1,157 @@
+"""Translating by search: many sentences in batches of bounded size, each as if it were alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from attnlab.tasks.translation.decoding.beam import BeamSettings, decode_by_beam, penalized
+from attnlab.tasks.translation.decoding.greedy import decode_greedily
+from attnlab.tasks.translation.decoding.rows import Decoded
+from attnlab.tasks.translation.models.translator import PAD
+
+# Bounds of a batch: padded source tokens times hypotheses, and cells of the encoder's attention.
+_TOKENS, _CELLS = 16_384, 2_000_000
+# Under XLA each shape is compiled, so few of them may occur.
+_WIDTH_STEP = 16
+
+
+class Hypothesis(NamedTuple):
+    """One translation of a sentence.
+
+    Attributes:
+        tokens: (T,) int32, without START, END and padding.
+        score: log-probability by length penalty, see `beam.penalized`. Higher is
+            better.
+        log_probability: of all its tokens and END, natural logarithm.
+    """
+
+    tokens: np.ndarray
+    score: float
+    log_probability: float
+
+
+class Search:
+    """Find translations: greedy with a beam of 1, by beam search with a wider one.
+
+    A translation has at most as many tokens as its own source plus `extra_length`, END counted in
+    both. So a sentence's batch makes no difference to it, but for sums that round in another
+    order.
+
+    Args:
+        model: a `Translator`; its weights may change between calls.
+        beam: hypotheses extended side by side.
+        n_best: translations returned of each sentence, at most `beam`.
+        length_penalty: alpha, at least 0; the Transformer's paper has 0.6.
+        extra_length: see above; the Transformer's paper has 50.
+        batch_size: most sentences translated at once; fewer where they are long.
+        jit: compile with XLA, which pays on a GPU.
+
+    Raises:
+        ValueError: a setting is out of its range.
+    """
+
+    def __init__(
+        self,
+        model,
+        *,
+        beam: int = 1,
+        n_best: int = 1,
+        length_penalty: float = 0.6,
+        extra_length: int = 50,
+        batch_size: int = 128,
+        jit: bool = False,
+    ) -> None:
+        if not 1 <= n_best <= beam:
+            raise ValueError(f"n_best must be from 1 to beam={beam}, got {n_best}")
+        if length_penalty < 0 or extra_length < 0 or batch_size < 1:
+            raise ValueError(
+                "length_penalty and extra_length must be at least 0 and batch_size at least 1, "
+                f"got {length_penalty}, {extra_length} and {batch_size}"
+            )
+        self.model, self.jit = model, jit
+        self.settings = BeamSettings(beam, n_best, float(length_penalty))
+        self.extra_length, self.batch_size = extra_length, batch_size
+        signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
+        # TensorFlow counts traces by a function's code, and would warn of many searches' ones.
+        self._compiled = tf.function(
+            partial(self._decode),
+            input_signature=signature,
+            autograph=False,
+            jit_compile=jit,
+        )
+
+    def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
+        """Translate source rows, tokens and END, of any lengths.
+
+        Returns:
+            For each row, in the order given, its translations, the best one first: `n_best`, or
+            fewer where the vocabulary doesn't give as many.
+        """
+        found: list[list[Hypothesis]] = [[] for _ in rows]
+        for places in plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam):
+            best = self._batch([rows[place] for place in places])
+            for place, hypotheses in zip(places, best, strict=True):
+                found[place] = hypotheses
+        return found
+
+    def _batch(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
+        source, limits = self._padded(rows)
+        decoded = (part.numpy() for part in self._compiled(source, limits))
+        sentences = zip(*decoded, strict=True)
+        return [self._ranked(*parts) for parts, _ in zip(sentences, rows, strict=False)]
+
+    def _padded(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Sources (B, S) and the longest translation of each, (B,)."""
+        count, width = len(rows), max(map(len, rows))
+        if self.jit:
+            count = 1 << (count - 1).bit_length()
+            width = -(-width // _WIDTH_STEP) * _WIDTH_STEP
+        source, limits = np.full((count, width), PAD, np.int32), np.ones(count, np.int32)
+        for place, row in enumerate(rows):
+            source[place, : len(row)] = row
+            limits[place] = max(len(row) + self.extra_length, 1)
+        return source, np.minimum(limits, self.model.max_positions or limits)
+
+    def _decode(self, source, limits) -> Decoded:
+        # XLA must know sizes before it runs, but not before it knows the batch's shape.
+        longest = tf.shape(source)[1] + self.extra_length if self.jit else tf.reduce_max(limits)
+        shrink = not self.jit
+        if self.settings.beam == 1:
+            return decode_greedily(self.model, source, limits, longest, shrink=shrink)
+        return decode_by_beam(self.model, source, limits, longest, self.settings, shrink=shrink)
+
+    def _ranked(self, tokens, lengths, logs) -> list[Hypothesis]:
+        """The n best of one sentence."""
+        scores = penalized(logs, lengths + 1.0, self.settings.length_penalty)
+        order = np.argsort(-scores, kind="stable")
+        known = [place for place in order if not np.isneginf(logs[place])]
+        known = known or list(order[:1])  # logits that are not finite lead nowhere
+        return [
+            Hypothesis(tokens[place, : lengths[place]], float(scores[place]), float(logs[place]))
+            for place in known[: self.settings.n_best]
+        ]
+
+
+def plan_batches(lengths: Sequence[int], batch_size: int, beam: int) -> Iterator[np.ndarray]:
+    """Batches of places, of near-equal length, longest first, that fit into bounded memory.
+
+    Args:
+        lengths: of the source rows.
+        batch_size: most rows of a batch.
+        beam: hypotheses a row.
+
+    Yields:
+        Places of a batch's rows in `lengths`; each place once.
+    """
+    order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
+    first = 0
+    while first < len(order):
+        width = max(int(lengths[order[first]]), 1)
+        most = min(batch_size, _TOKENS // (width * beam), _CELLS // width**2)
+        yield order[first : first + max(most, 1)]
+        first += max(most, 1)

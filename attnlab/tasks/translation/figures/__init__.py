@@ -1,0 +1,1 @@
+"""The figures of a translation run, of embeddings and of positions."""

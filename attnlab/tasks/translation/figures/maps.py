@@ -1,0 +1,271 @@
+"""Where a translation model looked: heat maps with the tokens beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from attnlab.errors import RequestError
+from attnlab.figures.labels import drawable, label_font, widest
+from attnlab.figures.style import COLOUR_MAP, new_figure, save
+from attnlab.tasks.translation.figures.map_blocks import EXPLAINED, Block, make_blocks
+
+FORMATS = (".png", ".pdf", ".svg")
+# Inches.
+_HEADING, _HEAD_NAMES, _MARGIN, _BAR = 0.34, 0.2, 0.15, 0.95
+_WIDEST, _TALLEST, _LARGEST_CELL = 14.0, 34.0, 0.34
+_NARROWEST_FIGURE, _LOWEST_BAR, _HIGHEST_BAR = 5.2, 0.8, 2.2
+_PAD = 0.05  # between a map and its labels
+# Points, dots.
+_SMALLEST_FONT, _LARGEST_FONT = 5.5, 9.5
+_BLURRED_FONT, _MORE_DOTS = 7.5, 150
+_LINE = 1.25  # height of a line of text, in font sizes
+
+
+class _Sizes(NamedTuple):
+    """Inches: a cell's side, and the room for labels; points: the font. A label each `every`.
+
+    Maps beside each other stand `gap` cells apart.
+    """
+
+    cell: float
+    gap: int
+    every: int
+    font: float
+    left: float
+    bottom: float
+
+
+def draw_maps(
+    maps: Mapping[str, np.ndarray],
+    source_pieces: Sequence[str],
+    target_pieces: Sequence[str],
+    path: Path,
+    **options: Any,
+) -> Path:
+    """Draw `maps_figure` into a file.
+
+    Args:
+        maps: As there.
+        source_pieces: As there.
+        target_pieces: As there.
+        path: Ends with .png, .pdf or .svg.
+        **options: `layer`, `head`, `title`: as there.
+
+    Returns:
+        The path.
+
+    Raises:
+        RequestError: Another ending; a layer or head that there isn't.
+        OSError: The file can't be written.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise RequestError(f"expected a file that ends with {', '.join(FORMATS)}, got {path}.")
+    return save(maps_figure(maps, source_pieces, target_pieces, **options), path)
+
+
+def maps_figure(
+    maps: Mapping[str, np.ndarray],
+    source_pieces: Sequence[str],
+    target_pieces: Sequence[str],
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    title: str = "attention",
+) -> Figure:
+    """Attention maps of one sentence.
+
+    A map by itself has its tokens on the left and above it, as in Bahdanau et al. 2015, figure 3.
+    Several are small multiples: a block for each kind, a row for each layer, a column for each
+    head. All have one scale of colours, from 0 to the largest weight.
+
+    Args:
+        maps: "cross", and perhaps "encoder" and "decoder", to weights (L, H, T, S); (H, T, S) and
+            (T, S) are taken as those of one layer, one head. Step t chooses target token t.
+        source_pieces: Readable source tokens, with or without "<end>" as the last one; columns
+            after END are padding.
+        target_pieces: Readable target tokens in the same way; rows after END are padding.
+        layer: Only this one, from 1.
+        head: Only this one, from 1.
+        title: Which model looked.
+
+    Raises:
+        RequestError: A layer or head that there isn't.
+        ValueError: No map, one smaller than its tokens, or of another kind or shape.
+    """
+    blocks = make_blocks(maps, source_pieces, target_pieces, layer=layer, head=head)
+    single = len(blocks) == 1 and blocks[0].weights.shape[:2] == (1, 1)
+    return _one_map(blocks[0], title) if single else _many_maps(blocks, title)
+
+
+def _one_map(block: Block, title: str) -> Figure:
+    """One map with its source above it."""
+    rows, columns = block.weights.shape[2:]
+    longest = max(rows, columns)
+    cell = min(_LARGEST_CELL, max(10.5 / longest, min(0.1, 16 / longest)))
+    sizes, labels = _sizes([block], cell, most=24)
+    width = max(sizes.left + columns * cell + _BAR + _MARGIN, _NARROWEST_FIGURE)
+    top = 0.66 + sizes.bottom
+    height = top + max(rows * cell, _LOWEST_BAR) + _MARGIN
+    figure = _empty(width, height, title, _subtitle(block), sizes)
+    norm = _scale([block])
+    axes = _place(figure, sizes.left, top, columns * cell, rows * cell)
+    _draw_grid(axes, block, sizes, norm)
+    _label_rows(axes, labels[0][0], sizes, 0)
+    _label_columns(axes, labels[0][1], sizes, 0, above=True)
+    _colour_bar(figure, norm, sizes.left + columns * cell + 0.18, top, rows * cell)
+    return figure
+
+
+def _many_maps(blocks: list[Block], title: str) -> Figure:
+    """Blocks below each other, each a grid of layers by heads."""
+    shapes = [block.weights.shape for block in blocks]
+    longest = max(max(shape[2:]) for shape in shapes)
+    across = max(shape[1] * (shape[3] + 1) for shape in shapes)
+    down = sum(shape[0] * (shape[2] + 1) for shape in shapes)
+    fitting = min(_LARGEST_CELL, _WIDEST / across, _TALLEST / down)
+    sizes, labels = _sizes(blocks, max(fitting, min(0.075, 3.2 / longest)), most=14)
+    grids = [_grid_inches(block, sizes) for block in blocks]
+    above = _HEADING + _HEAD_NAMES
+    below = sum(above + height + sizes.bottom for _, height in grids)
+    right = sizes.left + max(width for width, _ in grids)
+    width = max(right + 0.2 + _BAR + _MARGIN, _NARROWEST_FIGURE)
+    top = 0.4
+    height = top + max(below, above + _LOWEST_BAR) + _MARGIN
+    figure = _empty(width, height, title, "", sizes)
+    norm = _scale(blocks)
+    _colour_bar(figure, norm, right + 0.3, top + above, height - top - above - _MARGIN)
+    for block, names, inches in zip(blocks, labels, grids, strict=True):
+        _heading(figure, EXPLAINED[block.kind], top)
+        axes = _place(figure, sizes.left, top + above, *inches)
+        _draw_grid(axes, block, sizes, norm)
+        _label_grid(axes, block, names, sizes)
+        top += above + inches[1] + sizes.bottom
+    return figure
+
+
+def _grid_inches(block: Block, sizes: _Sizes) -> tuple[float, float]:
+    """Width and height of a block's maps."""
+    layers, heads, rows, columns = block.weights.shape
+    across, down = heads * (columns + sizes.gap), layers * (rows + sizes.gap)
+    return (across - sizes.gap) * sizes.cell, (down - sizes.gap) * sizes.cell
+
+
+def _draw_grid(axes: Axes, block: Block, sizes: _Sizes, norm: Normalize) -> None:
+    """All maps of a block as one picture: an axes for each would take ten times as long."""
+    padding = ((0, 0), (0, 0), (0, sizes.gap), (0, sizes.gap))
+    spaced = np.pad(block.weights, padding, constant_values=np.nan)
+    layers, heads, rows, columns = spaced.shape
+    picture = spaced.transpose(0, 2, 1, 3).reshape(layers * rows, heads * columns)
+    picture = picture[: layers * rows - sizes.gap, : heads * columns - sizes.gap]
+    axes.imshow(picture, aspect="auto", cmap=COLOUR_MAP, interpolation="nearest", norm=norm)
+    axes.set_axis_off()
+
+
+def _label_grid(
+    axes: Axes, block: Block, labels: tuple[list[str], list[str]], sizes: _Sizes
+) -> None:
+    """Tokens left of the first heads and below the last layer; the names of heads and layers."""
+    layers, heads, rows, columns = block.weights.shape
+    pad = _PAD / sizes.cell
+    for i in range(layers):
+        first = i * (rows + sizes.gap)
+        _label_rows(axes, labels[0], sizes, first)
+        where = heads * (columns + sizes.gap) - sizes.gap - 0.5 + pad, first + rows / 2 - 0.5
+        axes.text(*where, f"layer {block.layers[i]}", rotation=270, va="center", fontsize=8.5)
+    for j in range(heads):
+        first = j * (columns + sizes.gap)
+        _label_columns(axes, labels[1], sizes, first)
+        where = first + columns / 2 - 0.5, -0.5 - pad
+        axes.text(*where, f"head {block.heads[j]}", ha="center", va="bottom", fontsize=8.5)
+
+
+def _label_rows(axes: Axes, names: list[str], sizes: _Sizes, first: int) -> None:
+    """Tokens left of the picture, beginning at its row `first`."""
+    font = label_font(sizes.font)
+    options: dict[str, Any] = {"ha": "right", "va": "center_baseline", "parse_math": False}
+    for place in range(0, len(names), sizes.every):
+        where = -0.5 - _PAD / sizes.cell, first + place
+        axes.text(*where, names[place], fontproperties=font, **options)
+
+
+def _label_columns(
+    axes: Axes, names: list[str], sizes: _Sizes, first: int, *, above: bool = False
+) -> None:
+    """Tokens below or above the picture, beginning at its column `first`."""
+    font = label_font(sizes.font)
+    options: dict[str, Any] = {"ha": "center", "rotation": 90, "parse_math": False}
+    bottom = axes.get_ylim()[0]
+    y = -0.5 - _PAD / sizes.cell if above else bottom + _PAD / sizes.cell
+    for place in range(0, len(names), sizes.every):
+        side = "bottom" if above else "top"
+        axes.text(first + place, y, names[place], fontproperties=font, va=side, **options)
+
+
+def _sizes(
+    blocks: list[Block], cell: float, most: int
+) -> tuple[_Sizes, list[tuple[list[str], list[str]]]]:
+    """Sizes for cells of a side, and each block's labels of rows and columns, cut to `most`."""
+    every = math.ceil(_SMALLEST_FONT * _LINE / 72 / cell)
+    font = min(_LARGEST_FONT, max(_SMALLEST_FONT, cell * every * 72 / _LINE))
+    labels = [
+        ([drawable(name, most) for name in b.rows], [drawable(name, most) for name in b.columns])
+        for b in blocks
+    ]
+    left = widest((name for rows, _ in labels for name in rows), font)
+    bottom = widest((name for _, columns in labels for name in columns), font)
+    gap = math.ceil(0.08 / cell)
+    return _Sizes(cell, gap, every, font, left + _PAD + _MARGIN, bottom + _PAD + 0.07), labels
+
+
+def _subtitle(block: Block) -> str:
+    """What the rows and columns of one map are, and which of several maps it is."""
+    chosen = "" if block.layers == [1] else f"   layer {block.layers[0]}"
+    chosen += "" if block.heads == [1] else f"   head {block.heads[0]}"
+    return EXPLAINED[block.kind] + chosen
+
+
+def _empty(width: float, height: float, title: str, subtitle: str, sizes: _Sizes) -> Figure:
+    figure = new_figure(width, height, drawable(title), subtitle, placed=True)
+    if sizes.font < _BLURRED_FONT:
+        figure.set_dpi(_MORE_DOTS)
+    for text in figure.texts:
+        text.set_parse_math(False)
+    return figure
+
+
+def _heading(figure: Figure, text: str, top: float) -> None:
+    """A bold line `top` inches below the upper edge."""
+    width, height = figure.get_size_inches()
+    where = _MARGIN / width, 1 - (top + 0.06) / height
+    figure.text(*where, text, va="top", fontsize=9.5, fontweight="bold")
+
+
+def _place(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Axes at a place in inches from the upper left corner."""
+    whole = np.array(figure.get_size_inches())
+    x, y = np.array([left, whole[1] - top - height]) / whole
+    return figure.add_axes((x, y, *(np.array([width, height]) / whole)))
+
+
+def _scale(blocks: list[Block]) -> Normalize:
+    """0 to the largest weight of all maps."""
+    largest = max(float(block.weights.max(initial=0)) for block in blocks)
+    return Normalize(0, largest or 1.0)
+
+
+def _colour_bar(figure: Figure, norm: Normalize, left: float, top: float, height: float) -> None:
+    height = min(max(height, _LOWEST_BAR), _HIGHEST_BAR)
+    axes = _place(figure, left, top, 0.12, height)
+    figure.colorbar(ScalarMappable(norm, COLOUR_MAP), cax=axes)
+    axes.set_ylabel("weight", fontsize=9)
+    axes.tick_params(labelsize=8)

@@ -1,0 +1,211 @@
+"""The figures of a translation run: how it learned, how long sentences fare, where it looked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from attnlab.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    new_figure,
+    run_title,
+    tidy,
+    use_log_scale,
+    words,
+)
+from attnlab.tasks.translation.figures.maps import maps_figure
+
+# Attention is drawn for as many sentences as have no more heat maps together.
+_MOST_MAPS = 48
+_KINDS = ("encoder", "decoder", "cross")
+_PANELS: dict[str, dict[str, tuple[str, str]]] = {
+    "loss (nats a token)": {
+        "train_loss": ("train", ORANGE),
+        "val_loss": ("validation", BLUE),
+    },
+    "perplexity": {"train_perplexity": ("train", ORANGE), "val_perplexity": ("validation", BLUE)},
+    "score (0 to 100)": {
+        "val_bleu": ("validation BLEU", BLUE),
+        "val_chrf": ("validation chrF", GREY),
+    },
+}
+_MOST_BINS, _FEWEST_SENTENCES = 8, 10
+
+
+def translation_figures(
+    history: Mapping[str, list[float]],
+    metrics: Mapping[str, Any],
+    predictions: Mapping[str, np.ndarray],
+    attention: Mapping[str, np.ndarray] | None,
+) -> dict[str, Figure]:
+    """All figures of a run by their file names.
+
+    Args:
+        history: The columns of history.csv.
+        metrics: The run's metrics.json.
+        predictions: The columns of predictions.csv.
+        attention: The arrays of attention.npz: `cross` and perhaps `encoder` and `decoder`
+            (N, L, H, T, S), padded; `source` and `target`, (N, ...) labels, "" behind the last.
+
+    Raises:
+        KeyError: Something is missing in them.
+    """
+    figures = {
+        "loss.png": curves_figure(history, metrics),
+        "lengths.png": lengths_figure(predictions, metrics),
+    }
+    for number, example in enumerate(_examples(attention or {}), 1):
+        title = f"{run_title(metrics)}: attention"
+        figures[f"attention_{number}.png"] = maps_figure(*example, title=title)
+    return figures
+
+
+def translation_result(metrics: Mapping[str, Any]) -> str:
+    """The test scores in a line, beside the best baseline's."""
+    test = metrics.get("test", {})
+    names = {"bleu": "BLEU", "chrf": "chrF", "perplexity": "perplexity"}
+    known = [f"{label} {test[name]:.4g}" for name, label in names.items() if name in test]
+    text = "test " + "   ".join(known) if known else ""
+    baseline = str(metrics.get("best_baseline"))
+    other = metrics.get("baselines", {}).get(baseline, {}).get("bleu")
+    return text if other is None else f"{text}   best baseline: {words(baseline)} {other:.4g}"
+
+
+def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
+    """Loss, perplexity and scores by epoch, the best epoch marked.
+
+    Args:
+        history: Columns `epoch`, `train_loss` and perhaps `val_loss`, `val_perplexity`,
+            `val_bleu`, `val_chrf`; epochs without a score have NaN.
+        metrics: The run's metrics.json.
+    """
+    shown = {
+        label: {name: style for name, style in curves.items() if name in history}
+        for label, curves in _PANELS.items()
+    }
+    shown = {label: curves for label, curves in shown.items() if curves}
+    title = f"{run_title(metrics)}: learning"
+    figure = new_figure(1 + 3.6 * len(shown), 4, title, translation_result(metrics))
+    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    for axes, (label, curves) in zip(panels, shown.items(), strict=True):
+        for name, (curve, colour) in curves.items():
+            _draw_curve(axes, history["epoch"], history[name], curve, colour)
+        values = np.concatenate([history[name] for name in curves])
+        values = values[np.isfinite(values)]
+        if label == "perplexity" and len(values) and values.max() > 10 * values.min() > 0:
+            use_log_scale(axes)
+        _finish(axes, history, metrics, curves)
+        axes.set_ylabel(label)
+    return figure
+
+
+def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
+    """Mean scores of sentences by the length of their source, as Bahdanau et al. 2015, figure 2.
+
+    Difference: means of sentences' own scores, with the standard error, instead of the BLEU of
+    each group.
+
+    Args:
+        predictions: Columns `source`, `sentence_bleu`, `sentence_chrf`.
+        metrics: The run's metrics.json.
+    """
+    lengths = np.array([len(str(text).split()) for text in predictions["source"]])
+    title = f"{run_title(metrics)}: test scores by length"
+    figure = new_figure(7, 4.2, title, translation_result(metrics))
+    axes = figure.add_subplot()
+    groups = _groups(lengths)
+    where = np.array([lengths[rows].mean() for rows in groups])
+    for name, (label, colour) in {"bleu": ("BLEU", BLUE), "chrf": ("chrF", ORANGE)}.items():
+        values = np.asarray(predictions[f"sentence_{name}"], np.float64)
+        means = np.array([values[rows].mean() for rows in groups])
+        errors = np.array([values[rows].std() / np.sqrt(len(rows)) for rows in groups])
+        axes.errorbar(
+            where, means, errors, color=colour, marker="o", markersize=4, linewidth=1.2, label=label
+        )
+    axes.set_ylim(0, 105)
+    axes.set_xlabel("words of the source sentence (bars: standard error)")
+    axes.set_ylabel("mean score of a sentence")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.legend(frameon=False, fontsize=9, loc="lower left", ncols=2)
+    tidy(axes)
+    return figure
+
+
+def _groups(lengths: np.ndarray) -> list[np.ndarray]:
+    """Rows in up to 8 groups of equal lengths and similar sizes, none of a few sentences."""
+    ordered = np.argsort(lengths, kind="stable")
+    wanted = min(_MOST_BINS, max(len(lengths) // _FEWEST_SENTENCES, 1))
+    borders = np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1])
+    numbers = np.searchsorted(np.unique(borders), lengths[ordered], side="left")
+    return [ordered[numbers == number] for number in np.unique(numbers)]
+
+
+def _draw_curve(
+    axes: Axes, epochs: list[float], values: list[float], label: str, colour: str
+) -> None:
+    """A curve through the epochs that have a value."""
+    numbers = np.asarray(values, np.float64)
+    known = np.isfinite(numbers)
+    marker = "o" if known.sum() < 2 else None
+    where = np.asarray(epochs)[known]
+    axes.plot(where, numbers[known], color=colour, label=label, marker=marker, linewidth=1.4)
+
+
+def _finish(
+    axes: Axes,
+    history: Mapping[str, list[float]],
+    metrics: Mapping[str, Any],
+    curves: Mapping[str, Any],
+) -> None:
+    """Axes of epochs, with the best one and, where it was chosen by a curve here, its value."""
+    epochs = history["epoch"]
+    best = metrics.get("best_epoch")
+    if best in epochs:
+        label = f"best epoch: {best}"
+        monitor = str(metrics.get("monitor"))
+        axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
+        if monitor in curves:
+            value = history[monitor][epochs.index(best)]
+            label += f" ({value:.4g})"
+            axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
+    axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+    axes.set_xlabel("epoch")
+    axes.legend(frameon=False, fontsize=8.5)
+    tidy(axes)
+
+
+def _examples(
+    attention: Mapping[str, np.ndarray],
+) -> list[tuple[dict[str, np.ndarray], list[str], list[str]]]:
+    """Maps without padding, source and target labels of some sentences, short and long ones."""
+    kinds = [kind for kind in _KINDS if kind in attention]
+    if not kinds:
+        return []
+    count = len(attention["source"])
+    panels = sum(int(np.prod(attention[kind].shape[1:3])) for kind in kinds)
+    most = min(count, max(_MOST_MAPS // panels, 1))
+    found = []
+    for row in np.unique(np.linspace(0, count - 1, most + 1)[1:].astype(int)):
+        source, target = (_labels(attention[side][row]) for side in ("source", "target"))
+        sizes = {"encoder": (source, source), "decoder": (target, target)}
+        maps = {}
+        for kind in kinds:
+            rows, columns = sizes.get(kind, (target, source))
+            maps[kind] = attention[kind][row][..., : len(rows), : len(columns)]
+        found.append((maps, source, target))
+    return found
+
+
+def _labels(padded: np.ndarray) -> list[str]:
+    """The labels before the padding; one in between may be empty."""
+    known = np.flatnonzero(padded != "")
+    return [str(label) for label in padded[: known[-1] + 1]] if len(known) else []

@@ -1,0 +1,176 @@
+"""Learning to translate: batches of near-equal length, scored by translating."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from attnlab.config.sections import RunConfig
+from attnlab.tasks.learner import Losses
+from attnlab.tasks.translation.decoding.search import Search
+from attnlab.tasks.translation.examples import examples, stacked
+from attnlab.tasks.translation.program import TranslationProgram
+from attnlab.tasks.translation.report import padded, padded_batches, search_rows
+from attnlab.tasks.translation.scores import score
+from attnlab.training.batches import token_plan
+from attnlab.training.compiled import take_over
+
+if TYPE_CHECKING:
+    from attnlab.tasks.base import Report
+    from attnlab.tasks.translation.task import Translate
+
+# Steps between two looks at the progress and the losses.
+_CHUNK = 16
+# Under XLA each shape compiles, so widths are rounded up to this.
+_WIDTH_STEP = 8
+# Test sentences whose attention is kept, and validation sentences drawn while training.
+_EXAMPLES, _DRAWN = 8, 2
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Consecutive gradient steps: the rows of each."""
+
+    rows: Sequence[np.ndarray]
+
+    @property
+    def steps(self) -> int:
+        """How many gradient steps these are."""
+        return len(self.rows)
+
+
+class _Compiled(NamedTuple):
+    """What is compiled of a translator, with its variables; see `sharing`."""
+
+    model: keras.Model
+    optimizer: keras.Optimizer
+    program: TranslationProgram
+    search: Search
+
+
+class TranslationLearner:
+    """A translator on its corpus; see `Learner`.
+
+    Args:
+        config: the run's configuration.
+        task: translation, loaded.
+        model: its model.
+    """
+
+    def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
+        self._task, self._trainer = task, config.trainer
+        self._seed, self._title = config.seed, f"translate · {config.attention.name}"
+        jit = config.trainer.jit
+        self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
+        self._multiple = _WIDTH_STEP if self._jit else 1
+        self._train = task.prepared.parts["train"]
+        # The decoder reads all but the last token of a target.
+        self._lengths = self._train.source.lengths, self._train.target.lengths - 1
+
+        def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
+            smoothing = task.label_smoothing
+            program = TranslationProgram(model, optimizer, label_smoothing=smoothing, jit=self._jit)
+            return _Compiled(model, optimizer, program, Search(model, jit=self._jit))
+
+        lengths = model.fixed_length, model.max_positions
+        shared = take_over(self, config, model, compile, self._jit, lengths)
+        self.model, self.optimizer = shared.model, shared.optimizer
+        self._program, self._search = shared.program, shared.search
+        self._program.reseed(config.seed)
+        self._validation: list | None = None
+
+    def chunks(self, epoch: int) -> list[Batches]:
+        """The epoch's batches, a few together."""
+        plan = token_plan(
+            *self._lengths,
+            size=self._trainer.batch_size,
+            by=self._trainer.batch_by,
+            seed=self._seed,
+            epoch=epoch,
+            multiple=self._multiple,
+        )
+        return [Batches(plan[first : first + _CHUNK]) for first in range(0, len(plan), _CHUNK)]
+
+    def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
+        """Take some steps; see `TranslationProgram.train`."""
+        batches = [padded(self.model, self._train, rows, self._multiple) for rows in chunk.rows]
+        return Losses(*self._program.train(batches, rates, first_step))
+
+    def validate(self, epoch: int) -> dict[str, float]:
+        """Loss, perplexity and accuracy of tokens; BLEU and chrF in the epochs that translate."""
+        part = self._task.prepared.parts.get("validation")
+        if part is None:
+            return {}
+        if self._validation is None:
+            rows = np.arange(len(part.source))
+            self._validation = padded_batches(self.model, part, rows, self._multiple)
+        scores = self._program.evaluate(self._validation)
+        translated = {"bleu": float("nan"), "chrf": float("nan")}
+        if self._scored(epoch):
+            translated = self._translation_scores()
+        return {
+            "val_loss": scores.loss,
+            "val_perplexity": scores.perplexity,
+            "val_accuracy": scores.accuracy,
+            "val_bleu": translated["bleu"],
+            "val_chrf": translated["chrf"],
+        }
+
+    def _scored(self, epoch: int) -> bool:
+        return epoch % self._task.score_every == 0 or epoch == self._trainer.epochs
+
+    def _translation_scores(self) -> dict[str, float]:
+        """BLEU and chrF of greedy translations of some validation sentences, the same each time."""
+        count = len(self._task.prepared.parts["validation"].source)
+        some = min(self._task.score_sentences or count, count)
+        rows = np.linspace(0, count - 1, some).astype(int)
+        _, references, _ = self._task.prepared.texts("validation")
+        hypotheses = search_rows(self._task, self._search, "validation", rows)
+        scores = score(hypotheses, [references[row] for row in rows])
+        return {"bleu": scores["bleu"], "chrf": scores["chrf"]}
+
+    def report(self) -> Report:
+        """The test part's translations beside the baselines."""
+        return self._task.evaluate(self.model, "test")
+
+    def extra_reports(self) -> dict[str, Any]:
+        """Scores on the corpus's further test parts."""
+        parts = [*self._task.prepared.parts]
+        further = [part for part in parts if part not in ("train", "validation", "test")]
+        return {part: self._task.evaluate(self.model, part).brief() for part in further}
+
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Attention on a few test sentences, each translated greedily.
+
+        Returns:
+            `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded;
+            `source` and `target`, (N, ...) labels of tokens, "" behind the last one.
+        """
+        return stacked(examples(self._task, self.model, self._search, "test", _EXAMPLES))
+
+    def served_example(self) -> tuple[np.ndarray, np.ndarray]:
+        """A sentence, and the shape of a translation."""
+        sources, _, _ = self._task.prepared.texts("test")
+        return np.array(sources[:1], object), np.array([""], object)
+
+    def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
+        """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
+        if epoch & (epoch - 1) or "validation" not in self._task.prepared.parts:
+            return []
+        from attnlab.tasks.translation.figures.maps import draw_maps
+
+        drawn = []
+        found = examples(self._task, self.model, self._search, "validation", _DRAWN)
+        for number, each in enumerate(found, 1):
+            path = folder / f"attention_epoch_{epoch:03d}_{number}.png"
+            draw_maps(
+                each.maps, each.source, each.target, path, title=f"{self._title}, epoch {epoch}"
+            )
+            drawn.append(path)
+        return drawn

@@ -1,0 +1,1 @@
+"""What translates: recurrent encoder-decoders and the Transformer."""

@@ -1,0 +1,75 @@
+"""A translator by the name of its architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attnlab.attention.base import Attention
+from attnlab.attention.none import NoAttention
+from attnlab.attention.pooling import PoolingAttention
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
+from attnlab.tasks.translation.models.transformer import TransformerTranslator
+from attnlab.tasks.translation.models.translator import Translator
+
+
+def build_translator(
+    name: str,
+    settings: Mapping[str, Any],
+    attention: Callable[[], Attention],
+    *,
+    source_size: int,
+    target_size: int,
+    shared: bool = False,
+    max_source: int | None = None,
+    max_target: int | None = None,
+) -> Translator:
+    """A translator with its weights.
+
+    Args:
+        name: `rnn` or `transformer`.
+        settings: of conf/model/settings/translate_<name>.yaml.
+        attention: makes one mechanism.
+        source_size: words of the source's vocabulary.
+        target_size: words of the target's.
+        shared: whether both are one vocabulary.
+        max_source: longest source, its END counted, that weights per position are made for.
+        max_target: longest target, its START counted, likewise.
+
+    Raises:
+        RequestError: another name, or settings that can't go together.
+    """
+    _check_translation(name, settings, attention(), shared)
+    translator = RecurrentTranslator if name == "rnn" else TransformerTranslator
+    model: Translator = translator(
+        attention=attention,
+        source_size=source_size,
+        target_size=target_size,
+        max_source=max_source,
+        max_target=max_target,
+        **settings,
+    )
+    model.build(None)
+    return model
+
+
+def _check_translation(name: str, settings: Mapping, attention: Attention, shared: bool) -> None:
+    """Refuse what no translator can do."""
+    if name not in ("rnn", "transformer"):
+        raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
+    if isinstance(attention, PoolingAttention):
+        raise RequestError(
+            "attention=pooling: expected a mechanism with a query, for translation; without one "
+            "every target word would look at the source alike."
+        )
+    if isinstance(attention, NoAttention) and name == "transformer":
+        raise RequestError(
+            "attention=none: expected model=rnn; the decoder of a Transformer sees its source "
+            "through attention alone."
+        )
+    if settings.get("tie_embeddings") == "all" and not shared:
+        raise RequestError(
+            "model.tie_embeddings=all: expected one vocabulary for both languages "
+            "(task.shared_vocabulary=true), got two."
+        )

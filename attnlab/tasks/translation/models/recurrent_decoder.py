@@ -1,0 +1,270 @@
+"""A recurrent decoder: cells that go through the target, attention at its place among them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
+from attnlab.layers.recurrent_cells import StackedCells
+
+
+class SourceMemory(NamedTuple):
+    """An encoded source.
+
+    Attributes:
+        mask: (B, S) bool, True where the source has a token.
+        projected: the mechanism's keys and values; empty without attention.
+        start: the cells' first states, (B, units) each.
+    """
+
+    mask: Any
+    projected: ProjectedMemory | tuple
+    start: tuple
+
+
+class DecoderState(NamedTuple):
+    """Where a decoder stands in its target.
+
+    Attributes:
+        cells: for each layer its state, of an LSTM two: (B, units) each.
+        fed: (B, units) the attentional state of the step before; empty without input feeding.
+    """
+
+    cells: tuple
+    fed: Any
+
+
+class Readings(NamedTuple):
+    """What a decoder makes of target steps.
+
+    Attributes:
+        states: (B, T, D) before the projection on the vocabulary.
+        weights: (B, H, T, S); None without attention.
+    """
+
+    states: Any
+    weights: Any
+
+
+class RecurrentDecoder(keras.layers.Layer):
+    """`layers` cells and one mechanism.
+
+    - Before the step (Bahdanau et al. 2015, appendix A.2.2): the top state s_{i-1} asks, and the
+      context c_i enters the first cell, `s_i = f([E y_{i-1}; c_i], s_{i-1})`.
+    - After the step (Luong et al. 2015, section 3): s_t asks. With input feeding the cells read
+      `[E y_{t-1}; h~_{t-1}]`.
+
+    What the vocabulary's projection reads:
+
+    - `attentional`: `h~_t = tanh(W_c [c_t; s_t])` (Luong et al. 2015, Eq. 5);
+    - `maxout`: the larger one of each two numbers of `U_o s_i + V_o E y_{i-1} + C_o c_i` (Bahdanau
+      et al. 2015, appendix A.2.2, which prints s_{i-1} where its section 3.1 says s_i: here s_i);
+    - `state`: s_t, where nothing attends.
+
+    Differences: attention sees the state of the last layer, whatever their number.
+
+    Args:
+        attention: the mechanism, or None.
+        before: whether it comes before the step.
+        cell: `simple`, `gru` or `lstm`.
+        units: width of the states.
+        layers: cells that stand on each other.
+        dropout: share of what passes from cell to cell that is dropped in training.
+        input_feeding: whether h~ enters the next step.
+        output: one of the above.
+        maxout_units: width D of `maxout`.
+        reset_after: form of the GRU, as for `RecurrentEncoder`.
+        **kwargs: of every Keras layer.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Attention | None,
+        before: bool,
+        cell: str,
+        units: int,
+        layers: int,
+        dropout: float,
+        input_feeding: bool,
+        output: str,
+        maxout_units: int,
+        reset_after: bool = True,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.attention, self.before = attention, before and attention is not None
+        self.input_feeding, self.reads, self.units = input_feeding, output, units
+        self.cells = StackedCells(
+            cell=cell,
+            units=units,
+            layers=layers,
+            dropout=dropout,
+            reset_after=reset_after,
+            name="cells",
+        )
+        if output == "attentional":
+            self.combine = keras.layers.Dense(
+                units, activation="tanh", use_bias=False, name="attentional_state"
+            )
+        elif output == "maxout":
+            self.combine = keras.layers.Dense(2 * maxout_units, use_bias=False, name="maxout")
+        self.width = maxout_units if output == "maxout" else units
+
+    def build(self, embedding_width: int, memory_shape: tuple) -> None:
+        """Create all weights for embeddings of a width and a memory (B, S, M)."""
+        self.context = 0
+        if self.attention is not None:
+            query = (None, 1, self.units)
+            self.attention.build(query, memory_shape)
+            self.context = self.attention.context_width(self.units, memory_shape[-1])
+        entering = self.context if self.before else self.units * self.input_feeding
+        self.cells.build((None, embedding_width), entering)
+        if self.reads != "state":
+            width = self.units + self.context
+            width += embedding_width if self.reads == "maxout" else 0
+            self.combine.build((None, None, width))
+
+    def initial_state(self, memory: SourceMemory) -> DecoderState:
+        """What the first step starts from."""
+        fed = ()
+        if self.input_feeding:
+            fed = ops.zeros((ops.shape(memory.mask)[0], self.units), self.compute_dtype)
+        return DecoderState(memory.start, fed)
+
+    def decode(self, embedded, memory: SourceMemory, training=None) -> Readings:
+        """Go through whole targets, embedded as (B, T, E)."""
+        state = self.initial_state(memory)
+        entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
+        if not (self.before or self.input_feeding):
+            return self._looking_once(embedded, entering, state, memory, training)
+
+        def step(index, state, entering):
+            state, top, read = self._looking_step(index, state, entering, memory, training)
+            return state, (top, read.context if self.before else state.fed)
+
+        widths = (self.units, self.context if self.before else self.units)
+        tops, reads = self._go(step, state, entering, widths)
+        states = self._read(tops, reads, embedded) if self.before else reads
+        queries = tops
+        if self.before:
+            queries = ops.concatenate([state.cells[-1][0][:, None], tops[:, :-1]], axis=1)
+        # One more look, by all steps at once; a program that asks for no weights leaves it out.
+        return Readings(states, self._look(queries, memory, 0, False).weights)
+
+    def step(self, embedded, index, memory: SourceMemory, state: DecoderState):
+        """Go one step on, embedded as (B, E); returns `Readings` of T = 1 and the next state."""
+        entering = (self.cells.project(embedded), ())
+        if self.before or self.input_feeding:
+            state, top, read = self._looking_step(index, state, entering, memory, False)
+            context, weights = read.context[:, None], read.weights
+        else:
+            state = state._replace(cells=self.cells.advance(state.cells, *entering))
+            top = state.cells[-1][0]
+            context, weights = self._look(top[:, None], memory, index, False)
+        if self.input_feeding:
+            return Readings(state.fed[:, None], weights), state
+        return Readings(self._read(top[:, None], context, embedded[:, None]), weights), state
+
+    def _looking_once(self, embedded, entering, state, memory, training) -> Readings:
+        """The cells alone through all steps, then one look by all of them."""
+
+        def step(index, state, entering):
+            cells = self.cells.advance(state.cells, *entering)
+            return state._replace(cells=cells), (cells[-1][0],)
+
+        (tops,) = self._go(step, state, entering, (self.units,))
+        context, weights = self._look(tops, memory, 0, training)
+        return Readings(self._read(tops, context, embedded), weights)
+
+    def _looking_step(self, index, state, entering, memory, training):
+        """One step with a look before it, or behind it where the next step needs to know.
+
+        Returns:
+            The next state, the top (B, units), and the look: context (B, C), weights.
+        """
+        projected, drops = entering
+        if self.before:
+            read = self._look_of(state.cells[-1][0], memory, index, training)
+            projected = projected + self.cells.project_entering(read.context)
+        else:
+            projected = projected + self.cells.project_entering(state.fed)
+        cells = self.cells.advance(state.cells, projected, drops)
+        top, fed = cells[-1][0], ()
+        if self.input_feeding:
+            read = self._look_of(top, memory, index, training)
+            fed = self._read(top, read.context, None)
+        return DecoderState(cells, fed), top, read
+
+    def _look_of(self, query, memory, index, training) -> AttentionOutput:
+        read = self._look(query[:, None], memory, index, training)
+        return AttentionOutput(read.context[:, 0], read.weights)
+
+    def _look(self, queries, memory, start_index, training) -> AttentionOutput:
+        """Attend to the source by queries (B, T, units) of steps from `start_index` on."""
+        if self.attention is None:
+            return AttentionOutput(None, None)
+        return self.attention(
+            queries,
+            memory.projected,
+            memory_mask=memory.mask,
+            start_index=start_index,
+            training=training,
+        )
+
+    def _read(self, tops, context, embedded):
+        """What the vocabulary's projection reads, (..., D)."""
+        if self.reads == "state":
+            return tops
+        parts = [context, tops] if self.reads == "attentional" else [tops, embedded, context]
+        read = self.combine(ops.concatenate([part for part in parts if part is not None], axis=-1))
+        if self.reads == "attentional":
+            return read
+        pairs = ops.reshape(read, (*ops.shape(read)[:-1], self.width, 2))
+        return ops.max(pairs, axis=-1)
+
+    def _go(self, step, state, entering, widths) -> tuple:
+        return through_time(step, state, entering, widths, self.compute_dtype)
+
+
+def through_time(step, state, inputs, widths, dtype) -> tuple:
+    """Carry a state through the steps of a sequence.
+
+    Args:
+        step: `step(index, state, inputs of one step) -> (state, outputs (B, width) of the step)`.
+        state: structure of tensors.
+        inputs: structure of tensors (B, T, ...).
+        widths: of the outputs.
+        dtype: of the outputs.
+
+    Returns:
+        The outputs, (B, T, width) each.
+    """
+    parts = [tf.transpose(part, (1, 0, 2)) for part in tf.nest.flatten(inputs)]
+    batch, length = parts[0].shape[1], ops.shape(parts[0])[0]
+    series = [_series(part.dtype, length, part.shape[1:]).unstack(part) for part in parts]
+    outputs = [_series(dtype, length, (batch, width)) for width in widths]
+
+    def body(index, state, outputs):
+        entering = tf.nest.pack_sequence_as(inputs, [part.read(index) for part in series])
+        state, values = step(index, state, entering)
+        written = [
+            output.write(index, value) for output, value in zip(outputs, values, strict=True)
+        ]
+        return index + 1, state, written
+
+    _, _, outputs = tf.while_loop(
+        lambda index, *_: index < length,
+        body,
+        (tf.constant(0), state, outputs),
+        maximum_iterations=length,  # XLA needs to know it for gradients
+    )
+    return tuple(tf.transpose(output.stack(), (1, 0, 2)) for output in outputs)
+
+
+def _series(dtype, length, shape) -> tf.TensorArray:
+    return tf.TensorArray(dtype, length, element_shape=shape, clear_after_read=False)

@@ -1,0 +1,253 @@
+"""The Transformer, with any mechanism as its look at the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention
+from attnlab.attention.functional import padding_mask
+from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
+from attnlab.layers.sublayers import Dropout, LayerNormalization
+from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from attnlab.tasks.translation.models.translator import (
+    PAD,
+    DecoderOutput,
+    StepOutput,
+    Translator,
+    memory_length,
+)
+
+
+class TransformerMemory(NamedTuple):
+    """An encoded source.
+
+    Attributes:
+        mask: (B, S) bool, True where the source has a token.
+        projected: keys and values for each decoder layer.
+    """
+
+    mask: Any
+    projected: tuple
+
+
+class TransformerTranslator(Translator):
+    """Encoder and decoder stacks of Transformer layers.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762). Differences: any mechanism can look at the
+    source (the self-attentions stay multi-head); `norm="pre"` is Xiong et al. 2020 (arXiv
+    2002.04745), with a norm behind each stack.
+
+    With `book=True` the model of "Building Transformer Models with Attention", chapters 13 to 22,
+    as it is: word vectors are frozen sinusoids of the token's number, not scaled; decoder layers
+    use their first norm twice; norms have an epsilon of 1e-3. Its narrow heads are a setting of
+    the mechanism.
+
+    Args:
+        attention: makes one mechanism.
+        max_source: longest source, for learned positions and for mechanisms of fixed length; None
+            where neither is wanted.
+        max_target: longest target, for learned positions; both tables reach the longer of the two.
+        units: d_model.
+        layers: of the encoder, and of the decoder.
+        heads: of the self-attentions.
+        feed_forward: inner width of the position-wise network.
+        dropout: at the paper's places: embeddings plus positions, outputs of sub-layers.
+        norm: `post` as in the paper, or `pre`.
+        activation: of the position-wise network.
+        positions: `sinusoidal` or `learned`.
+        book: see above.
+        **kwargs: of `Translator`.
+
+    Raises:
+        RequestError: settings that contradict each other.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Callable[[], Attention],
+        max_source: int | None = None,
+        max_target: int | None = None,
+        units: int = 128,
+        layers: int = 2,
+        heads: int = 4,
+        feed_forward: int = 512,
+        dropout: float = 0.1,
+        norm: str = "pre",
+        activation: str = "relu",
+        positions: str = "sinusoidal",
+        tie_embeddings: str = "output",
+        book: bool = False,
+        **kwargs,
+    ) -> None:
+        _check(book, tie_embeddings, positions, max_source and max_target)
+        super().__init__(width=units, tie_embeddings=tie_embeddings, **kwargs)
+        self.units, self.heads, self.book, self.dropout = units, heads, book, dropout
+        self.max_source, self.positions = max_source, positions
+        common = {
+            "units": units,
+            "feed_forward": feed_forward,
+            "dropout": dropout,
+            "norm": norm,
+            "activation": activation,
+            "epsilon": 1e-3 if book else 1e-6,
+        }
+        self.encoder = [
+            TransformerEncoderLayer(
+                attention=self._self_attention(attention), name=f"encoder_{number}", **common
+            )
+            for number in range(layers)
+        ]
+        self.decoder = [
+            TransformerDecoderLayer(
+                self_attention=self._self_attention(attention),
+                cross_attention=attention(),
+                book=book,
+                name=f"decoder_{number}",
+                **common,
+            )
+            for number in range(layers)
+        ]
+        self.longest = max(max_source, max_target) if positions == "learned" else None
+        for side in ("source", "target"):
+            position = PositionalEncoding(
+                kind=positions, max_length=self.longest, name=f"{side}_position"
+            )
+            setattr(self, f"{side}_position", position)
+            setattr(self, f"{side}_dropout", Dropout(dropout))
+        self.norms = {
+            side: LayerNormalization(epsilon=common["epsilon"], name=f"{side}_norm")
+            for side in (("source", "target") if norm == "pre" else ())
+        }
+
+    def _self_attention(self, attention: Callable[[], Attention]) -> MultiHeadAttention:
+        """Multi-head attention, with the configured one's settings where that is such."""
+        configured = attention()
+        settings = {}
+        if isinstance(configured, MultiHeadAttention):
+            settings = {"book": configured.book, "dropout": configured.dropout}
+        return MultiHeadAttention(heads=self.heads, **settings)
+
+    def _embedding(self, size: int, name: str) -> keras.layers.Layer:
+        embedding = super()._embedding(size, name)
+        embedding.trainable = not getattr(self, "book", False)
+        return embedding
+
+    def build(self, *_) -> None:
+        """Create all weights."""
+        vectors = (None, None, self.units)
+        self.build_vocabularies(self.units)
+        if self.book:
+            for embedding in (self.source_embedding, self.target_embedding):
+                embedding.trainable = False
+                embedding.set_weights([sinusoidal(embedding.input_dim, self.units)])
+        for layer in (self.source_position, self.target_position, *self.norms.values()):
+            layer.build(vectors)
+        for layer in self.encoder:
+            layer.build(vectors)
+        for layer in self.decoder:
+            length = memory_length(layer.cross_attention, self.max_source)
+            layer.build(vectors, (None, length, self.units))
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The longest source that the mechanism's weights reach."""
+        return self.decoder[0].cross_attention.fixed_length
+
+    @property
+    def max_positions(self) -> int | None:
+        """The longest sequence that learned positions reach."""
+        return self.longest
+
+    def encode(self, source, training=None) -> TransformerMemory:
+        """Make of sources (B, S) what each decoder layer attends to."""
+        return self._encode(source, training)[0]
+
+    def decode(self, target, memory: TransformerMemory, training=None) -> DecoderOutput:
+        """Read whole targets (B, T)."""
+        vectors = self._embed("target", target, 0, training)
+        outputs = []
+        for layer, projected in zip(self.decoder, memory.projected, strict=True):
+            output = layer(vectors, projected, memory_mask=memory.mask, training=training)
+            vectors = output.vectors
+            outputs.append(output)
+        weights = {
+            "cross": tuple(output.cross_attention.weights for output in outputs),
+            "decoder": tuple(output.self_attention.weights for output in outputs),
+        }
+        return DecoderOutput(self._normed("target", vectors), weights)
+
+    def initial_state(self, memory: TransformerMemory, length) -> tuple:
+        """An empty cache of keys and values for each decoder layer."""
+        batch = ops.shape(memory.mask)[0]
+        return tuple(layer.empty_cache(batch, length) for layer in self.decoder)
+
+    def step(self, tokens, index, memory: TransformerMemory, state) -> StepOutput:
+        """Read one more token of each target."""
+        vectors = self._embed("target", ops.expand_dims(tokens, 1), index, False)
+        caches = []
+        for layer, projected, cache in zip(self.decoder, memory.projected, state, strict=True):
+            output = layer(
+                vectors,
+                projected,
+                memory_mask=memory.mask,
+                cache=cache,
+                start_index=index,
+                training=False,
+            )
+            vectors = output.vectors
+            caches.append(output.cache)
+        logits = self.logits(self._normed("target", vectors)[:, 0])
+        return StepOutput(logits, output.cross_attention.weights[:, :, 0], tuple(caches))
+
+    def _encode(self, source, training) -> tuple[TransformerMemory, tuple]:
+        """The memory, and the weights (B, H, S, S) of each encoder layer."""
+        mask = ops.not_equal(source, PAD)
+        vectors, weights = self._embed("source", source, 0, training), []
+        for layer in self.encoder:
+            output = layer(vectors, attention_mask=padding_mask(mask), training=training)
+            vectors = output.vectors
+            weights.append(output.attention.weights)
+        vectors = self._normed("source", vectors)
+        projected = tuple(layer.project(vectors) for layer in self.decoder)
+        return TransformerMemory(mask, projected), tuple(weights)
+
+    def _all_weights(self, source, target) -> dict[str, tuple]:
+        memory, weights = self._encode(source, False)
+        return {"encoder": weights, **self.decode(target, memory, training=False).attention}
+
+    def _embed(self, side: str, ids, start_index, training):
+        """Vectors (B, T, units) of one language's tokens at their positions."""
+        vectors = getattr(self, f"{side}_embedding")(ids)
+        if not self.book:
+            vectors = vectors * ops.cast(self.units**0.5, vectors.dtype)
+        vectors = getattr(self, f"{side}_position")(vectors, start_index=start_index)
+        return getattr(self, f"{side}_dropout")(vectors, training=training)
+
+    def _normed(self, side: str, vectors):
+        """What leaves a stack: normalised where its layers are pre-norm."""
+        return self.norms[side](vectors) if self.norms else vectors
+
+
+def _check(book: bool, tie_embeddings: str, positions: str, lengths: int | None) -> None:
+    """Refuse settings that contradict each other."""
+    if book and tie_embeddings != "none":
+        raise RequestError(
+            "model.book=true: expected model.tie_embeddings=none (its word vectors are frozen), "
+            f"got {tie_embeddings}."
+        )
+    if book and positions != "sinusoidal":
+        raise RequestError(
+            f"model.book=true: expected model.positions=sinusoidal, got {positions}."
+        )
+    if positions == "learned" and not lengths:
+        raise RequestError(
+            "model.positions=learned: expected the longest source and target to be known "
+            "(max_source, max_target), got none."
+        )

@@ -1,0 +1,158 @@
+"""The compiled training of a translation model.
+
+Sentences differ in length, so that batches differ in shape: a step is one program. In graph mode it
+is traced once for every shape; under XLA each shape compiles once, so its caller keeps them few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from attnlab.tasks.translation.token_loss import token_losses
+from attnlab.training.program import RandomStates, compiled
+
+if TYPE_CHECKING:
+    from attnlab.tasks.translation.models.translator import Translator
+
+Batches = Sequence[tuple[np.ndarray, np.ndarray]]
+_PAD = 0
+# A batch's source and target; a step's learning rate, number and seeds.
+_BATCH = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None), tf.int32))
+_STEP = (
+    tf.TensorSpec((), tf.float32),
+    tf.TensorSpec((), tf.int64),
+    tf.TensorSpec((None,), tf.uint32),
+)
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """What a model gives the real target tokens of some sentences, each token of equal weight.
+
+    Attributes:
+        loss: mean cross entropy of a token, in nats, without label smoothing.
+        accuracy: share of tokens that the model finds likeliest, given the true ones before.
+        tokens: number of tokens, ends of sentences among them.
+    """
+
+    loss: float
+    accuracy: float
+    tokens: int
+
+    @property
+    def perplexity(self) -> float:
+        """exp(loss)."""
+        return math.exp(self.loss) if self.loss < 700 else math.inf
+
+
+class TranslationProgram:
+    """A translation model and its optimizer, compiled.
+
+    A batch is a pair of int32 arrays, source (B, S) and target (B, T), padded with 0 at the end;
+    target rows are START, tokens, END. The loss of a step is the cross entropy summed over all real
+    tokens of the batch (what follows START), divided by their number.
+
+    Args:
+        model: a built `Translator`.
+        optimizer: a Keras optimizer; its learning rate is set at every step from `train`'s `rates`.
+        label_smoothing: of the training loss, in [0, 1).
+        seed: of dropout and other random layers: a draw follows from (seed, step).
+        jit: compile with XLA: once for every shape of a batch. False keeps a TensorFlow graph.
+    """
+
+    def __init__(
+        self,
+        model: Translator,
+        optimizer: keras.Optimizer,
+        *,
+        label_smoothing: float = 0.0,
+        seed: int = 0,
+        jit: bool = False,
+    ) -> None:
+        self.model, self.optimizer = model, optimizer
+        self.label_smoothing, self.jit = label_smoothing, jit
+        self.generators = RandomStates(model)
+        if not optimizer.built:
+            optimizer.build(model.trainable_variables)
+        self._train = compiled(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
+        self._evaluate = compiled(self._evaluate_batch, jit, None if jit else _BATCH)
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Go on with another seed of the random layers; nothing is compiled anew."""
+        self.seeds = self.generators.seeds(seed)
+
+    def train(
+        self, batches: Batches, rates: Sequence[float] | np.ndarray, first_step: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Take a step for each batch.
+
+        Args:
+            batches: source and target of each step.
+            rates: learning rate of each step.
+            first_step: gradient steps taken before, over the whole run.
+
+        Returns:
+            (steps,) mean loss of each step's real tokens before its update, float64, NaN where
+            the numbers broke down; (steps,) how many tokens these are, int64.
+        """
+        results = []
+        for step, ((source, target), rate) in enumerate(zip(batches, rates, strict=True)):
+            scalars = tf.constant(rate, tf.float32), tf.constant(first_step + step, tf.int64)
+            results.append(self._train(*_tensors(source, target), *scalars, self.seeds))
+        losses = np.array([loss.numpy() for loss, _ in results], np.float64)
+        return losses, np.array([count.numpy() for _, count in results], np.int64)
+
+    def evaluate(self, batches: Batches) -> TokenScores:
+        """Scores over all real target tokens, without dropout and label smoothing."""
+        loss, hits, tokens = np.sum(
+            [self._evaluate(*_tensors(*batch)).numpy() for batch in batches] or [np.zeros(3)],
+            axis=0,
+            dtype=np.float64,
+        )
+        return TokenScores(loss / max(tokens, 1), hits / max(tokens, 1), int(tokens))
+
+    def _train_step(self, source, target, rate, step, seeds):
+        self.generators.set(seeds, step)
+        self.optimizer.learning_rate = rate
+        variables = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            losses, _, real = self._predict(source, target, self.label_smoothing, training=True)
+            count = tf.reduce_sum(real)
+            loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
+        gradients = tape.gradient(loss, [variable.value for variable in variables])
+        self.optimizer.apply(gradients, variables)
+        return loss, count
+
+    def _evaluate_batch(self, source, target):
+        losses, hits, real = self._predict(source, target, 0.0, training=False)
+        return tf.reduce_sum(tf.stack([losses, hits, tf.ones_like(real)]) * real, axis=1)
+
+    def _predict(self, source, target, smoothing, training):
+        """Loss, hit and weight (1 where the token is real) of each next token, all (N,)."""
+        memory = self.model.encode(source, training=training)
+        states = self.model.decode(target[:, :-1], memory, training=training).states
+        labels, states = tf.reshape(target[:, 1:], (-1,)), _joined(states)
+        if not self.jit:  # the projection onto the vocabulary is the widest: spare it the padding
+            real = tf.reshape(tf.where(labels != _PAD), (-1,))
+            labels, states = tf.gather(labels, real), tf.gather(states, real)
+        logits = self.model.logits(states)
+        losses = token_losses(logits, labels, smoothing)
+        hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        return losses, tf.cast(hits, tf.float32), tf.cast(labels != _PAD, tf.float32)
+
+
+def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:
+    return [tf.constant(array, tf.int32) for array in arrays]
+
+
+def _joined(states: tf.Tensor) -> tf.Tensor:
+    """(B, T, D) to (B * T, D)."""
+    return tf.reshape(states, (-1, states.shape[-1]))

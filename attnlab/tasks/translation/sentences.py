@@ -1,0 +1,167 @@
+"""Sentences in, translations out: cleaning, cutting, searching, putting together again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from attnlab.tasks.translation.task import longest_source, sources_for
+from attnlab.tasks.translation.text.cleaning import cleaner
+from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.tasks.translation.examples import Example
+
+# A source of more tokens would need more memory than most machines have: its square counts.
+_MOST_TOKENS = 2048
+# What would break a line or a column of the output apart.
+_BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
+
+
+class Translation(NamedTuple):
+    """One translation of a sentence.
+
+    Attributes:
+        text: a single line.
+        score: log-probability by length penalty, higher is better; 0 of an empty sentence.
+        log_probability: of all tokens, natural logarithm.
+        source: (S,) ids as the model read them, END included.
+        target: (T,) ids without START and END.
+    """
+
+    text: str
+    score: float
+    log_probability: float
+    source: np.ndarray
+    target: np.ndarray
+
+
+_OF_NOTHING = Translation("", 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))
+
+
+class SentenceTranslator:
+    """Translate text by a trained model.
+
+    Args:
+        model: a `Translator`.
+        source_tokenizer: cuts sentences.
+        target_tokenizer: puts translations together.
+        clean: as the model's corpus was cleaned, see `text.cleaning.cleaner`.
+        lowercase: likewise.
+        longest: source tokens, END included, of the longest sentence trained on; None: unknown.
+        beam: hypotheses kept.
+        n_best: translations of each sentence.
+        length_penalty: alpha of the beam search.
+        warn: told once of sentences that are longer than `longest`, and once of such as must be
+            cut off, because of the model's own longest length or of memory.
+        **search: further settings of `attnlab.tasks.translation.decoding.search.Search`.
+
+    Attributes:
+        warn: see above; may be set later.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        clean: str = "none",
+        lowercase: bool = False,
+        longest: int | None = None,
+        beam: int = 1,
+        n_best: int = 1,
+        length_penalty: float = 0.6,
+        warn: Callable[[str], None] | None = None,
+        **search,
+    ) -> None:
+        from attnlab.tasks.translation.decoding.search import Search
+
+        self.model, self.longest, self.warn = model, longest, warn
+        self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
+        self._clean = cleaner(clean, lowercase)
+        self._search = Search(
+            model, beam=beam, n_best=n_best, length_penalty=length_penalty, **search
+        )
+        self._warned: set[str] = set()
+
+    def translate(self, lines: Sequence[str]) -> list[list[Translation]]:
+        """Translate sentences together, each as if it were alone.
+
+        Args:
+            lines: one sentence each, any text.
+
+        Returns:
+            For each line, in order, its translations, the best one first; one empty translation
+            of a line in which nothing is left to translate.
+        """
+        rows = self._rows(lines)
+        places = [place for place, row in enumerate(rows) if len(row) > 1]
+        found = self._search([rows[place] for place in places])
+        texts = iter(self.target_tokenizer.decode([best.tokens for each in found for best in each]))
+        translations = [[_OF_NOTHING] for _ in lines]
+        for place, each in zip(places, found, strict=True):
+            translations[place] = [
+                Translation(_one_line(next(texts)), score, log, rows[place], tokens)
+                for tokens, score, log in each
+            ]
+        return translations
+
+    def maps(self, translation: Translation) -> Example:
+        """Where the model looked while it wrote a translation, greedily found or by a beam.
+
+        Args:
+            translation: of `translate`.
+
+        Returns:
+            Weights of all layers and heads, with the tokens they belong to; no weights of a model
+            without attention.
+        """
+        from attnlab.tasks.translation.examples import example
+
+        tokenizers = (self.source_tokenizer, self.target_tokenizer)
+        return example(self.model, tokenizers, translation.source, translation.target)
+
+    def pieces(self, translation: Translation) -> tuple[list[str], list[str]]:
+        """Readable labels of the source's tokens and of the translation's, without END."""
+        source = self.source_tokenizer.pieces(translation.source[:-1])
+        return source, self.target_tokenizer.pieces(translation.target)
+
+    def _rows(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """Source rows as the model can take them, END included."""
+        encoded = self.source_tokenizer.encode([self._clean(line) for line in lines])
+        rows = [np.array([*tokens, END], np.int32) for tokens in encoded]
+        most = min(longest_source(self.model) or _MOST_TOKENS, _MOST_TOKENS)
+        cut = [
+            row if len(row) <= most else np.append(row[: most - 1], END).astype(np.int32)
+            for row in sources_for(self.model, rows)
+        ]
+        self._tell(max(map(len, rows), default=0), most)
+        return cut
+
+    def _tell(self, length: int, most: int) -> None:
+        """Warn, once, of a length that the model can't be trusted with, or can't take."""
+        if length > most:
+            self._tell_once(
+                "cut", f"a sentence has {length - 1} tokens; only the first {most - 1} are read"
+            )
+        elif self.longest is not None and length > self.longest:
+            self._tell_once(
+                "long",
+                f"a sentence has {length - 1} tokens, the longest in training had "
+                f"{self.longest - 1}: its translation may be poor",
+            )
+
+    def _tell_once(self, kind: str, text: str) -> None:
+        if self.warn is not None and kind not in self._warned:
+            self._warned.add(kind)
+            self.warn(text)
+
+
+def _one_line(text: str) -> str:
+    return _BREAKS.sub(" ", text)

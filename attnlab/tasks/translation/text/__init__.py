@@ -1,0 +1,1 @@
+"""Between sentences and tokens."""

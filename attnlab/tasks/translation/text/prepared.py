@@ -1,0 +1,244 @@
+"""A corpus in tokens: prepared once, kept in a cache, mapped into memory."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.corpus import Corpus, Progress
+from attnlab.tasks.translation.text.preparing import (
+    SIDES,
+    lines_of,
+    prepare_into,
+    text_file,
+    token_path,
+    tokenizer_file,
+)
+from attnlab.tasks.translation.text.ragged import Ragged
+from attnlab.tasks.translation.text.settings import TextSettings
+from attnlab.tasks.translation.text.tokenizers import Tokenizer
+
+__all__ = ["EncodedPart", "PreparedCorpus", "Ragged", "TextSettings", "prepare"]
+_FORMAT = 1
+_LIST, _STATISTICS = "files.json", "statistics.json"
+_ABANDONED = 24 * 3600.0  # seconds after which nobody works in a temporary folder any more
+_numbers = itertools.count()
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class EncodedPart:
+    """One part's pairs.
+
+    Attributes:
+        source: rows of tokens and END.
+        target: rows of START, tokens and END.
+    """
+
+    source: Ragged
+    target: Ragged
+
+
+class PreparedCorpus:
+    """A corpus cut into tokens.
+
+    Attributes:
+        folder: where it is kept.
+        digest: SHA-256 of all of it.
+        statistics: counts, lengths, duplicates and unknown words, JSON-ready.
+        source_tokenizer: cuts the source language.
+        target_tokenizer: cuts the target language; the same object for a shared vocabulary.
+        parts: the parts by name, `train` among them.
+
+    Args:
+        folder: one that `prepare` has filled.
+
+    Raises:
+        RequestError: a file is missing or damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.digest = _checked(folder)
+        try:
+            self.statistics: dict[str, Any] = json.loads((folder / _STATISTICS).read_bytes())
+            self.source_tokenizer = Tokenizer.load(tokenizer_file(folder, "source"))
+            shared = self.statistics["text"]["shared_vocabulary"]
+            self.target_tokenizer = (
+                self.source_tokenizer
+                if shared
+                else Tokenizer.load(tokenizer_file(folder, "target"))
+            )
+            self.parts = {name: _part(folder, name) for name in self.statistics["parts"]}
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{folder}: damaged: {error}.") from error
+
+    def texts(self, part: str) -> tuple[list[str], list[str], list[str] | None]:
+        """The sentences of a part, cleaned; of `train` only the first 100.
+
+        Returns:
+            Sources, their translations, and gold links where the corpus has them.
+
+        Raises:
+            RequestError: the files are gone.
+        """
+        links = text_file(self.folder, part, "links")
+        try:
+            source, target = (list(lines_of(text_file(self.folder, part, side))) for side in SIDES)
+            return source, target, list(lines_of(links)) if links.exists() else None
+        except OSError as error:
+            raise RequestError(f"{self.folder}: damaged: {error.strerror}.") from error
+
+
+def prepare(
+    corpus: Corpus,
+    settings: TextSettings,
+    *,
+    seed: int,
+    cache: Path,
+    progress: Progress | None = None,
+) -> PreparedCorpus:
+    """A corpus in tokens; the first time it is read and cut, then it is found in the cache.
+
+    The cache has a folder for each content, division and treatment of the text. It is filled under
+    another name and renamed when it is whole, so nothing half-done is ever found, and several
+    processes may do it at once. What is damaged is made again.
+
+    Args:
+        corpus: an opened corpus.
+        settings: how its text is treated; tokenizers are fitted on the training part alone.
+        seed: divides a corpus that has no parts of its own.
+        cache: folder of downloads and prepared corpora.
+        progress: told how far it is.
+
+    Raises:
+        RequestError: the corpus can't be read or is too small, a setting can't be met, or the cache
+            can't be written.
+    """
+    root = Path(cache).expanduser() / "prepared"
+    folder = root / f"{corpus.name}-{_key(corpus, settings, seed)}"
+    found = _found(folder)
+    if found:
+        return found
+    try:
+        with _temporary(root, folder.name) as temporary:
+            prepare_into(temporary, corpus, settings, seed, progress or _silent)
+            _list_files(temporary)
+            _install(temporary, folder)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise RequestError(
+            f"{root}: expected to write a prepared corpus, but: {reason}."
+        ) from error
+    return PreparedCorpus(folder)
+
+
+def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
+    """Changes with everything that decides what is in the folder."""
+    decisive = {
+        **{"format": _FORMAT, "corpus": corpus.digest(), "text": asdict(settings)},
+        "languages": [corpus.source_language, corpus.target_language],
+        "seed": None if corpus.own_parts else seed,
+    }
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _found(folder: Path) -> PreparedCorpus | None:
+    if not folder.exists():
+        return None
+    try:
+        return PreparedCorpus(folder)
+    except RequestError as error:
+        log.warning("%s It is made again.", error)
+        return None
+
+
+def _part(folder: Path, name: str) -> EncodedPart:
+    source, target = (Ragged.open(token_path(folder, name, side)) for side in SIDES)
+    return EncodedPart(source, target)
+
+
+@contextmanager
+def _temporary(root: Path, name: str) -> Iterator[Path]:
+    """A new folder beside the one to come; it is gone afterwards unless it was renamed."""
+    root.mkdir(parents=True, exist_ok=True)
+    _tidy(root)
+    folder = root / f".tmp-{os.getpid()}-{next(_numbers)}-{name}"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tidy(root: Path) -> None:
+    """Remove what killed processes left behind long ago."""
+    for left in root.glob(".tmp-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _install(temporary: Path, folder: Path) -> None:
+    """Rename, unless another process was quicker; what is damaged is put out of the way."""
+    for _ in range(3):
+        try:
+            return os.rename(temporary, folder)
+        except OSError:
+            if not folder.exists():
+                raise
+        if _found(folder):
+            return None
+        damaged = temporary.with_name(f"{temporary.name}-damaged")
+        with suppress(FileNotFoundError):
+            os.rename(folder, damaged)
+        shutil.rmtree(damaged, ignore_errors=True)
+    return os.rename(temporary, folder)
+
+
+def _list_files(folder: Path) -> None:
+    """Write down what belongs to the folder."""
+    files = {path.name: _digest(path) for path in sorted(folder.iterdir())}
+    text = json.dumps({"format": _FORMAT, "files": files}, indent=2) + "\n"
+    (folder / _LIST).write_text(text, encoding="utf-8")
+
+
+def _checked(folder: Path) -> str:
+    """The digest of a folder's files, each compared with what was written down.
+
+    Raises:
+        RequestError: one is missing or not as it was written.
+    """
+    try:
+        listed = json.loads((folder / _LIST).read_bytes())
+        for name, digest in listed["files"].items():
+            if _digest(folder / name) != digest:
+                raise RequestError(f"{folder / name}: damaged.")
+        return hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()
+    except RequestError:
+        raise
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RequestError(f"{folder}: damaged: {error}.") from error
+
+
+def _digest(path: Path) -> str:
+    state = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while chunk := stream.read(1 << 20):
+            state.update(chunk)
+    return state.hexdigest()
+
+
+def _silent(done: int, total: int | None, what: str) -> None:
+    pass

@@ -1,0 +1,142 @@
+"""The part of Hugging Face's `tokenizers` that cuts texts, set up for words, characters and BPE.
+
+Nothing of it matches special tokens in a text: they are entries that no text leads to.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.text.words import word_pattern
+
+if TYPE_CHECKING:
+    import tokenizers
+
+KINDS = ("word", "char", "bpe")
+# Words have a space in front only, pieces have "Ġ" for it, characters are alone.
+SPECIAL_TOKENS = ("[ PAD ]", "[ UNKNOWN ]", "[ START ]", "[ END ]")
+BYTES = 256
+_DEFAULT_BPE_SIZE = 8000
+_NO_LIMIT = 2**31 - 1
+_WORD = word_pattern(r"[\p{L}\p{M}\p{N}_]", r"\p{Nd}")
+_PATTERNS = {"word": rf" ?(?:{_WORD})", "char": r"[\s\S]", "bpe": rf" ?(?:{_WORD})|\s"}
+
+
+class Vocabulary(NamedTuple):
+    """Tokens by id, and for BPE the pairs of tokens to join, first ones first."""
+
+    tokens: list[str]
+    merges: list[tuple[str, str]]
+
+
+def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int = 1) -> Vocabulary:
+    """The most frequent words or characters of some texts, or the BPE merges.
+
+    Args:
+        texts: as they are handed to the cutter; read once, never held.
+        kind: `word`, `char` or `bpe`.
+        size: most tokens, special ones included; None takes all, and 8,000 for BPE.
+        min_count: what is rarer is left out, and so is a merge that was seen once.
+
+    Raises:
+        RequestError: there is no such kind, `size` is too small, or there is no text.
+    """
+    check_size(kind, size)
+    texts = (text for text in texts if text)
+    first = next(texts, None)
+    if first is None:
+        raise RequestError(f"task.tokenizer={kind}: expected sentences to fit it on, got none.")
+    untrained = cutter(kind, Vocabulary(list(SPECIAL_TOKENS), []))
+    untrained.train_from_iterator(chain([first], texts), _trainer(kind, size, min_count))
+    model = json.loads(untrained.to_str())["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    return Vocabulary(tokens, [(left, right) for left, right in model.get("merges", ())])
+
+
+def check_size(kind: str, size: int | None) -> None:
+    """Refuse a tokenizer that can't be.
+
+    Raises:
+        RequestError: there is no such kind, or `size` is too small.
+    """
+    if kind not in KINDS:
+        raise RequestError(f"task.tokenizer: expected one of {', '.join(KINDS)}, got {kind!r}.")
+    special = len(SPECIAL_TOKENS)
+    least = special + (BYTES if kind == "bpe" else 1)
+    what = f"{BYTES} bytes" if kind == "bpe" else f"a {kind}"
+    if size is not None and size < least:
+        raise RequestError(
+            f"task.vocabulary: expected at least {least} for task.tokenizer={kind} "
+            f"({what} and {special} special tokens), got {size}."
+        )
+
+
+def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
+    """What turns texts into the ids of a vocabulary, many at a time in threads."""
+    # Said explicitly, else each fork of this process is answered with a warning.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    import tokenizers
+    from tokenizers import models, pre_tokenizers
+
+    ids = {token: number for number, token in enumerate(vocabulary.tokens)}
+    split = pre_tokenizers.Split(tokenizers.Regex(_PATTERNS[kind]), "isolated")
+    if kind == "bpe":
+        result = tokenizers.Tokenizer(models.BPE(ids, vocabulary.merges))
+        as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        result.pre_tokenizer = pre_tokenizers.Sequence([split, as_bytes])
+    else:
+        words = _either_way(ids) if kind == "word" else ids
+        result = tokenizers.Tokenizer(models.WordLevel(words, unk_token=SPECIAL_TOKENS[1]))
+        result.pre_tokenizer = split
+    return result
+
+
+def bytes_of(piece: str) -> bytes:
+    """The bytes that a token of BPE stands for."""
+    return bytes(map(_byte_numbers().__getitem__, piece))
+
+
+def _either_way(ids: dict[str, int]) -> dict[str, int]:
+    """A word known only with, or only without, the space before it is found in both ways."""
+    special = len(SPECIAL_TOKENS)
+    words = {token: number for token, number in ids.items() if number >= special}
+    turned = {token[1:] if token[0] == " " else f" {token}": words[token] for token in words}
+    return {**turned, **ids}
+
+
+def _trainer(kind: str, size: int | None, min_count: int) -> tokenizers.trainers.Trainer:
+    from tokenizers import pre_tokenizers, trainers
+
+    special = list(SPECIAL_TOKENS)
+    if kind == "bpe":
+        return trainers.BpeTrainer(
+            vocab_size=size or _DEFAULT_BPE_SIZE,
+            min_frequency=max(min_count, 2),
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+    return trainers.WordLevelTrainer(
+        vocab_size=size or _NO_LIMIT,
+        min_frequency=min_count,
+        special_tokens=special,
+        show_progress=False,
+    )
+
+
+@functools.cache
+def _byte_numbers() -> dict[str, int]:
+    """The byte for each letter of the byte alphabet (that of GPT-2; Radford et al. 2019).
+
+    A byte that is a visible character of Latin-1 is that character; the others follow from U+0100.
+    """
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(BYTES) if byte not in visible]
+    letters = {chr(0x100 + at): byte for at, byte in enumerate(others)}
+    return {**letters, **{chr(byte): byte for byte in visible}}

@@ -1,0 +1,211 @@
+"""Between text and token numbers: words, characters or byte pairs (BPE)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.text.token_cutters import (
+    SPECIAL_TOKENS,
+    Vocabulary,
+    bytes_of,
+    check_size,
+    cutter,
+    learned,
+)
+from attnlab.tasks.translation.text.words import split_words, word_spans
+
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+UNKNOWN_TEXT = "⁇"
+_LABELS = {PAD: "<pad>", UNKNOWN: UNKNOWN_TEXT, START: "<start>", END: "<end>"}
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_FORMAT = 1
+
+
+class Tokenizer:
+    """A vocabulary, and how a text is cut into its entries and put together again.
+
+    `word` has words and punctuation marks as `split_words` cuts them, each with the space before it
+    where there is one: a text of known words and single spaces comes back as it was. A word that is
+    known only with, or only without, that space is taken for the known one. `char` has characters.
+    `bpe` joins bytes inside of words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
+    characters as in Radford et al. 2019), so that every text comes back as it was.
+
+    Ids are PAD 0, UNKNOWN 1, START 2, END 3, then the tokens. No text is encoded as PAD, START or
+    END, whatever is written in it.
+
+    Attributes:
+        kind: `word`, `char` or `bpe`.
+        lowercase: whether texts are lower-cased before they are cut.
+        vocabulary: tokens and merges.
+    """
+
+    def __init__(self, kind: str, vocabulary: Vocabulary, *, lowercase: bool = False) -> None:
+        self.kind, self.vocabulary, self.lowercase = kind, vocabulary, lowercase
+        self._cutter = cutter(kind, vocabulary)
+
+    @classmethod
+    def fit(
+        cls,
+        sentences: Iterable[str],
+        *,
+        kind: str,
+        size: int | None = None,
+        min_count: int = 1,
+        lowercase: bool = False,
+    ) -> Tokenizer:
+        """The tokenizer for some sentences; the same ones give the same.
+
+        Args:
+            sentences: those of the training part; read once, never held.
+            kind: `word`, `char` or `bpe`.
+            size: most entries, the four special ones included; None takes all words or characters,
+                and 8,000 of `bpe`.
+            min_count: words and characters that are rarer are unknown; rarer merges are not made,
+                nor any that was seen once.
+            lowercase: whether texts are lower-cased before they are cut.
+
+        Raises:
+            RequestError: there is no such kind, `size` is too small, or there is no sentence.
+        """
+        texts = (_prepared(text, kind, lowercase) for text in sentences)
+        vocabulary = learned(texts, kind=kind, size=size, min_count=min_count)
+        return cls(kind, vocabulary, lowercase=lowercase)
+
+    @property
+    def size(self) -> int:
+        """Entries of the vocabulary, the four special ones included."""
+        return len(self.vocabulary.tokens)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, without START, END and PAD; none for an empty text."""
+        prepared = [_prepared(text, self.kind, self.lowercase) for text in texts]
+        return [each.ids for each in self._cutter.encode_batch_fast(prepared)]
+
+    def decode(self, rows: Iterable[Sequence[int]]) -> list[str]:
+        """The text of each row of ids up to its first END; "⁇" stands for what is unknown."""
+        return [self._text(row) for row in rows]
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A readable label for each token, for figures.
+
+        A piece that goes on with the word before it has "·" in front, white space is "␣", and bytes
+        that are no whole character stand there in hexadecimal.
+        """
+        labels: list[str] = []
+        before = ""  # the last character, if it can go on
+        for token in _plain(ids):
+            content = self._contents[token]
+            first = content[:8].decode("utf-8", "replace")[:1]
+            goes_on = len(split_words(before + first)) == 1 and not first.isspace()
+            marked = bool(before) and goes_on and self.kind == "bpe"
+            labels.append(_LABELS.get(token) or "·" * marked + _readable(content))
+            before = content.decode("utf-8", "replace")[-1:].strip() * (token not in _LABELS)
+        return labels
+
+    def word_numbers(self, text: str) -> list[int]:
+        """For each token of `encode([text])[0]`, the number of its word in `split_words(text)`.
+
+        White space that is a token of its own counts with the word before it.
+        """
+        prepared = _prepared(text, self.kind, self.lowercase)
+        starts = [start for start, _ in word_spans(prepared)]
+        numbers, word = [], 0
+        for start, end in self._cutter.encode(prepared).offsets:
+            while start < end - 1 and prepared[start].isspace():
+                start += 1
+            while word + 1 < len(starts) and starts[word + 1] <= start:
+                word += 1
+            numbers.append(word)
+        return numbers
+
+    def save(self, path: Path) -> None:
+        """Write the tokenizer as JSON, whole or not at all.
+
+        Raises:
+            OSError: the file can't be written.
+        """
+        content = {
+            **{"format": _FORMAT, "kind": self.kind, "lowercase": self.lowercase},
+            **self.vocabulary._asdict(),
+        }
+        temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+        try:
+            temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path) -> Tokenizer:
+        """Read what `save` has written.
+
+        Raises:
+            RequestError: the file is missing or damaged.
+        """
+        try:
+            content = json.loads(path.read_bytes())
+            vocabulary = _checked(content)
+            return cls(content["kind"], vocabulary, lowercase=bool(content["lowercase"]))
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise RequestError(f"{path}: expected a tokenizer, but: {reason}.") from error
+        except Exception as error:  # the library raises bare ones
+            reason = f"{type(error).__name__}: {error}"
+            raise RequestError(f"{path}: damaged: expected a tokenizer, got {reason}.") from error
+
+    @cached_property
+    def _contents(self) -> list[bytes]:
+        """The UTF-8 that each token stands for; nothing for PAD, START and END."""
+        tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
+        unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
+        known = map(bytes_of if self.kind == "bpe" else str.encode, tokens)
+        return [b"", unknown.encode(), b"", b"", *known]
+
+    def _text(self, row: Sequence[int]) -> str:
+        contents = self._contents
+        tokens = takewhile(lambda token: token != END, _plain(row))
+        text = b"".join([contents[token] for token in tokens]).decode("utf-8", "replace")
+        return text if self.kind == "char" else text.removeprefix(" ")
+
+
+def _prepared(text: str, kind: str, lowercase: bool) -> str:
+    """What the cutter gets: for words, one space before each but after an opening quote."""
+    if not text.isascii():
+        text = _SURROGATES.sub("\ufffd", text)
+    if lowercase:
+        text = text.lower()
+    if kind == "word":
+        text = " ".join(text.split())
+    return f" {text}" if text and kind != "char" else text
+
+
+def _plain(row: Sequence[int]) -> list[int]:
+    return row.tolist() if hasattr(row, "tolist") else list(row)
+
+
+def _readable(content: bytes) -> str:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "".join(f"<{byte:02X}>" for byte in content.strip())
+    shown = text.strip(" ") or "␣"
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)
+
+
+def _checked(content: Any) -> Vocabulary:
+    """The vocabulary in a file's content; raises whatever shows that it is none."""
+    if content["format"] != _FORMAT:
+        raise ValueError(f"format {content['format']!r}")
+    check_size(content["kind"], len(content["tokens"]))
+    tokens = [str(token) for token in content["tokens"]]
+    if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS or len({*tokens}) < len(tokens):
+        raise ValueError("a vocabulary with missing or repeated tokens")
+    return Vocabulary(tokens, [(left, right) for left, right in content["merges"]])

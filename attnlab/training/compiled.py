@@ -1,0 +1,110 @@
+"""Compiled programs outlive their run, and the next run of equal shapes takes them over.
+
+Compiling takes seconds, while runs of one process, those of a sweep, mostly differ in what never
+enters compiled code: the seed, the learning rate, the number of epochs. So a program is kept with
+its model and its optimizer, and a later run assigns its own initial weights to them. To its
+numbers that makes no difference.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import keras
+from keras import ops
+
+from attnlab.config.sections import RunConfig
+from attnlab.training.optimizers import make_optimizer
+
+# How many are kept, and how many bytes of weights and optimizer states. What XLA compiled stays in
+# memory as long as the process does, so forgetting a program early would gain little.
+_MOST, _MOST_BYTES = 16, 2**29
+
+
+class Compiled(Protocol):
+    """A program with the variables that it was compiled for."""
+
+    model: keras.Model
+    optimizer: keras.Optimizer
+
+
+Kept = TypeVar("Kept", bound=Compiled)
+# Program and user by what entered the trace, the one used last at the end.
+_kept: OrderedDict[str, tuple[Any, weakref.ref]] = OrderedDict()
+
+
+def take_over(
+    user: object,
+    config: RunConfig,
+    model: keras.Model,
+    compile: Callable[[keras.Model, keras.Optimizer], Kept],
+    *shapes: Any,
+) -> Kept:
+    """A program for a run, compiled before or new, as it is at the start of the run.
+
+    Args:
+        user: whose program it is, for as long as this object is alive.
+        config: the run's configuration.
+        model: with its initial weights; the program has this one, or another with these weights.
+        compile: makes a program of a model and an optimizer that are not trained yet.
+        *shapes: what of the data enters the trace, as JSON has it.
+    """
+    if _kept:
+        gc.collect()  # graphs, figures and errors of the run before hold each other
+    signature = _signature(config, model, shapes)
+    program, owner = _kept.pop(signature, (None, None))
+    if program is None or owner() is not None or _layout(program.model) != _layout(model):
+        settings = config.optimizer
+        program = compile(model, make_optimizer(settings.name, settings.settings))
+    else:
+        _start_anew(program, model, config.optimizer.settings["learning_rate"])
+    _kept[signature] = program, weakref.ref(user)
+    _forget()
+    return program
+
+
+def _signature(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
+    """All that enters a trace, as text."""
+    options = [config.task, config.attention, config.model, config.data]
+    optimizer = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
+    parts = [
+        *([option.name, option.target, dict(option.settings)] for option in options if option),
+        [config.optimizer.name, optimizer],
+        [config.trainer.precision, config.trainer.jit],
+        _layout(model),
+        shapes,
+    ]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _layout(model: keras.Model) -> list:
+    """The shape and type of each variable; vocabularies may differ by seed."""
+    return [[list(variable.shape), variable.dtype] for variable in model.variables]
+
+
+def _start_anew(program: Compiled, model: keras.Model, learning_rate: float) -> None:
+    """Give a program the weights of another model of the same layout, and a new optimizer state."""
+    for variable, initial in zip(program.model.variables, model.variables, strict=True):
+        variable.assign(initial)
+    for variable in program.optimizer.variables:
+        variable.assign(ops.zeros_like(variable))
+    program.optimizer.learning_rate = learning_rate
+
+
+def _forget() -> None:
+    """Drop what was not used for long, until what is kept has a bounded size."""
+    while len(_kept) > 1 and (len(_kept) > _MOST or _bytes() > _MOST_BYTES):
+        _kept.popitem(last=False)
+
+
+def _bytes() -> int:
+    return sum(
+        variable.value.dtype.size * variable.value.shape.num_elements()
+        for program, _ in _kept.values()
+        for variable in (*program.model.variables, *program.optimizer.variables)
+    )

@@ -1,0 +1,122 @@
+"""Held against scipy.stats and published values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from attnlab.compare.statistics import diebold_mariano, holm, mean_interval, paired_difference
+
+FIVE = np.array([0.31, 0.29, 0.42, 0.35, 0.27])
+OTHER = np.array([0.33, 0.35, 0.41, 0.44, 0.30])
+
+
+def test_the_interval_is_students():
+    found = mean_interval(FIVE)
+    expected = stats.t.interval(0.95, 4, FIVE.mean(), stats.sem(FIVE))
+    assert (found.n, found.mean) == (5, FIVE.mean())
+    assert (found.low, found.high) == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_value_has_no_interval():
+    assert mean_interval([0.5]) == (1, 0.5, None, None)
+
+
+def test_no_value_has_no_mean():
+    with pytest.raises(ValueError, match="at least one, got none"):
+        mean_interval([])
+
+
+def test_the_difference_is_paired():
+    found = paired_difference(FIVE, OTHER)
+    expected = stats.ttest_rel(FIVE, OTHER)
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-12)
+    interval = expected.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-12)
+    assert found.mean == pytest.approx((FIVE - OTHER).mean())
+    assert found.p < stats.ttest_ind(FIVE, OTHER).pvalue
+
+
+@pytest.mark.parametrize(
+    ("values", "reference", "expected"),
+    [
+        ([], [], (0, None, None, None, None)),
+        ([2.0], [1.5], (1, 0.5, None, None, None)),
+        ([2.0, 3.0], [2.0, 3.0], (2, 0.0, 0.0, 0.0, None)),
+        ([2.0, 3.0], [1.0, 2.0], (2, 1.0, 1.0, 1.0, None)),
+    ],
+    ids=["no pair", "one pair", "identical", "the same difference"],
+)
+def test_where_no_test_is_defined_there_is_no_p(values, reference, expected):
+    assert tuple(paired_difference(values, reference)) == expected
+
+
+def test_rounding_is_no_spread():
+    assert paired_difference([0.1 + 0.2, 1.1 + 0.2], [0.2, 1.2]).p is None
+
+
+def test_pairs_need_as_many_values():
+    with pytest.raises(ValueError, match="got 5 and 4"):
+        paired_difference(FIVE, OTHER[:4])
+    with pytest.raises(ValueError, match="got 5 and 4"):
+        diebold_mariano(FIVE, OTHER[:4])
+
+
+def test_holm_steps_down():
+    # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, never falling.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_holm_leaves_out_tests_that_were_not_made():
+    assert holm([0.01, None, 0.04]) == [pytest.approx(0.02), None, pytest.approx(0.04)]
+    assert holm([None, None]) == [None, None]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_lies_between_the_raw_value_and_bonferroni(p_values):
+    for raw, corrected in zip(p_values, holm(p_values), strict=True):
+        assert raw <= corrected <= min(1.0, len(p_values) * raw)
+
+
+def test_diebold_mariano_gives_the_published_value():
+    truth = np.array([10, 20, 30, 40, 50])
+    first = (np.array([11, 21, 29, 42, 53]) - truth) ** 2
+    second = (np.array([13, 26, 24, 40, 59]) - truth) ** 2
+    found = diebold_mariano(first, second)
+    assert found.statistic == pytest.approx(-2.2229922806, abs=1e-10)
+    assert found.p_less == pytest.approx(0.0451556587, abs=1e-10)
+    assert found.p == pytest.approx(2 * found.p_less)
+    assert diebold_mariano(second, first).statistic == -found.statistic
+
+
+def test_diebold_mariano_of_one_step_is_the_t_test_of_the_losses():
+    """With horizon 1 the correction turns the statistic into the paired t test's."""
+    rng = np.random.default_rng(0)
+    first, second = rng.random(37), rng.random(37)
+    assert diebold_mariano(first, second).p == pytest.approx(stats.ttest_rel(first, second).pvalue)
+
+
+def test_diebold_mariano_counts_the_overlap_of_longer_horizons():
+    """Losses that go together make the mean less certain than independent ones."""
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=211)
+    losses = 0.2 + sum(steps[lag : lag + 200] for lag in range(3))
+    plain, overlapping = (diebold_mariano(losses, np.zeros(200), h) for h in (1, 3))
+    covariances = [np.sum((losses - losses.mean())[k:] * (losses - losses.mean())[: 200 - k]) / 200
+                   for k in range(3)]  # fmt: skip
+    variance = (covariances[0] + 2 * covariances[1] + 2 * covariances[2]) / 200
+    expected = losses.mean() / np.sqrt(variance) * np.sqrt((201 - 6 + 6 / 200) / 200)
+    assert overlapping.statistic == pytest.approx(expected)
+    assert overlapping.p > plain.p
+
+
+@pytest.mark.parametrize(
+    ("losses", "horizon"),
+    [([1.0, 2.0], 1), ([1.0] * 9, 1), ([1.0, -1.0] * 10, 2)],
+    ids=["too few", "no spread", "variance not above 0"],
+)
+def test_diebold_mariano_says_where_it_is_not_defined(losses, horizon):
+    assert diebold_mariano(losses, np.zeros(len(losses)), horizon) is None

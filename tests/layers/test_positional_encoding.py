@@ -1,0 +1,110 @@
+"""Positional encodings: the book's numbers, the rotation property, start_index."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
+
+quick = settings(max_examples=30, deadline=None, database=None)
+
+
+def test_output_13_1():
+    expected = [0.14112001, -0.9899925, 0.29552021, 0.95533649]
+    np.testing.assert_allclose(sinusoidal(4, 4, base=100)[-1], expected, atol=1e-8)
+
+
+def test_output_14_3():
+    ids = np.array([[5, 6, 7, 2, 0], [3, 4, 2, 0, 0]])
+    embedded = PositionalEncoding()(sinusoidal(10, 6)[ids])
+    first = [-0.9589243, 1.2836622, 0.2300017, 1.9731903, 0.0107720, 1.9999421]
+    np.testing.assert_allclose(embedded[0, 0], first, atol=1e-6)
+    np.testing.assert_allclose(embedded, sinusoidal(10, 6)[ids] + sinusoidal(5, 6), atol=1e-6)
+
+
+def test_sinusoidal_is_the_formula():
+    table = sinusoidal(7, 10, base=50.0)
+    for k, i in np.ndindex(7, 5):
+        angle = k / 50.0 ** (2 * i / 10)
+        assert table[k, 2 * i] == pytest.approx(np.sin(angle), abs=1e-12)
+        assert table[k, 2 * i + 1] == pytest.approx(np.cos(angle), abs=1e-12)
+
+
+def test_odd_widths_end_in_a_sine():
+    table = sinusoidal(3, 5)
+    assert table.shape == (3, 5)
+    np.testing.assert_allclose(table[:, 4], np.sin(np.arange(3) / 10000 ** (4 / 5)))
+
+
+@quick
+@given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 100), st.sampled_from([2, 6, 10]))
+def test_an_offset_is_the_same_rotation_at_every_position(one, other, offset, width):
+    angles = offset / 10000 ** (np.arange(0, width, 2) / width)
+    table = sinusoidal(601, width)
+    for k in (one, other):
+        sines, cosines = table[k, 0::2], table[k, 1::2]
+        moved = sines * np.cos(angles) + cosines * np.sin(angles)
+        np.testing.assert_allclose(table[k + offset, 0::2], moved, atol=1e-9)
+        moved = cosines * np.cos(angles) - sines * np.sin(angles)
+        np.testing.assert_allclose(table[k + offset, 1::2], moved, atol=1e-9)
+
+
+@pytest.mark.parametrize("start", [0, 3, 10_007])
+def test_positions_known_late_give_the_same_as_known_at_once(start):
+    layer = PositionalEncoding()
+    vectors = np.zeros((2, 5, 6), "float32")
+    expected = sinusoidal(start + 5, 6)[start:]
+    np.testing.assert_allclose(layer(vectors, start_index=start)[1], expected, atol=1e-7)
+    signature = [tf.TensorSpec((None, None, 6)), tf.TensorSpec((), tf.int32)]
+    late = tf.function(lambda v, s: layer(v, start_index=s), input_signature=signature)
+    np.testing.assert_allclose(late(vectors, tf.constant(start))[1], expected, atol=1e-7)
+    xla = tf.function(lambda v, s: layer(v, start_index=s), jit_compile=True)
+    np.testing.assert_allclose(xla(vectors, tf.constant(start))[1], expected, atol=1e-6)
+
+
+def test_learned_positions_are_rows_of_their_table():
+    layer = PositionalEncoding(kind="learned", max_length=7)
+    vectors = np.ones((2, 3, 5), "float32")
+    layer.build(vectors.shape)
+    table = np.arange(35, dtype="float32").reshape(7, 5)
+    layer.set_weights([table])
+    for start in (0, 4):
+        for index in (start, tf.constant(start)):
+            expected = np.stack([1 + table[start : start + 3]] * 2)
+            np.testing.assert_array_equal(layer(vectors, start_index=index), expected)
+
+
+def test_learned_positions_are_trained():
+    layer = PositionalEncoding(kind="learned", max_length=7)
+    vectors = np.ones((2, 3, 5), "float32")
+    layer.build(vectors.shape)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(vectors, start_index=1))
+    gradient = tape.gradient(loss, layer.table.value)
+    np.testing.assert_array_equal(tf.convert_to_tensor(gradient)[:, 0], [0, 2, 2, 2, 0, 0, 0])
+
+
+def test_errors():
+    with pytest.raises(RequestError, match="kind must be one of sinusoidal, learned, got 'rotary'"):
+        PositionalEncoding(kind="rotary")
+    with pytest.raises(RequestError, match="need max_length"):
+        PositionalEncoding(kind="learned")
+    layer = PositionalEncoding(kind="learned", max_length=3)
+    with pytest.raises(ValueError, match="has 3 positions .* got a sequence that ends at 5"):
+        layer(np.ones((2, 4, 5), "float32"), start_index=1)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+def test_saves_and_loads(kind, tmp_path):
+    vectors = keras.Input((None, 6))
+    model = keras.Model(vectors, PositionalEncoding(kind=kind, max_length=11, base=50)(vectors))
+    model.save(tmp_path / "model.keras")
+    inputs = np.ones((2, 5, 6), "float32")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(inputs), model(inputs))
+    assert again.layers[-1].get_config() == model.layers[-1].get_config()

@@ -1,0 +1,95 @@
+"""Norm and dropout against Keras's own and against their definitions."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.layers.sublayers import Dropout, LayerNormalization
+
+B, T, W = 3, 5, 7
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def outcome(layer, vectors, upstream):
+    """Output, and gradients of the input and both weights."""
+    layer.build(vectors.shape)
+    layer.set_weights([normal(W, seed=3), normal(W, seed=4)])
+    vectors = tf.constant(vectors)
+    with tf.GradientTape() as tape:
+        tape.watch(vectors)
+        output = layer(vectors)
+    watched = [vectors, *(weight.value for weight in layer.trainable_weights)]
+    return output, *tape.gradient(output, watched, upstream)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3])
+@pytest.mark.parametrize("shape", [(B, T, W), (B, W)])
+def test_the_norm_is_keras_norm_and_so_are_its_gradients(shape, epsilon):
+    vectors, upstream = 5 + 3 * normal(*shape, seed=1), normal(*shape, seed=2)
+    given = outcome(LayerNormalization(epsilon=epsilon), vectors, upstream)
+    expected = outcome(keras.layers.LayerNormalization(epsilon=epsilon), vectors, upstream)
+    for one, other in zip(given, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_the_norm_of_equal_numbers_is_the_offset():
+    layer = LayerNormalization(epsilon=1e-6)
+    layer.build((B, W))
+    layer.set_weights([normal(W), normal(W, seed=4)])
+    np.testing.assert_array_equal(layer(np.full((B, W), 1e4)), np.tile(layer.beta, (B, 1)))
+
+
+@pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
+def test_the_norm_computes_in_float32_and_answers_in_the_policys_type(precision):
+    layer = LayerNormalization(epsilon=1e-6, dtype=precision)
+    layer.build((B, W))
+    vectors = 1000 * normal(B, W)  # squares that float16 can't hold
+    answer = layer(vectors)
+    assert answer.dtype.name == precision.removeprefix("mixed_")
+    expected = keras.layers.LayerNormalization(epsilon=1e-6)(vectors)
+    np.testing.assert_allclose(tf.cast(answer, "float32"), expected, atol=0.02)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.93])
+def test_dropout_drops_its_share_and_keeps_the_mean(rate, jit):
+    layer = Dropout(rate, seed=11)
+    drop = tf.function(lambda x: layer(x, training=True), jit_compile=jit)
+    values = drop(tf.ones((301, 353))).numpy()
+    kept = values != 0
+    assert kept.mean() == pytest.approx(1 - rate, abs=0.005)
+    np.testing.assert_allclose(values[kept], 1 / (1 - rate), rtol=1e-3)
+    for axis in (0, 1):  # no row and no column is dropped more than chance would have it
+        assert np.abs(kept.mean(axis) - (1 - rate)).max() < 0.12
+
+
+def test_neighbours_are_dropped_independently():
+    kept = Dropout(0.5, seed=2)(tf.ones((1, 200_001)), training=True).numpy()[0] != 0
+    for distance in (1, 2, 3, 4, 8):
+        assert np.mean(kept[distance:] == kept[:-distance]) == pytest.approx(0.5, abs=0.006)
+
+
+def test_dropout_changes_the_gradient_as_the_value():
+    layer, ones = Dropout(0.3, seed=5), tf.ones((17, 13))
+    with tf.GradientTape() as tape:
+        tape.watch(ones)
+        dropped = layer(ones, training=True)
+    np.testing.assert_array_equal(tape.gradient(dropped, ones), dropped)
+
+
+def test_dropout_is_nothing_without_training_or_rate():
+    vectors = tf.constant(normal(B, W))
+    np.testing.assert_array_equal(Dropout(0.5)(vectors), vectors)
+    np.testing.assert_array_equal(Dropout(0.0)(vectors, training=True), vectors)
+
+
+def test_dropout_follows_from_its_seed_and_moves_on():
+    first, again = Dropout(0.5, seed=7), Dropout(0.5, seed=7)
+    ones = tf.ones((11, 13))
+    masks = [np.array(layer(ones, training=True)) for layer in (first, again, first)]
+    np.testing.assert_array_equal(masks[0], masks[1])
+    assert np.any(masks[0] != masks[2])

@@ -1,0 +1,303 @@
+"""Transformer layers: counts, composition, masks, cached decoding."""
+
+import importlib
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import yaml
+
+from attnlab.attention import (
+    BahdanauAttention,
+    LuongLocalAttention,
+    MultiHeadAttention,
+    ScaledDotProductAttention,
+)
+from attnlab.errors import RequestError
+from attnlab.layers.transformer import (
+    FeedForward,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+B, T, S, W, INNER = 2, 5, 7, 6, 11
+MEMORY_MASK = np.array([[True] * 7, [True] * 3 + [False] * 4])
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    keras.utils.set_random_seed(7)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+@pytest.fixture
+def vectors():
+    return normal(B, T, W, seed=1)
+
+
+@pytest.fixture
+def memory():
+    return normal(B, S, W, seed=2)
+
+
+def encoder(attention=None, **settings):
+    attention = attention or MultiHeadAttention(heads=3)
+    return TransformerEncoderLayer(
+        attention=attention, **{"units": W, "feed_forward": INNER, **settings}
+    )
+
+
+def decoder(make=lambda: MultiHeadAttention(heads=3), **settings):
+    return TransformerDecoderLayer(
+        self_attention=make(),
+        cross_attention=make(),
+        **{"units": W, "feed_forward": INNER, **settings},
+    )
+
+
+def shaken(layer, *shapes):
+    """The layer with no weight left at 0 or 1, so that a forgotten one shows."""
+    layer.build(*shapes)
+    layer.set_weights([normal(*w.shape, seed=30 + i) / 2 for i, w in enumerate(layer.weights)])
+    return layer
+
+
+# --- counts of the book's 19.3 and 19.4, and done right ----------------------------------------
+
+
+def heads(book):
+    return MultiHeadAttention(heads=8, book=book)
+
+
+@pytest.mark.parametrize("book, count", [(True, 2_233_536), (False, 3_152_384)])
+def test_encoder_layer_counts(book, count):
+    layer = encoder(heads(book), units=512, feed_forward=2048)
+    layer.build((None, 5, 512))
+    assert layer.feed_forward.count_params() == 2_099_712
+    assert [norm.count_params() for norm in layer.norms] == [1_024, 1_024]
+    assert layer.count_params() == count
+
+
+@pytest.mark.parametrize("book, count", [(True, 2_365_312), (False, 4_204_032)])
+def test_decoder_layer_counts(book, count):
+    layer = decoder(lambda: heads(book), units=512, feed_forward=2048, book=book)
+    layer.build((None, 5, 512), (None, 7, 512))
+    assert layer.count_params() == count
+
+
+# --- the formulas ------------------------------------------------------------------------------
+
+
+def layer_norm(layer, x):
+    gamma, beta = layer.get_weights()
+    deviation = x - x.mean(-1, keepdims=True)
+    return gamma * deviation / np.sqrt((deviation**2).mean(-1, keepdims=True) + 1e-6) + beta
+
+
+def feed_forward(layer, x):
+    w1, b1, w2, b2 = layer.get_weights()
+    return np.maximum(0, x @ w1 + b1) @ w2 + b2
+
+
+def test_feed_forward_is_the_formula(vectors):
+    layer = shaken(FeedForward(units=W, inner=INNER), vectors.shape)
+    np.testing.assert_allclose(layer(vectors), feed_forward(layer, vectors), atol=1e-5)
+
+
+def test_post_norm_encoder_layer_is_the_papers(vectors):
+    layer = shaken(encoder(norm="post"), vectors.shape)
+    attended = np.array(layer.attention(vectors, vectors).context)
+    x = layer_norm(layer.norms[0], vectors + attended)
+    expected = layer_norm(layer.norms[1], x + feed_forward(layer.feed_forward, x))
+    np.testing.assert_allclose(layer(vectors).vectors, expected, atol=1e-4)
+    np.testing.assert_allclose(layer(vectors).attention.context, attended, atol=1e-6)
+
+
+def test_pre_norm_encoder_layer_normalises_inside_the_residual(vectors):
+    layer = shaken(encoder(norm="pre"), vectors.shape)
+    normed = layer_norm(layer.norms[0], vectors)
+    x = vectors + np.array(layer.attention(normed, normed).context)
+    expected = x + feed_forward(layer.feed_forward, layer_norm(layer.norms[1], x))
+    np.testing.assert_allclose(layer(vectors).vectors, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("book, norms", [(False, (0, 1, 2)), (True, (0, 0, 1))])
+def test_decoder_layer_is_the_papers_or_the_books(book, norms, vectors, memory):
+    layer = shaken(decoder(book=book), vectors.shape, memory.shape)
+    first, second, third = (layer.norms[number] for number in norms)
+    causal = np.tril(np.ones((1, T, T), bool))
+    attended = layer.self_attention(vectors, vectors, mask=causal).context
+    x = layer_norm(first, vectors + np.array(attended))
+    x = layer_norm(second, x + np.array(layer.cross_attention(x, memory).context))
+    expected = layer_norm(third, x + feed_forward(layer.feed_forward, x))
+    np.testing.assert_allclose(layer(vectors, memory).vectors, expected, atol=1e-4)
+    assert len(layer.norms) == len(set(norms))
+
+
+@pytest.mark.parametrize("make", [encoder, decoder])
+def test_dropout_falls_on_what_a_sublayer_adds(make, vectors, memory):
+    """With practically all of it dropped, a pre-norm layer passes its input on."""
+    layer = make(norm="pre", dropout=1 - 1e-7)
+    arguments = (vectors,) if make is encoder else (vectors, memory)
+    np.testing.assert_array_equal(layer(*arguments, training=True).vectors, vectors)
+    assert np.abs(np.array(layer(*arguments).vectors) - vectors).max() > 0.1
+
+
+def test_dropout_repeats_with_its_seed_and_differs_between_sublayers(vectors):
+    layers = [shaken(encoder(dropout=0.5, seed=3), vectors.shape) for _ in range(2)]
+    one, other = (np.array(layer(vectors, training=True).vectors) for layer in layers)
+    np.testing.assert_array_equal(one, other)
+    masks = [np.array(d(np.ones((1, 97)), training=True)) for d in layers[0].dropouts]
+    assert np.any(masks[0] != masks[1])
+
+
+# --- masks -------------------------------------------------------------------------------------
+
+
+def test_encoder_heeds_an_attention_mask_and_a_keras_mask(vectors):
+    layer = shaken(encoder(), vectors.shape)
+    vectors[1, 3:] = 0
+    mask = np.ones((B, 1, T), bool)
+    mask[1, 0, 3:] = False
+    masked = layer(vectors, attention_mask=mask).vectors
+    np.testing.assert_array_equal(layer(keras.layers.Masking()(vectors)).vectors, masked)
+    short = layer(vectors[1:, :3]).vectors
+    np.testing.assert_allclose(masked[1:, :3], short, atol=1e-5)
+    assert np.abs(np.array(layer(vectors).vectors - masked))[1, :3].max() > 1e-2
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_decoder_does_not_see_the_future_nor_the_padding(norm, vectors, memory):
+    layer = shaken(decoder(norm=norm), vectors.shape, memory.shape)
+    expected = layer(vectors, memory, memory_mask=MEMORY_MASK).vectors
+    vectors[:, 3:] = 99
+    memory[1, 3:] = 99
+    changed = layer(vectors, memory, memory_mask=MEMORY_MASK).vectors
+    np.testing.assert_array_equal(changed[:, :3], expected[:, :3])
+    assert np.abs(np.array(changed - expected))[:, 3:].min() > 0
+
+
+# --- decoding step by step ---------------------------------------------------------------------
+
+MECHANISMS = [
+    lambda: MultiHeadAttention(heads=3),
+    lambda: LuongLocalAttention(alignment="monotonic", window=1),
+    lambda: LuongLocalAttention(window=2),
+    BahdanauAttention,
+    ScaledDotProductAttention,
+]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("make", MECHANISMS, ids=["heads", "local-m", "local-p", "add", "dot"])
+def test_cached_steps_equal_one_call(make, norm, vectors, memory):
+    layer = shaken(decoder(make, norm=norm), vectors.shape, memory.shape)
+    whole = layer(vectors, memory, memory_mask=MEMORY_MASK)
+
+    @tf.function(reduce_retracing=True)
+    def step(vector, projected, cache, index):
+        output = layer(vector, projected, memory_mask=MEMORY_MASK, cache=cache, start_index=index)
+        return output.vectors, output.cross_attention.weights, output.cache
+
+    cache, projected = layer.empty_cache(B, T + 2), layer.project(memory)
+    for t in range(T):
+        vector, weights, cache = step(vectors[:, t : t + 1], projected, cache, tf.constant(t))
+        np.testing.assert_allclose(vector[:, 0], whole.vectors[:, t], atol=1e-5)
+        np.testing.assert_allclose(
+            weights[:, :, 0], whole.cross_attention.weights[:, :, t], atol=1e-6
+        )
+
+
+def test_a_prefix_at_once_and_then_steps(vectors, memory):
+    layer = shaken(decoder(), vectors.shape, memory.shape)
+    whole = layer(vectors, memory).vectors
+    cache = layer.empty_cache(B, T)
+    prefix = layer(vectors[:, :3], memory, cache=cache)
+    rest = layer(vectors[:, 3:], memory, cache=prefix.cache, start_index=3)
+    np.testing.assert_allclose(prefix.vectors, whole[:, :3], atol=1e-5)
+    np.testing.assert_allclose(rest.vectors, whole[:, 3:], atol=1e-5)
+
+
+# --- any mechanism, any mode -------------------------------------------------------------------
+
+CONF = Path(__file__).parents[2] / "conf" / "attention"
+ALL = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(CONF.glob("*.yaml"))]
+MIXING = [options for options in ALL if "model.name" not in options["rules"]]
+
+
+@pytest.mark.parametrize("options", MIXING, ids=lambda options: options["name"])
+def test_every_mechanism_compiles_and_gets_gradients_in_an_encoder_layer(options):
+    module, _, name = options["_target_"].rpartition(".")
+    settings = {k: v for k, v in options.items() if k not in ("name", "_target_", "rules")}
+    attention = getattr(importlib.import_module(module), name)(**settings)
+    layer, vectors = encoder(attention, units=8), normal(B, T, 8)
+    layer.build(vectors.shape)
+
+    def loss(vectors):
+        return tf.reduce_sum(layer(vectors).vectors[:, -1] ** 3)
+
+    with tf.GradientTape() as tape:
+        eager = loss(vectors)
+    gradients = tape.gradient(eager, [w.value for w in layer.trainable_weights])
+    assert all(g is not None and np.all(np.isfinite(g)) for g in gradients)
+    compiled = tf.function(loss, jit_compile=True)(vectors)
+    np.testing.assert_allclose(compiled, eager, rtol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
+def test_mixed_precision(precision, vectors, memory):
+    keras.mixed_precision.set_dtype_policy(precision)
+    try:
+        layer = decoder()
+    finally:
+        keras.mixed_precision.set_dtype_policy("float32")
+    output = layer(vectors, memory, memory_mask=MEMORY_MASK)
+    exact = decoder()
+    exact.build(vectors.shape, memory.shape)
+    exact.set_weights(layer.get_weights())
+    assert layer.self_attention.query_kernel.dtype == "float32"
+    assert output.vectors.dtype.name == precision.removeprefix("mixed_")
+    expected = exact(vectors, memory, memory_mask=MEMORY_MASK).vectors
+    np.testing.assert_allclose(tf.cast(output.vectors, "float32"), expected, atol=0.1)
+
+
+def test_saves_and_loads(vectors, memory, tmp_path):
+    source, target = keras.Input((None, W)), keras.Input((None, W))
+    encoded = encoder(dropout=0.1, norm="pre", activation="gelu", seed=3)(source).vectors
+    decoded = decoder(book=True, epsilon=1e-3)(target, encoded).vectors
+    model = keras.Model([source, target], decoded)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again([memory, vectors]), model([memory, vectors]))
+    for name in ("transformer_encoder_layer", "transformer_decoder_layer"):
+        one, other = (simple_config(m, name) for m in (again, model))
+        assert one == other and one["epsilon"] == (1e-3 if "decoder" in name else 1e-6)
+
+
+def simple_config(model, name):
+    layer = next(layer for layer in model.layers if layer.name.startswith(name))
+    return {key: value for key, value in layer.get_config().items() if "attention" not in key}
+
+
+# --- what cannot be ----------------------------------------------------------------------------
+
+
+def test_errors():
+    with pytest.raises(RequestError, match="norm must be one of pre, post, got 'both'"):
+        encoder(norm="both")
+    with pytest.raises(RequestError, match="book=true is a post-norm layer, got norm=pre"):
+        decoder(book=True, norm="pre")
+    with pytest.raises(RequestError, match="with units=6 got vectors of width 7"):
+        encoder().build((B, T, 7))
+    narrow = encoder(MultiHeadAttention(heads=2, units=4))
+    with pytest.raises(RequestError, match="as wide as the vectors, 6; MultiHeadAttention gives 4"):
+        narrow.build((B, T, W))
+    with pytest.raises(RequestError, match="as wide as the vectors, 6; BahdanauAttention gives 5"):
+        decoder(BahdanauAttention).build((B, T, W), (B, S, 5))

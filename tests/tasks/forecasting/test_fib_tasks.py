@@ -1,0 +1,161 @@
+"""The two Fibonacci tasks: the book's as it is, and the honest one."""
+
+import numpy as np
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.fibonacci import fibonacci
+from attnlab.tasks.forecasting.fib import Fib
+from attnlab.tasks.forecasting.fib_random import FibRandom
+
+
+def zero_report(task, part="test"):
+    return task.report(np.zeros_like(task.splits.part(part).target), part)
+
+
+def test_the_book_s_protocol_has_826_and_354_windows():
+    task = Fib(validation=0)
+    splits = task.load(0)
+    assert (len(splits.train), splits.validation, len(splits.test)) == (826, None, 354)
+    order = np.random.RandomState(13).permutation(1180)
+    scaled = ((fibonacci(1200) - 1) / (fibonacci(1200)[-1] - 1)).astype(np.float32)
+    np.testing.assert_array_equal(splits.train.target[:, 0], scaled[20 + order[:826]])
+    np.testing.assert_array_equal(splits.test.history[:, 0, 0], scaled[order[826:]])
+    np.testing.assert_array_equal(splits.test.history[:, -1, 0], scaled[19 + order[826:]])
+
+
+def test_validation_windows_spread_over_the_train_windows_from_the_second_largest_target():
+    book, default = Fib(validation=0).load(0), Fib().load(0)
+    assert (len(default.train), len(default.validation)) == (661, 165)
+    joined = np.concatenate([default.train.index, default.validation.index])
+    np.testing.assert_array_equal(np.sort(joined), np.sort(book.train.index))
+    np.testing.assert_array_equal(default.test.index, book.test.index)
+    largest = np.sort(book.train.index)[::-1]
+    assert largest[0] in default.train.index
+    assert largest[1] in default.validation.index
+
+
+def test_baselines_have_the_known_scores():
+    task = Fib(validation=0)
+    task.load(0)
+    mse = {name: scores["mse"] for name, scores in zero_report(task).baselines.items()}
+    assert mse["always_zero"] == pytest.approx(1.26e-3, rel=5e-3)
+    assert mse["persistence"] == pytest.approx(1.84e-4, rel=5e-3)
+    assert mse["golden_ratio"] < 1e-30
+
+
+def test_the_report_says_why_the_score_means_little():
+    task = Fib()
+    task.load(0)
+    report = zero_report(task)
+    notes = " ".join(report.notes)
+    assert "983 of the 1200 numbers are 0" in notes
+    assert "Three of the 354 test targets have 100.0 %" in notes
+    assert report.best_baseline == "golden_ratio" and np.isfinite(report.skill)
+
+
+def test_the_numbers_after_the_last_are_forecast_without_overflow():
+    task = Fib()
+    task.load(0)
+    ratio = (1 + 5**0.5) / 2
+    forecast = task.forecast_values(lambda h: h[:, -1] * ratio, task.last_history(), 3)
+    np.testing.assert_allclose(forecast, fibonacci(1203)[1200:], rtol=1e-6)
+    with pytest.raises(RuntimeError, match="not finite from step"):
+        task.forecast_values(lambda h: h[:, -1].astype(float) * 1e10, task.last_history(), 9)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"count": 1476}, "task.count: expected a whole number from 4 to 1475, got 1476"),
+        ({"count": 30, "history": 29}, "task.history: expected a whole number from 2 to 28"),
+        ({"history": 1}, "task.history"),
+        ({"test": 1}, "task.test"),
+        ({"validation": 1}, "task.validation"),
+    ],
+)
+def test_fib_refuses_settings_out_of_range(given, words):
+    with pytest.raises(RequestError, match=words):
+        Fib(**given)
+
+
+def test_fib_refuses_a_split_without_windows():
+    with pytest.raises(RequestError, match=r"task\.test: expected a fraction that leaves"):
+        Fib(count=5, history=3, test=0.9).load(0)
+
+
+@pytest.mark.parametrize("part", ["train", "validation", "test", "extrapolation"])
+def test_each_window_has_largest_value_one_and_the_sum_as_target(part):
+    windows = FibRandom().load(0).part(part)
+    np.testing.assert_array_equal(np.abs(windows.history).max(axis=(1, 2)), 1)
+    last_two = windows.history[:, -2:, 0].sum(axis=1)
+    np.testing.assert_allclose(windows.target[:, 0], last_two, atol=3e-7)
+
+
+def test_sizes_and_lengths_are_the_settings():
+    task = FibRandom(
+        history=7, extrapolation=17, train_windows=31, validation_windows=5, test_windows=11
+    )
+    assert task.load(0).describe() | {"scaler": ""} == {
+        "train": 31, "validation": 5, "test": 11, "extrapolation": 11,
+        "history": 7, "horizon": 1, "scaler": "",
+    }  # fmt: skip
+    assert task.splits.extra["extrapolation"].history.shape == (11, 17, 1)
+    assert FibRandom(extrapolation=None, train_windows=31).load(0).extra == {}
+
+
+def test_only_train_windows_follow_the_seed():
+    one, other = FibRandom().load(1), FibRandom().load(2)
+    assert not np.array_equal(one.train.history, other.train.history)
+    for part in ("validation", "test", "extrapolation"):
+        np.testing.assert_array_equal(one.part(part).history, other.part(part).history)
+
+
+def test_no_window_stands_in_two_parts():
+    task = FibRandom(train_windows=101, validation_windows=101, test_windows=101, extrapolation=20)
+    splits = task.load(0)
+    parts = ("train", "validation", "test", "extrapolation")
+    rows = {row.tobytes() for part in parts for row in splits.part(part).history}
+    assert len(rows) == 4 * 101
+
+
+@pytest.mark.parametrize("part", ["test", "extrapolation"])
+def test_rules_of_thumb_fail_and_the_rule_is_an_oracle(part):
+    task = FibRandom(history=29)
+    task.load(0)
+    report = zero_report(task, part)
+    rmse = {name: scores["rmse"] for name, scores in report.baselines.items()}
+    assert rmse["golden_ratio"] > 0.1 and rmse["persistence"] > 0.25 and rmse["train_mean"] > 0.5
+    assert rmse["sum_of_last_two"] < 1e-15 and report.oracles == ("sum_of_last_two",)
+    assert rmse["linear_ar12"] < 1e-12 and rmse["linear_ar24"] < 1e-12
+    assert report.best_baseline != "sum_of_last_two"
+    assert ("Windows of 40" in report.notes[-1]) == (part == "extrapolation")
+
+
+def test_a_forecast_is_scaled_by_its_own_window():
+    task = FibRandom(history=5)
+    task.load(0)
+    window = 1000 * np.array([8.0, -3.0, 5.0, 2.0, 7.0])
+    forecast = task.forecast_values(lambda h: h[:, -1] + h[:, -2], window, 3)
+    np.testing.assert_allclose(forecast, [9000, 16000, 25000], rtol=1e-6)
+    np.testing.assert_array_equal(task.scale(window), window / 8000)
+    np.testing.assert_array_equal(task.unscale(np.array([0.5]), window), [4000])
+    with pytest.raises(ValueError, match="give the history"):
+        task.unscale(np.array([0.5]))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"history": 1}, "task.history"),
+        ({"extrapolation": 1}, "task.extrapolation"),
+        ({"train_windows": 0}, "task.train_windows"),
+        ({"validation_windows": 0}, "task.validation_windows"),
+        ({"test_windows": 0}, "task.test_windows"),
+        ({"min_terms": 1}, "task.min_terms"),
+        ({"min_terms": 7}, "task.max_terms: expected at least task.min_terms = 7, got 5"),
+    ],
+)
+def test_fib_random_refuses_settings_out_of_range(given, words):
+    with pytest.raises(RequestError, match=words):
+        FibRandom(**given)

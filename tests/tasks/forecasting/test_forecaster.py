@@ -1,0 +1,269 @@
+"""Forecasters: every model with every mechanism, and what they compute on small cases."""
+
+from __future__ import annotations
+
+import importlib
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import yaml
+
+from attnlab.attention.bahdanau import BahdanauAttention
+from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.attention.luong_local import LuongLocalAttention
+from attnlab.attention.none import NoAttention
+from attnlab.attention.pooling import PoolingAttention
+from attnlab.config.composing import conf_folder, options
+from attnlab.errors import RequestError
+from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.tasks.forecasting.models.build import build_forecaster
+
+S, HORIZON = 7, 2
+SMALL = {"units": 6, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
+NOT_SETTINGS = ("name", "_target_", "rules")
+DRAW = np.random.default_rng(31)
+HISTORY = DRAW.normal(size=(5, S, 1)).astype(np.float32)
+TARGET = DRAW.normal(size=(5, HORIZON)).astype(np.float32)
+
+
+MODELS = ("rnn", "transformer")
+
+
+def settings(group: str, name: str) -> dict:
+    content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    content = content.get("model", content)
+    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
+    small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
+    return {**own, **small}
+
+
+def mechanism(name: str, **changes):
+    target = yaml.safe_load((conf_folder() / "attention" / f"{name}.yaml").read_text("utf-8"))
+    module, _, cls = target["_target_"].rpartition(".")
+    return getattr(importlib.import_module(module), cls)(**settings("attention", name), **changes)
+
+
+def make(model: str, attention: str, **changes):
+    keras.utils.set_random_seed(37)
+    given = {**settings("model/settings", f"forecast_{model}"), **changes}
+    return build_forecaster(model, given, lambda: mechanism(attention), history=S, horizon=HORIZON)
+
+
+def plain(attention, **changes):
+    """A small RNN without anchor or normalization, so that its head says all."""
+    keras.utils.set_random_seed(41)
+    given = {"cell": "gru", "units": 3, "anchor": False, "normalization": "none", **changes}
+    return build_forecaster("rnn", given, lambda: attention, history=S, horizon=HORIZON)
+
+
+def combinable(model: str, attention: str) -> bool:
+    content = yaml.safe_load((conf_folder() / "attention" / f"{attention}.yaml").read_text("utf-8"))
+    rule = content["rules"].get("model.name")
+    return rule is None or model in rule["choices"]
+
+
+PAIRS = [(m, a) for m in MODELS for a in options("attention") if combinable(m, a)]
+by_pair = pytest.mark.parametrize(("model", "attention"), PAIRS, ids=map("-".join, PAIRS))
+
+
+@by_pair
+def test_one_step_of_training_changes_every_weight(model, attention):
+    forecaster = make(model, attention)
+    before = [weight.numpy() for weight in forecaster.trainable_weights]
+    with tf.GradientTape() as tape:
+        output = forecaster(HISTORY, training=True)
+        loss = tf.reduce_mean(tf.square(output - TARGET))
+    gradients = tape.gradient(loss, forecaster.trainable_weights)
+    keras.optimizers.SGD(0.1).apply(gradients, forecaster.trainable_weights)
+    assert output.shape == TARGET.shape
+    for weight, old in zip(forecaster.trainable_weights, before, strict=True):
+        assert np.any(weight.numpy() != old), weight.path
+
+
+@by_pair
+def test_weights_and_whole_models_can_be_saved_and_loaded(model, attention, tmp_path):
+    forecaster = make(model, attention)
+    expected = forecaster(HISTORY).numpy()
+    forecaster.save_weights(tmp_path / "w.weights.h5")
+    again = make(model, attention)
+    again.set_weights([weight * 0 + 0.1 for weight in again.get_weights()])
+    assert not np.array_equal(again(HISTORY).numpy(), expected)
+    again.load_weights(tmp_path / "w.weights.h5")
+    np.testing.assert_array_equal(again(HISTORY).numpy(), expected)
+    forecaster.save(tmp_path / "m.keras")
+    loaded = keras.saving.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(loaded(HISTORY).numpy(), expected)
+
+
+@by_pair
+def test_attention_weights_are_those_of_each_window(model, attention):
+    forecaster = make(model, attention)
+    weights = forecaster.attend(HISTORY)
+    if attention == "none":
+        assert weights is None
+        return
+    weights = np.asarray(weights)
+    assert (weights.shape[0], weights.shape[-1]) == (len(HISTORY), S)
+    np.testing.assert_array_less(weights.sum(-1), 1 + 1e-5)
+    np.testing.assert_allclose(forecaster.attend(HISTORY[2:3]), weights[2:3], atol=1e-6)
+
+
+@by_pair
+def test_a_length_is_fixed_only_where_it_says_so(model, attention):
+    forecaster = make(model, attention)
+    longer = np.concatenate([HISTORY, HISTORY], axis=1)
+    if forecaster.fixed_length is None:
+        assert forecaster(longer).shape == TARGET.shape
+        return
+    assert forecaster.fixed_length == S
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        forecaster(longer)
+
+
+def test_which_lengths_are_fixed():
+    assert plain(PoolingAttention()).fixed_length == S
+    assert plain(PoolingAttention(), readout="state").fixed_length is None
+    assert plain(LuongGlobalAttention(score="location")).fixed_length == S
+    assert plain(BahdanauAttention()).fixed_length is None
+    assert make("transformer", "bahdanau", positions="learned").fixed_length == S
+
+
+def dense(layer, inputs):
+    outputs = inputs @ layer.kernel.numpy()
+    return outputs + layer.bias.numpy() if layer.use_bias else outputs
+
+
+@pytest.mark.parametrize("readout", ["state", "context", "concat", "attentional_state"])
+def test_what_the_head_reads(readout):
+    attention = LuongGlobalAttention(score="dot")
+    model = plain(attention, readout=readout)
+    states = model.encoder(HISTORY).states.numpy()
+    last = states[:, -1]
+    scores = np.einsum("bk,bsk->bs", last, states)
+    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    context = np.einsum("bs,bsk->bk", weights, states)
+    features = {"state": last, "context": context}
+    features["concat"] = np.concatenate([context, last], axis=1)
+    if readout == "attentional_state":
+        features[readout] = np.tanh(dense(model.combine, features["concat"]))
+    expected = dense(model.head, features[readout])
+    np.testing.assert_allclose(model(HISTORY), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("attention", "reads"),
+    [
+        (NoAttention(), "state"),
+        (PoolingAttention(), "context"),
+        (BahdanauAttention(), "concat"),
+        (LuongGlobalAttention(), "attentional_state"),
+        (LuongLocalAttention(), "attentional_state"),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_auto_reads_out_as_the_mechanisms_paper(attention, reads):
+    assert plain(attention).reads == reads
+
+
+def test_the_query_stands_at_the_end_of_the_history():
+    model = plain(LuongLocalAttention(alignment="monotonic", window=2))
+    weights = np.asarray(model.attend(HISTORY))[:, 0, 0]
+    assert (weights[:, : S - 3] == 0).all() and (weights[:, S - 3 :] > 0).all()
+
+
+def without_network(model):
+    model.head.set_weights([np.zeros_like(weight) for weight in model.head.get_weights()])
+    return model
+
+
+def test_zero_weights_and_an_anchor_are_persistence():
+    model = without_network(plain(NoAttention(), anchor=True))
+    np.testing.assert_array_equal(model(HISTORY), np.repeat(HISTORY[:, -1], HORIZON, axis=1))
+
+
+def test_a_highway_is_linear_in_the_newest_values():
+    model = without_network(plain(NoAttention(), highway=3))
+    np.testing.assert_array_equal(model(HISTORY), np.zeros_like(TARGET))
+    kernel = DRAW.normal(size=(3, HORIZON)).astype(np.float32)
+    model.linear.set_weights([kernel])
+    np.testing.assert_allclose(model(HISTORY), HISTORY[:, -3:, 0] @ kernel, rtol=1e-5)
+
+
+def test_normalization_forecasts_each_window_in_its_own_scale():
+    changes = {"anchor": True, "highway": 2}
+    normalized = plain(BahdanauAttention(), normalization="mean", **changes)
+    raw = plain(BahdanauAttention(), **changes)
+    normalized.linear.set_weights([kernel := np.ones((2, HORIZON), np.float32)])
+    raw.linear.set_weights([kernel])
+    scale = np.abs(HISTORY).mean(axis=1, keepdims=True) + 0.05
+    expected = raw(HISTORY / scale).numpy() * scale[:, 0]
+    np.testing.assert_allclose(normalized(HISTORY), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        normalized.attend(HISTORY), raw.attend(HISTORY / scale), rtol=1e-4, atol=1e-6
+    )
+    assert np.isfinite(normalized(np.zeros_like(HISTORY))).all()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_dropout_acts_in_training_alone(model):
+    forecaster = make(model, "bahdanau", dropout=0.5)
+    assert not np.array_equal(forecaster(HISTORY, training=True), forecaster(HISTORY))
+    np.testing.assert_array_equal(forecaster(HISTORY), forecaster(HISTORY))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("rnn", {"highway": S + 1}, "model.highway: expected at most task.history=7, got 8"),
+        ("cnn", {}, "model.name: expected rnn or transformer, got cnn"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(name, changes, words):
+    with pytest.raises(RequestError, match=words):
+        build_forecaster(name, {"units": 3, **changes}, NoAttention, history=S, horizon=1)
+
+
+def test_the_books_output_7_2():
+    encoder = RecurrentEncoder(cell="simple", units=2)
+    encoder.build((None, 3, 1))
+    kernel = np.array([[0.18662322, -1.2369459]])
+    recurrent = np.array([[0.86981213, -0.49338293], [0.49338293, 0.8698122]])
+    encoder.recurrent[0].set_weights([kernel, recurrent, np.zeros(2)])
+    encoder.recurrent[0].cell.activation = keras.activations.linear
+    states, last = encoder(np.float32([[[1], [2], [3]]]))
+    np.testing.assert_allclose(states[0, 1], [-0.07471441, -3.64187904], rtol=1e-5)
+    np.testing.assert_allclose(states[0, 2], [-1.30195881, -6.84172557], rtol=1e-5)
+    np.testing.assert_allclose(
+        last @ np.float32([[-0.4635998], [0.6538409]]), [[-3.8698122]], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("cell", ["simple", "gru", "lstm"])
+def test_both_directions_end_in_their_own_last_state(cell):
+    keras.utils.set_random_seed(43)
+    encoder = RecurrentEncoder(cell=cell, units=3, bidirectional=True)
+    states, last = encoder(HISTORY)
+    both = encoder.recurrent[0]
+    forward, backward = both.forward_layer, both.backward_layer
+    assert encoder.width == states.shape[-1] == 6
+    np.testing.assert_allclose(last[:, :3], forward(HISTORY)[:, -1], rtol=1e-5)
+    # A layer with go_backwards gives its states in its own order, so its last stands last.
+    np.testing.assert_allclose(last[:, 3:], backward(HISTORY)[:, -1], rtol=1e-5)
+
+
+def test_layers_stand_on_each_other():
+    encoder = RecurrentEncoder(cell="gru", units=3, layers=2)
+    states, last = encoder(HISTORY)
+    lower, upper = encoder.recurrent
+    np.testing.assert_allclose(states, upper(lower(HISTORY)), rtol=1e-5)
+    np.testing.assert_array_equal(last, states[:, -1])
+
+
+@pytest.mark.parametrize(("preset", "count"), [("book_fib", 11), ("book_fib_attention", 33)])
+def test_the_books_presets_have_the_books_parameters(compose, preset, count):
+    from attnlab.run.building import make_model, make_task
+
+    config = compose(f"experiment={preset}")
+    assert make_model(config, make_task(config)).count_params() == count

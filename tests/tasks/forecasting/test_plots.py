@@ -1,0 +1,229 @@
+"""The figures are real pictures of sane size, for every shape that a run can have."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.forecasting.figures.attention_map import attention_figure
+from attnlab.tasks.forecasting.figures.run import draw_run, forecast_figure, loss_figure
+
+METRICS = {
+    "task": "sunspots",
+    "attention": "luong_local",
+    "seed": 3,
+    "monitor": "val_loss",
+    "best_epoch": 5,
+    "test": {"rmse": 0.1},
+    "baselines": {"linear_ar24": {"rmse": 0.2}},
+    "best_baseline": "linear_ar24",
+    "skill": 0.5,
+    "units": "sunspots",
+}
+
+
+def predictions(rows=31, horizon=1, first=100, labelled=True, shuffled=False):
+    random = np.random.default_rng(0)
+    index = random.permutation(rows) if shuffled else np.arange(first, first + rows)
+    times = [f"{1900 + i}-01" if labelled else str(i) for i in index]
+    target = random.normal(size=rows * horizon)
+    return {
+        "index": np.repeat(index, horizon),
+        "time": np.repeat(times, horizon),
+        "step": np.tile(np.arange(1, horizon + 1), rows),
+        "target": target,
+        "prediction": target + 0.1,
+        "linear_ar24": target - 0.2,
+    }
+
+
+def history(epochs=7, validation=True):
+    losses = [0.5**epoch for epoch in range(epochs)]
+    columns = {"epoch": list(range(1, epochs + 1)), "train_loss": losses}
+    return {**columns, "val_loss": [2 * loss for loss in losses]} if validation else columns
+
+
+def weights(windows=8, heads=1, queries=1, steps=13):
+    scores = np.random.default_rng(0).random((windows, heads, queries, steps))
+    return (scores / scores.sum(-1, keepdims=True)).astype(np.float32)
+
+
+def make_run(folder, attention=True):
+    run = RunDirectory.create(folder, "sunspots", "luong_local", 3)
+    run.write_json("metrics.json", METRICS)
+    columns = history()
+    rows = zip(*columns.values(), strict=True)
+    run.write_history([dict(zip(columns, row, strict=True)) for row in rows])
+    run.write_predictions(predictions())
+    if attention:
+        memory = np.zeros((8, 13), np.float32)
+        index = np.arange(100, 108)
+        np.savez(run.path / "attention.npz", weights=weights(), history=memory, index=index)
+    run.write_status("completed")
+    return run
+
+
+def assert_picture(path, width, height):
+    pixels = imread(path)
+    assert pixels.shape[:2] == (height, width)
+    ink = (pixels[..., :3].min(axis=-1) < 0.9).mean()
+    assert 0.01 < ink < 0.6
+
+
+def test_run_with_attention_has_three_pictures(tmp_path):
+    run = make_run(tmp_path)
+    drawn = draw_run(run)
+    assert [path.name for path in drawn] == ["loss.png", "forecast.png", "attention.png"]
+    assert {path.parent for path in drawn} == {run.plots}
+    assert_picture(run.plots / "loss.png", 700, 420)
+    assert_picture(run.plots / "forecast.png", 900, 540)
+    assert_picture(run.plots / "attention.png", 900, 500)
+
+
+def test_run_without_attention_has_two(tmp_path):
+    output = tmp_path / "new" / "folder"
+    drawn = draw_run(make_run(tmp_path, attention=False), output)
+    assert [path.relative_to(output).name for path in drawn] == ["loss.png", "forecast.png"]
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "predictions.csv"])
+def test_missing_file_is_named(tmp_path, name):
+    run = make_run(tmp_path)
+    (run.path / name).unlink()
+    with pytest.raises(RequestError, match=name):
+        draw_run(run)
+
+
+def test_missing_column_is_named(tmp_path):
+    run = make_run(tmp_path)
+    run.write_predictions({"index": [1], "time": ["a"], "step": [1], "target": [0.5]})
+    with pytest.raises(RequestError, match="damaged: no 'prediction'"):
+        draw_run(run)
+
+
+def test_damaged_attention_is_a_request_error(tmp_path):
+    run = make_run(tmp_path)
+    (run.path / "attention.npz").write_bytes(b"PK\x03\x04 cut off")
+    with pytest.raises(RequestError, match=r"attention\.npz: damaged"):
+        draw_run(run)
+
+
+@pytest.mark.parametrize("validation", [True, False])
+@pytest.mark.parametrize("epochs", [1, 7])
+def test_loss_curves(epochs, validation):
+    figure = loss_figure(history(epochs, validation), METRICS)
+    axes = figure.axes[0]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert ("validation" in labels) is validation
+    assert any(label.startswith("best epoch: 5") for label in labels) is (epochs == 7)
+    assert axes.get_yscale() == ("log" if epochs == 7 else "linear")
+
+
+def test_losses_that_are_not_finite_are_drawn_around():
+    broken = {"epoch": [1, 2, 3], "train_loss": [0.5, math.nan, math.inf]}
+    loss_figure(broken, METRICS).draw_without_rendering()
+
+
+def test_series_is_drawn_along_time():
+    figure = forecast_figure(predictions(horizon=3), METRICS)
+    upper, lower = figure.axes
+    assert "step 1 of 3" in figure.texts[0].get_text()
+    target, forecast = upper.get_lines()
+    np.testing.assert_allclose(forecast.get_ydata() - target.get_ydata(), 0.1)
+    assert len(target.get_xdata()) == 31
+    assert lower.get_xticklabels()[0].get_text() == "2000-01"
+    assert lower.get_xticklabels()[-1].get_text() == "2030-01"
+
+
+@pytest.mark.parametrize(
+    ("options", "panels"),
+    [
+        ({"labelled": False}, ["sunspots", "error"]),
+        ({"labelled": False, "first": 0}, ["forecast", "share of test windows"]),
+        ({"labelled": False, "shuffled": True}, ["forecast", "share of test windows"]),
+        ({"shuffled": True}, ["forecast", "share of test windows"]),
+    ],
+)
+def test_windows_without_order_are_drawn_against_their_targets(options, panels):
+    figure = forecast_figure(predictions(**options), METRICS)
+    assert [axes.get_ylabel() for axes in figure.axes] == panels
+
+
+def test_share_of_windows_by_error_ends_at_one():
+    curve = forecast_figure(predictions(shuffled=True), METRICS).axes[1].get_lines()[0]
+    np.testing.assert_allclose(curve.get_xdata()[:-1], 0.1)
+    np.testing.assert_allclose(curve.get_ydata()[:-1], np.arange(1, 32) / 31)
+    assert curve.get_ydata()[-1] == 1
+
+
+def test_errors_too_small_for_float32_do_not_stretch_the_axis():
+    columns = predictions(shuffled=True)
+    columns["linear_ar24"] = columns["target"] + 1e-13
+    columns["prediction"] = columns["target"] + np.geomspace(1e-3, 1, 31)
+    left, right = forecast_figure(columns, METRICS).axes[1].get_xlim()
+    assert 1e-8 < left < 1e-6
+    assert right == pytest.approx(1.5)
+
+
+def test_exact_forecast_is_drawn():
+    columns = predictions(shuffled=True)
+    columns["prediction"] = columns["linear_ar24"] = columns["target"]
+    forecast_figure(columns, METRICS).draw_without_rendering()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 13, 132])
+@pytest.mark.parametrize(("heads", "queries"), [(1, 1), (4, 1), (1, None), (8, None)])
+def test_attention_of_every_shape(steps, heads, queries):
+    shown = weights(heads=heads, queries=queries or steps, steps=steps)
+    labels = [f"{year}-01" for year in range(8)]
+    figure = attention_figure(shown, np.zeros((8, steps)), labels, METRICS)
+    figure.draw_without_rendering()
+    bars = next(axes for axes in figure.axes if axes.get_ylabel() == "mean weight")
+    heights = [bar.get_height() for bar in bars.patches]
+    np.testing.assert_allclose(heights, shown.mean(axis=(0, 1, 2)), rtol=1e-5)
+    ticks = dict(zip(bars.get_xticks(), bars.get_xticklabels(), strict=True))
+    assert all(int(label.get_text()) == steps - place for place, label in ticks.items())
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        loss_figure(history(), METRICS),
+        forecast_figure(predictions(rows=564), METRICS),
+        forecast_figure(predictions(shuffled=True), METRICS),
+        attention_figure(weights(heads=4), np.zeros((8, 13)), ["1949-01"] * 8, METRICS),
+        attention_figure(weights(heads=4, queries=13), np.zeros((8, 13)), ["a"] * 8, METRICS),
+    ],
+    ids=["loss", "along time", "against target", "one query", "many queries"],
+)
+def test_texts_neither_overlap_nor_leave_the_figure(figure, drawn_texts):
+    boxes = drawn_texts(figure)
+    assert len(boxes) > 5
+    for number, (text, box) in enumerate(boxes):
+        assert figure.bbox.padded(1).contains(box.x0, box.y0), text
+        assert figure.bbox.padded(1).contains(box.x1, box.y1), text
+        for other, other_box in boxes[:number]:
+            assert not box.overlaps(other_box), (text, other)
+
+
+def test_title_says_which_run_and_what_came_out():
+    written = " ".join(text.get_text() for text in loss_figure(history(), METRICS).texts)
+    for part in ("sunspots", "luong_local", "seed 3", "test RMSE 0.1", "linear ar24 0.2", "0.5"):
+        assert part in written
+
+
+def test_drawing_imports_neither_pyplot_nor_tensorflow():
+    code = (
+        "import sys; import attnlab.tasks.forecasting.figures.run;"
+        "print([m for m in ('matplotlib.pyplot', 'tensorflow', 'mlflow', 'pandas')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,44 @@
+"""Errors and skill on numbers that can be worked out by hand."""
+
+import numpy as np
+import pytest
+
+from attnlab.tasks.forecasting.report import build_report, errors, skill
+
+TARGET = np.array([[1.0], [2.0], [5.0]])
+
+
+def test_errors_by_hand():
+    result = errors(TARGET, TARGET + [[1.0], [-1.0], [4.0]], full_range=8.0)
+    assert result == {"rmse": 6**0.5, "mae": 2.0, "mse": 6.0, "nrmse": 6**0.5 / 8}
+    assert "nrmse" not in errors(TARGET, TARGET)
+
+
+def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse():
+    assert [skill(rmse, 2.0, TARGET) for rmse in (0.0, 2.0, 5.0)] == [1.0, 0.0, -1.5]
+
+
+def test_a_baseline_without_error_counts_with_float32_rounding():
+    rounding = 5 * np.finfo(np.float32).eps
+    assert skill(rounding, 0.0, TARGET) == pytest.approx(0)
+    assert np.isfinite(skill(1.0, 0.0, np.zeros((3, 1))))
+
+
+def test_the_best_baseline_is_no_oracle():
+    report = build_report(
+        target=TARGET,
+        forecast=TARGET + 1,
+        baselines={"far": TARGET + 4, "near": TARGET - 2, "rule": TARGET},
+        oracles=("rule",),
+        index=np.array([[3], [4], [5]]),
+        times=np.array([["a"], ["b"], ["c"]]),
+        units="metres",
+        full_range=None,
+        notes=["one"],
+    )
+    assert (report.best_baseline, report.skill) == ("near", 0.5)
+    assert report.skills["far"] == 0.75 and report.skills["rule"] < -1e5
+    assert list(report.predictions) == [
+        "index", "time", "step", "target", "prediction", "far", "near", "rule"
+    ]  # fmt: skip
+    assert report.predictions["far"].tolist() == [5, 6, 9]

@@ -1,0 +1,67 @@
+"""Scalers: fitted exactly, inverted exactly, kept in JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.tasks.forecasting.data.scaling import Scaler
+
+VALUES = np.array([2.0, 4.0, 9.0])
+
+
+def test_standard_scaling_has_mean_zero_and_deviation_one():
+    scaled = Scaler.fit(VALUES, "standard").apply(VALUES)
+    assert scaled.mean() == pytest.approx(0, abs=1e-15)
+    assert scaled.std() == pytest.approx(1)
+
+
+def test_minmax_scaling_spans_zero_to_one():
+    np.testing.assert_allclose(Scaler.fit(VALUES, "minmax").apply(VALUES), [0, 2 / 7, 1])
+
+
+def test_a_window_is_divided_by_its_largest_absolute_value():
+    np.testing.assert_array_equal(Scaler.for_window([-8.0, 2.0]).apply([-8.0, 2.0]), [-1, 0.25])
+    np.testing.assert_array_equal(Scaler.for_window([0.0, 0.0]).apply([0.0, 0.0]), [0, 0])
+
+
+@pytest.mark.parametrize("kind", ["standard", "minmax"])
+def test_equal_values_scale_to_zero(kind):
+    np.testing.assert_array_equal(Scaler.fit(np.full(3, 7.0), kind).apply([7.0, 8.0]), [0, 1])
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=2), st.sampled_from(["standard", "minmax"]))
+def test_invert_undoes_apply(values, kind):
+    values = np.array(values)
+    scaler = Scaler.fit(values, kind)
+    largest = np.abs(values).max()
+    error = np.abs(scaler.invert(scaler.apply(values)) - values)
+    assert error.max() <= 1e-12 * max(largest, 1)
+
+
+def test_json_keeps_every_bit():
+    scaler = Scaler.fit(np.array([0.1, 0.2, 0.7]), "standard")
+    assert Scaler.from_json(json.loads(json.dumps(scaler.to_json()))) == scaler
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        None,
+        {"kind": "minmax", "offset": 0, "scale": 0},
+        {"kind": "x", "offset": "a", "scale": 1},
+    ],
+)
+def test_damaged_json_is_refused(content):
+    with pytest.raises(ValueError, match="expected|convert"):
+        Scaler.from_json(content)
+
+
+def test_fit_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match="robust"):
+        Scaler.fit(VALUES, "robust")
+    with pytest.raises(ValueError, match="got 0"):
+        Scaler.fit(VALUES[:0], "minmax")

@@ -1,0 +1,206 @@
+"""The series task: settings, horizons, baselines."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.csv_series import TimeSeries
+from attnlab.tasks.forecasting.series import Series
+
+
+def series_of(values, monkeypatch=None, **given):
+    """A series task on values in memory."""
+    task = Series(path="memory.csv", **given)
+    times = [str(position) for position in range(len(values))]
+    task._read = lambda: TimeSeries(np.asarray(values, float), times, "x", "memory")
+    return task
+
+
+@pytest.fixture
+def csv_path(tmp_path):
+    path = tmp_path / "tide.csv"
+    rows = [f"2000-{month:02d},{month * 3}" for month in range(1, 13)] * 5
+    path.write_text("\n".join(["when,height", *rows]))
+    return str(path)
+
+
+def test_a_csv_file_from_path_to_report(csv_path):
+    task = Series(path=csv_path, time_column="when", history=7, period=12)
+    splits = task.load(0)
+    assert splits.describe() | {"scaler": ""} == {
+        "train": 32, "validation": 9, "test": 12, "history": 7, "horizon": 1, "scaler": ""
+    }  # fmt: skip
+    report = task.report(splits.test.target)
+    assert report.units == "units of height"
+    assert report.baselines["seasonal_naive"]["rmse"] == 0.0
+    assert report.predictions["time"].tolist() == [f"2000-{month:02d}" for month in range(1, 13)]
+    assert report.metrics["nrmse"] == report.metrics["rmse"] / 33
+
+
+def test_several_steps_are_scored_in_natural_units():
+    values = np.arange(60.0)
+    task = series_of(values, history=5, horizon=3, test=0.2)
+    splits = task.load(0)
+    assert len(splits.test) == 10 and splits.test.target.shape == (10, 3)
+    report = task.report(splits.test.target)
+    assert report.predictions["index"][:6].tolist() == [48, 49, 50, 49, 50, 51]
+    assert report.predictions["step"][:6].tolist() == [1, 2, 3, 1, 2, 3]
+    assert report.predictions["target"][:6].tolist() == [48, 49, 50, 49, 50, 51]
+    assert report.predictions["persistence"][:6].tolist() == [47, 47, 47, 48, 48, 48]
+    assert report.baselines["persistence"]["mse"] == pytest.approx((1 + 4 + 9) / 3)
+    assert report.baselines["linear_ar12"]["rmse"] < 1e-9
+
+
+def test_forecasts_go_on_from_their_own_answers():
+    task = series_of(np.arange(60.0), history=5, horizon=2)
+    task.load(0)
+    seen = []
+
+    def predict(history):
+        seen.append(history)
+        natural = task.unscale(history[0, -1, 0])
+        return task.scale([[natural + 1, natural + 2]])
+
+    forecast = task.forecast_values(predict, task.last_history(), 5)
+    np.testing.assert_allclose(forecast, [60, 61, 62, 63, 64], rtol=1e-5)
+    assert len(seen) == 3 and {h.shape for h in seen} == {(1, 5, 1)}
+    assert {h.dtype for h in seen} == {np.dtype("float32")}
+
+
+@pytest.mark.parametrize(
+    ("values", "steps", "words"),
+    [([1.0] * 4, 1, "newest 5 values, got 4"), ([np.nan] * 5, 1, "NaN"), ([1.0] * 5, 0, "steps")],
+)
+def test_a_forecast_without_enough_to_go_on_is_refused(values, steps, words):
+    task = series_of(np.arange(60.0), history=5)
+    task.load(0)
+    with pytest.raises(RequestError, match=words):
+        task.forecast_values(lambda history: history[:, -1], values, steps)
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        ("1983-12", ["1984-01", "1984-02"]),
+        ("2020-53", ["+1", "+2"]),
+        ("59", ["+1", "+2"]),
+        ("Monday", ["+1", "+2"]),
+    ],
+)
+def test_months_go_on_as_months(last, expected):
+    task = series_of(np.arange(60.0))
+    task._last_time = last
+    assert task.forecast_times(2) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"history": 0}, "task.history: expected a whole number of at least 1, got 0"),
+        ({"history": 2.5}, "task.history"),
+        ({"history": True}, "task.history"),
+        ({"horizon": 0}, "task.horizon"),
+        ({"test": 0}, "task.test: expected a fraction above 0 and below 1, got 0"),
+        ({"test": 1.0}, "task.test"),
+        ({"test": "much"}, "task.test"),
+        ({"validation": -0.1}, "task.validation: expected a fraction from 0 and below 1"),
+        ({"test": 0.5, "validation": 0.5}, "task.validation: expected less than 1 - task.test"),
+        ({"scaler": "robust"}, "task.scaler: expected one of standard, minmax, got 'robust'"),
+        ({"period": 0}, "task.period"),
+        ({"path": None}, "task.path: expected the CSV file"),
+        ({"column": 1.5}, "task.column"),
+        ({"time_column": True}, "task.time_column"),
+    ],
+)
+def test_settings_out_of_range_name_their_key(given, words):
+    with pytest.raises(RequestError, match=words):
+        Series(**({"path": "x.csv"} | given))
+
+
+@pytest.mark.parametrize(
+    ("count", "given", "words"),
+    [
+        (60, {"history": 60}, "task.history: expected at most 39 with task.horizon, .* 39 of"),
+        (60, {"history": 39}, "got 39 and a horizon of 1"),
+        (60, {"history": 5, "horizon": 39}, "got 5 and a horizon of 39"),
+        (60, {"history": 5, "horizon": 11}, "task.validation: .* leaves the validation part"),
+        (60, {"history": 5, "test": 0.001}, "task.test: .* leaves the test part a window"),
+        (60, {"history": 5, "validation": 0.001}, "task.validation"),
+        (2, {"history": 1}, "task.history"),
+    ],
+)
+def test_settings_that_do_not_fit_the_series_name_their_key(count, given, words):
+    with pytest.raises(RequestError, match=words):
+        series_of(np.arange(float(count)), **given).load(0)
+
+
+def test_the_longest_history_that_fits_is_the_one_named():
+    assert len(series_of(np.arange(60.0), history=38).load(0).train) == 1
+
+
+def test_without_validation_there_is_no_such_part():
+    task = series_of(np.arange(60.0), history=5, validation=0)
+    splits = task.load(0)
+    assert splits.validation is None and len(splits.train) == 43
+    with pytest.raises(ValueError, match="among train, test"):
+        task.report(splits.test.target, "validation")
+
+
+def test_baselines_that_would_need_what_is_not_there_are_left_out_and_named():
+    task = series_of(np.arange(31.0) % 7, history=5, period=29)
+    task.load(0)
+    report = task.report(task.splits.test.target)
+    assert set(report.baselines) == {"persistence", "train_mean"}
+    assert [note.split()[2] for note in report.notes] == [
+        "seasonal_naive", "linear_ar12", "linear_ar24"
+    ]  # fmt: skip
+
+
+def test_a_constant_series_gives_a_finite_report():
+    task = series_of(np.full(60, 3.0), history=5)
+    report = task.report(task.load(0).test.target)
+    assert report.metrics["nrmse"] == 0.0 and np.isfinite(report.skill)
+
+
+def test_a_diverging_forecast_names_its_step():
+    task = series_of(np.arange(60.0), history=5)
+    task.load(0)
+    with pytest.raises(RuntimeError, match="not finite from step 2 on"):
+        task.forecast_values(
+            lambda history: np.full((1, 1), 1e30 if history.max() < 9 else np.nan),
+            task.last_history(),
+            3,
+        )
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    count=st.integers(5, 97),
+    history=st.integers(1, 13),
+    horizon=st.integers(1, 7),
+    test=st.floats(0.05, 0.6),
+    validation=st.floats(0, 0.35),
+)
+def test_any_split_is_without_leak_or_refused(count, history, horizon, test, validation):
+    task = series_of(
+        np.arange(float(count)),
+        history=history,
+        horizon=horizon,
+        test=test,
+        validation=validation,
+    )
+    try:
+        splits = task.load(0)
+    except RequestError as error:
+        assert "task." in str(error)
+        return
+    parts = [part for part in (splits.train, splits.validation, splits.test) if part]
+    for earlier, later in zip(parts, parts[1:], strict=False):
+        assert earlier.index.max() + horizon <= later.index.min()
+    for part in parts:
+        natural = task.unscale(part.target)
+        expected = part.index[:, None] + np.arange(horizon)
+        np.testing.assert_allclose(natural, expected, atol=1e-4)
+    assert splits.test.index.max() + horizon == count

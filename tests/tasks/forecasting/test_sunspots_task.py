@@ -1,0 +1,107 @@
+"""The sunspots task: the numbers of honest baselines, and the book's protocol as it is."""
+
+import numpy as np
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.sunspots import Sunspots
+
+
+def nrmse(task, part="test"):
+    report = task.report(np.zeros_like(task.splits.part(part).target), part)
+    return {name: round(scores["nrmse"], 4) for name, scores in report.baselines.items()}
+
+
+def test_the_default_splits_by_time_with_564_test_targets():
+    splits = Sunspots().load(0)
+    assert splits.describe()["train"] == 1833 - 24
+    assert (len(splits.validation), len(splits.test)) == (423, 564)
+    assert splits.test.times[0] == "1937-01" and splits.test.times[-1] == "1983-12"
+    assert splits.validation.times[0] == "1901-10"
+
+
+def test_baselines_fitted_on_the_first_80_percent_have_the_known_scores():
+    task = Sunspots(validation=0)
+    task.load(0)
+    assert nrmse(task) == {
+        "persistence": 0.0792,
+        "seasonal_naive": 0.1790,
+        "train_mean": 0.2527,
+        "linear_ar12": 0.0738,
+        "linear_ar24": 0.0717,
+    }
+
+
+def test_baselines_fitted_on_the_default_train_part():
+    task = Sunspots()
+    task.load(0)
+    assert nrmse(task) == {
+        "persistence": 0.0792,
+        "seasonal_naive": 0.1790,
+        "train_mean": 0.2499,
+        "linear_ar12": 0.0739,
+        "linear_ar24": 0.0716,
+    }
+
+
+def test_the_books_protocol_has_its_windows_and_its_scores():
+    task = Sunspots(protocol="book", history=12)
+    splits = task.load(0)
+    assert (len(splits.train), splits.validation, len(splits.test)) == (187, None, 46)
+    assert {time[-2:] for time in splits.test.times} == {"01"}
+    scores = nrmse(task)
+    assert scores.pop("linear_ar24") == 0.0741
+    assert scores == {
+        "persistence": 0.0796,
+        "seasonal_naive": 0.1690,
+        "train_mean": 0.2427,
+        "linear_ar12": 0.0781,
+    }
+
+
+def test_the_books_arrays_are_those_of_its_listing():
+    task = Sunspots(protocol="book", history=12)
+    splits = task.load(0)
+    scaled = (task._series.values / 253.8).astype(np.float32)
+    train, test = scaled[:2256], scaled[2256:]
+    np.testing.assert_array_equal(splits.train.history[:, :, 0], train[:2244].reshape(187, 12))
+    np.testing.assert_array_equal(splits.train.target[:, 0], train[12::12])
+    np.testing.assert_array_equal(splits.test.history[:, :, 0], test[:552].reshape(46, 12))
+    np.testing.assert_array_equal(splits.test.target[:, 0], test[12::12])
+
+
+def test_the_book_s_report_says_what_leaks():
+    task = Sunspots(protocol="book", history=12)
+    notes = " ".join(task.report(task.load(0).test.target).notes)
+    assert "leaks" in notes and "46 test targets" in notes and "same month" in notes
+    sliding = Sunspots()
+    assert sliding.report(sliding.load(0).test.target).notes == []
+
+
+def test_a_year_ahead_is_scored_at_every_step():
+    task = Sunspots(horizon=12)
+    report = task.report(task.load(0).test.target)
+    assert len(report.predictions["step"]) == 553 * 12
+    assert report.predictions["time"][11] == "1937-12"
+    assert report.best_baseline == "linear_ar24"
+    assert report.baselines["linear_ar24"]["nrmse"] == pytest.approx(0.1006, abs=5e-5)
+
+
+def test_the_test_targets_do_not_depend_on_the_history():
+    short, long = Sunspots(history=3).load(0).test, Sunspots(history=132).load(0).test
+    np.testing.assert_array_equal(short.target, long.target)
+
+
+def test_the_book_s_protocol_has_one_step():
+    with pytest.raises(RequestError, match=r"task\.horizon: expected 1 where task\.protocol"):
+        Sunspots(protocol="book", horizon=2)
+    with pytest.raises(RequestError, match=r"task\.protocol: expected one of sliding, book"):
+        Sunspots(protocol="paper")
+
+
+def test_a_series_view_has_the_borders():
+    task = Sunspots()
+    task.load(0)
+    view = task.series_for_plot()
+    assert view.borders == {"train": 0, "validation": 1833, "test": 2256}
+    assert len(view.values) == len(view.times) == 2820

@@ -1,0 +1,42 @@
+"""Cutting windows: exact on small series, and safe at the ends."""
+
+import numpy as np
+import pytest
+
+from attnlab.tasks.forecasting.data import windows
+
+VALUES = np.arange(11.0) * 10
+
+
+def test_histories_end_where_targets_begin():
+    index = np.array([3, 7])
+    np.testing.assert_array_equal(windows.histories(VALUES, index, 2), [[10, 20], [50, 60]])
+    np.testing.assert_array_equal(windows.targets(VALUES, index, 3), [[30, 40, 50], [70, 80, 90]])
+
+
+def test_sliding_keeps_every_target_inside():
+    np.testing.assert_array_equal(windows.sliding(5, 11, horizon=3), [5, 6, 7, 8])
+    assert len(windows.sliding(5, 7, horizon=3)) == 0
+    assert len(windows.sliding(7, 5)) == 0
+
+
+def test_blocks_are_the_books_figure_7_2():
+    values = np.arange(0.0, 80, 10)
+    index = windows.blocks(0, len(values), 2)
+    np.testing.assert_array_equal(windows.targets(values, index, 1)[:, 0], [20, 40, 60])
+    np.testing.assert_array_equal(
+        windows.histories(values, index, 2), [[0, 10], [20, 30], [40, 50]]
+    )
+
+
+def test_windows_that_leave_the_series_are_refused():
+    with pytest.raises(ValueError, match="leave the 11 values"):
+        windows.histories(VALUES, np.array([1]), 2)
+    with pytest.raises(ValueError, match="leave the 11 values"):
+        windows.targets(VALUES, np.array([10]), 2)
+
+
+def test_no_positions_give_no_windows():
+    none = np.array([], dtype=np.int64)
+    assert windows.histories(VALUES, none, 5).shape == (0, 5)
+    assert windows.targets(VALUES, none, 3).shape == (0, 3)

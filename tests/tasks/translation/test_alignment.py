@@ -1,0 +1,180 @@
+"""Alignment error: cases counted by hand, and what must hold for every sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.alignment import (
+    AlignedSentence,
+    Links,
+    alignment_error_rate,
+    parse_links,
+    predicted_links,
+    read_pharaoh,
+    score_links,
+    word_weights,
+)
+
+
+def links(sure, possible=()):
+    return Links(frozenset(sure), frozenset(sure) | frozenset(possible))
+
+
+@st.composite
+def alignments(draw):
+    """A source word for each target word, with the tokens of each word."""
+    pieces = st.lists(st.integers(1, 3), min_size=1, max_size=5)
+    source, target = draw(pieces), draw(pieces)
+    chosen = [draw(st.integers(0, len(source) - 1)) for _ in target]
+    return (
+        np.repeat(np.arange(len(source)), source),
+        np.repeat(np.arange(len(target)), target),
+        chosen,
+    )
+
+
+def perfect_map(source_words, target_words, chosen, shift, noise):
+    """Each token looks at all pieces of the right word, and a little at the rest and at END."""
+    random = np.random.default_rng(0)
+    table = noise * random.random((len(target_words) + 1 + shift, len(source_words) + 1))
+    table[:, -1] = 5  # END draws the most weight
+    for token, word in enumerate(target_words):
+        right = source_words == chosen[word]
+        table[token + shift, :-1][right] = 1 / right.sum()
+    return table / table.sum(axis=-1, keepdims=True)
+
+
+@given(alignments(), st.integers(0, 1))
+def test_a_perfect_map_makes_no_error(case, shift):
+    source_words, target_words, chosen = case
+    table = perfect_map(*case, shift, noise=0.01)
+    gold = links((source, target) for target, source in enumerate(chosen))
+    sentence = AlignedSentence(table, source_words, target_words, gold)
+    scores = alignment_error_rate([sentence, sentence], shift=shift)
+    assert scores == (0, 1, 1, 2 * len(chosen))
+
+
+def test_counted_by_hand():
+    # A = {00, 11, 21}, S = {00, 12}, P = S + {11}: 1 - (1 + 2) / (3 + 2).
+    found = {(0, 0), (1, 1), (2, 1)}
+    gold = links({(0, 0), (1, 2)}, {(1, 1)})
+    scores = score_links([(found, gold)])
+    assert scores.error_rate == pytest.approx(0.4)
+    assert scores.precision == pytest.approx(2 / 3)
+    assert scores.recall == pytest.approx(1 / 2)
+    assert scores.links == 3
+
+
+def test_links_are_counted_over_all_sentences():
+    right = ({(0, 0)}, links({(0, 0)}))
+    wrong = ({(0, 1), (0, 2), (1, 0)}, links({(5, 5)}))
+    assert score_links([right, wrong]).error_rate == pytest.approx(1 - 2 / 6)
+
+
+@given(
+    st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
+    st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
+    st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
+)
+def test_error_lies_between_0_and_1_and_possible_links_never_hurt(found, sure, possible):
+    strict = score_links([(found, links(sure))])
+    lenient = score_links([(found, links(sure, possible))])
+    assert 0 <= lenient.error_rate <= strict.error_rate <= 1
+    assert score_links([(sure, links(sure, possible))]).error_rate == 0
+
+
+def test_nothing_to_find_and_nothing_found_is_right():
+    assert score_links([]) == (0, 1, 1, 0)
+    assert score_links([(set(), links(set()))]).error_rate == 0
+    assert score_links([(set(), links({(0, 0)}))]) == (1, 1, 0, 0)
+
+
+def test_pieces_become_words():
+    # Source: two pieces and one; target: one and two.
+    table = np.array([[0.2, 0.2, 0.6], [0.1, 0.3, 0.6], [0.5, 0.5, 0.0]])
+    words = word_weights(table, [0, 0, 1], [0, 1, 1])
+    np.testing.assert_allclose(words, [[0.4, 0.6], [0.7, 0.3]])
+
+
+def test_pieces_of_no_word_count_for_none():
+    table = np.array([[0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.0, 0.1, 0.9]])
+    words = word_weights(table, [0, -1, 1], [0, -1, 1])
+    np.testing.assert_allclose(words, [[0.1, 0.1], [0.0, 0.9]])
+
+
+def test_heads_are_averaged():
+    heads = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 1.0]]])
+    np.testing.assert_allclose(word_weights(heads, [0, 1], [0]), [[1 / 3, 2 / 3]])
+
+
+def test_shift_reads_the_next_step():
+    # Step 0 reads START, step 1 the first word, step 2 the second: a map of the input words.
+    table = np.array([[0.3, 0.7], [1.0, 0.0], [0.0, 1.0]])
+    sentence = AlignedSentence(table, [0, 1], [0, 1], links({(0, 0), (1, 1)}))
+    assert predicted_links(sentence) == {(1, 0), (0, 1)}
+    assert predicted_links(sentence, shift=1) == {(0, 0), (1, 1)}
+    assert alignment_error_rate([sentence]).error_rate == 1
+    assert alignment_error_rate([sentence], shift=1).error_rate == 0
+
+
+def test_end_and_padding_draw_no_link():
+    table = np.array([[0.1, 0.2, 0.7, 0.0], [0.0, 0.0, 0.9, 0.1], [0.5, 0.5, 0.0, 0.0]])
+    sentence = AlignedSentence(table, [0, 1], [0, 1], links({(1, 0)}))
+    assert predicted_links(sentence) == {(1, 0)}  # the second word looks at END alone
+
+
+def test_a_sentence_without_words_has_no_links():
+    empty = AlignedSentence(np.ones((1, 1)), [], [], links(set()))
+    assert predicted_links(empty) == set()
+    assert predicted_links(AlignedSentence(np.ones((2, 1)), [], [0], links(set()))) == set()
+
+
+@pytest.mark.parametrize(("words", "shift"), [(([0], [0, 1, 2]), 0), (([0], [0, 1]), 1)])
+def test_a_map_that_is_too_small_is_refused(words, shift):
+    with pytest.raises(ValueError, match="expected a map of at least . target tokens"):
+        word_weights(np.ones((2, 1)), *words, shift=shift)
+
+
+def test_a_negative_shift_is_refused():
+    with pytest.raises(ValueError, match="-1 steps of shift"):
+        word_weights(np.ones((2, 1)), [0], [0], shift=-1)
+
+
+def test_pharaoh_links():
+    assert parse_links(" 0-0 1-2\t1?3 10p11 ") == (
+        {(0, 0), (1, 2)},
+        {(0, 0), (1, 2), (1, 3), (10, 11)},
+    )
+    assert parse_links("") == (set(), set())
+    assert parse_links("1?1 1-1") == ({(1, 1)}, {(1, 1)})
+
+
+@pytest.mark.parametrize(
+    "wrong", ["0", "0-", "-1-2", "a-b", "1:2", "0-0,1-1", "1--2", "²-1", "0–0"]
+)
+def test_other_text_is_refused(wrong):
+    with pytest.raises(RequestError, match="^links: expected links such as 0-0 1-2") as error:
+        parse_links(f"0-0 {wrong}")
+    assert repr(wrong) in str(error.value)
+
+
+def test_pharaoh_file(tmp_path):
+    file = tmp_path / "gold.align"
+    file.write_bytes(b"0-0 1-1\r\n\r\n2-0\n")
+    assert [gold.sure for gold in read_pharaoh(file)] == [{(0, 0), (1, 1)}, set(), {(2, 0)}]
+
+
+def test_errors_name_file_and_line(tmp_path):
+    file = tmp_path / "gold.align"
+    file.write_text("0-0\n\n1-1 x\n")
+    with pytest.raises(RequestError, match=r"gold\.align:3: expected links .* got 'x'"):
+        read_pharaoh(file)
+    file.write_bytes(b"0-0\n\xff\n")
+    with pytest.raises(RequestError, match=r"gold\.align: expected links in Pharaoh's format"):
+        read_pharaoh(file)
+    with pytest.raises(RequestError, match="No such file"):
+        read_pharaoh(tmp_path / "nowhere")

@@ -1,0 +1,159 @@
+"""Measures of attention maps: exact values of small maps, and what must hold for every map."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from attnlab.tasks.translation.map_measures import (
+    coverage,
+    covered_share,
+    diagonal_distance,
+    entropy,
+    head_similarity,
+    largest_weight,
+    measures,
+)
+
+SHARP = np.eye(3)
+EVEN = np.full((2, 4), 0.25)
+NOWHERE = np.array([[0.5, 0.5], [0.0, 0.0]])
+
+
+@st.composite
+def maps(draw, fewest_heads=1):
+    """(H, T, S) with rows that sum to 1."""
+    shape = draw(st.integers(fewest_heads, 4)), draw(st.integers(1, 5)), draw(st.integers(1, 7))
+    scores = draw(arrays(np.float64, shape, elements=st.floats(0, 10)))
+    powers = np.exp(scores)
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def test_entropy():
+    np.testing.assert_array_equal(entropy(SHARP), 0)
+    np.testing.assert_allclose(entropy(EVEN), math.log(4))
+    np.testing.assert_allclose(entropy(EVEN, normalised=True), 1)
+    half = entropy(np.array([[0.5, 0.5, 0, 0]]))
+    np.testing.assert_allclose(half, math.log(2))
+
+
+def test_one_position_leaves_no_choice():
+    np.testing.assert_array_equal(entropy(np.ones((3, 1)), normalised=True), 0)
+
+
+def test_entropy_is_that_of_the_row_divided_by_its_sum():
+    np.testing.assert_allclose(entropy(EVEN * 0.3), math.log(4))
+
+
+def test_largest_weight_is_the_models_own():
+    np.testing.assert_allclose(largest_weight(np.array([[0.1, 0.3], [0.6, 0.4]])), [0.3, 0.6])
+
+
+def test_a_row_without_weight_has_no_value_and_is_passed_over():
+    for measure in (entropy, largest_weight, diagonal_distance):
+        assert np.isnan(measure(NOWHERE)).tolist() == [False, True]
+    means = measures(NOWHERE)
+    assert means["entropy"] == pytest.approx(math.log(2))
+    assert means["largest_weight"] == 0.5
+    assert np.isnan(measures(np.zeros((2, 3)))["entropy"])
+
+
+def test_distance_from_the_diagonal():
+    np.testing.assert_allclose(diagonal_distance(SHARP), 0)
+    # Reversed: cells 0 and 2 lie two thirds away, the middle one on the diagonal.
+    np.testing.assert_allclose(diagonal_distance(SHARP[::-1]), [2 / 3, 0, 2 / 3])
+    # Two steps at 1/4 and 3/4 look at all of four positions at 1/8, 3/8, 5/8, 7/8.
+    np.testing.assert_allclose(diagonal_distance(EVEN), [(1 + 1 + 3 + 5) / 32] * 2)
+
+
+def test_coverage():
+    table = np.array([[0.5, 0.5, 0], [0.25, 0.5, 0.25]])
+    np.testing.assert_allclose(coverage(table), [0.75, 1, 0.25])
+    assert covered_share(table) == pytest.approx(2 / 3)
+    assert covered_share(table, at_least=0.25) == 1
+    assert covered_share(table, at_least=1.1) == 0
+
+
+def test_similarity_of_heads():
+    other = np.array([[0, 1.0], [1.0, 0]])
+    one = np.eye(2)
+    assert head_similarity(np.stack([one, one, one])) == pytest.approx(1)
+    assert head_similarity(np.stack([one, other])) == pytest.approx(0)
+    # Pairs: equal once, orthogonal twice.
+    assert head_similarity(np.stack([one, one, other])) == pytest.approx(1 / 3)
+    assert np.isnan(head_similarity(one[None]))
+
+
+@given(maps(fewest_heads=2))
+def test_similarity_is_the_mean_over_all_pairs(weights):
+    def cosine(a, b):
+        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+    steps = range(weights.shape[1])
+    pairs = itertools.combinations(weights, 2)
+    expected = np.mean([cosine(a[t], b[t]) for a, b in pairs for t in steps])
+    assert head_similarity(weights) == pytest.approx(expected)
+
+
+@given(maps())
+def test_ranges(weights):
+    steps, width = weights.shape[1:]
+    assert (entropy(weights) >= -1e-12).all()
+    assert (entropy(weights) <= math.log(width) + 1e-9).all()
+    assert (entropy(weights, normalised=True) <= 1 + 1e-9).all()
+    assert (largest_weight(weights) >= 1 / width - 1e-9).all()
+    assert (diagonal_distance(weights) < 1).all()
+    np.testing.assert_allclose(coverage(weights).sum(axis=-1), steps)
+
+
+@given(maps())
+def test_reading_backwards_changes_nothing(weights):
+    turned = weights[:, ::-1, ::-1]
+    for name, value in measures(weights).items():
+        np.testing.assert_allclose(measures(turned)[name], value, atol=1e-12)
+
+
+@given(maps(), st.integers(0, 3), st.integers(0, 3))
+def test_padding_changes_nothing(weights, more_steps, more_positions):
+    _, steps, width = weights.shape
+    padded = np.pad(weights, ((0, 0), (0, more_steps), (0, more_positions)))
+    cut = measures(padded, source_length=width, target_length=steps)
+    for name, value in measures(weights).items():
+        np.testing.assert_array_equal(cut[name], value)
+
+
+def test_axes_before_the_steps_are_kept():
+    weights = np.random.default_rng(0).dirichlet(np.ones(7), size=(2, 3, 5))
+    values = measures(weights)
+    assert {name: value.shape for name, value in values.items()} == {
+        **dict.fromkeys(["entropy", "normalised_entropy", "largest_weight"], (2, 3)),
+        **dict.fromkeys(["diagonal_distance", "covered_share"], (2, 3)),
+        "head_similarity": (2,),
+    }
+    np.testing.assert_allclose(values["entropy"][1, 2], entropy(weights[1, 2]).mean())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"source_length": 5}, "source_length: expected 1 to 4, the size of the map, got 5"),
+        ({"target_length": 0}, "target_length: expected 1 to 2"),
+    ],
+)
+def test_lengths_beyond_the_map_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        measures(EVEN, **options)
+
+
+def test_what_is_no_map_is_refused():
+    for wrong in (np.ones(3), np.ones((0, 3))):
+        with pytest.raises(ValueError, match=r"weights: expected an array \(\.\.\., T, S\)"):
+            entropy(wrong)
+    with pytest.raises(ValueError, match=r"\(\.\.\., H, T, S\)"):
+        head_similarity(EVEN)

@@ -1,0 +1,119 @@
+"""Anybody's files: which settings go together, parts with files of their own, links."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.parallel_files import ParallelFiles
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write files by setting, and open the corpus of them."""
+
+    def make(settings=(), **contents) -> ParallelFiles:
+        paths = {}
+        for key, content in contents.items():
+            paths[key] = str(tmp_path / key)
+            (tmp_path / key).write_text(content, encoding="utf-8")
+        corpus = ParallelFiles(**paths, **dict(settings))
+        corpus.open(tmp_path)
+        return corpus
+
+    return make
+
+
+def lines(prefix: str, count: int = 40, each: int = 1) -> str:
+    return "".join(f"{prefix} {number // each}\n" for number in range(count))
+
+
+def tabs(prefix: str, count: int = 40) -> str:
+    return "".join(f"{prefix} {number}\tx {number}\n" for number in range(count))
+
+
+def test_two_files_without_parts(files):
+    corpus = files(source="a\nb\n", target="1\n2\n")
+    assert corpus.own_parts == ()
+    assert [pair[:2] for pair in corpus.pairs()] == [("a", "1"), ("b", "2")]
+
+
+def test_one_file_with_tabs_and_links(files):
+    corpus = files(path="a b\t1\nc\t2\n", links="0-0 1-0\n0-0\n")
+    assert list(corpus.pairs()) == [("a b", "1", "0-0 1-0"), ("c", "2", "0-0")]
+    turned = files({"reverse": True}, path="a b\t1\nc\t2\n", links="0-0 1-0\n0-0\n")
+    assert list(turned.pairs())[0] == ("1", "a b", "0-0 0-1")
+
+
+def test_files_for_every_part_of_either_kind(files):
+    corpus = files(
+        source=lines("s"),
+        target=lines("t"),
+        validation_path=tabs("v", 3),
+        test_source=lines("u", 2),
+        test_target=lines("w", 2),
+        test_links="0-0\n\n",
+    )
+    assert corpus.own_parts == ("train", "validation", "test")
+    counts = {part: len(list(corpus.pairs(part))) for part in corpus.own_parts}
+    assert counts == {"train": 40, "validation": 3, "test": 2}
+    assert [pair.links for pair in corpus.pairs("test")] == ["0-0", ""]
+
+
+@pytest.mark.parametrize(("given", "missing"), [("test", "validation"), ("validation", "test")])
+def test_the_part_without_files_is_a_share_of_train_by_source(files, given, missing):
+    contents = {f"{given}_path": tabs("g", 3)}
+    corpus = files({missing: 0.25}, source=lines("s", each=4), target=lines("t"), **contents)
+    found = {part: list(corpus.pairs(part)) for part in corpus.own_parts}
+    assert {part: len(pairs) for part, pairs in found.items()} == {
+        "train": 28,
+        given: 3,
+        missing: 12,
+    }
+    assert not {pair.source for pair in found["train"]} & {pair.source for pair in found[missing]}
+
+
+def test_languages_follow_the_direction(files):
+    corpus = files(
+        {"source_language": "fr", "target_language": "it", "reverse": True},
+        source="a\n",
+        target="b\n",
+    )
+    assert (corpus.source_language, corpus.target_language) == ("it", "fr")
+
+
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        ({}, r"data\.source, data\.target: expected two files, or .* as data\.path, got none"),
+        ({"source": "a\n"}, r"got data\.source\."),
+        ({"target": "a\n"}, r"got data\.target\."),
+        ({"source": "a\n", "target": "b\n", "path": "a\tb\n"}, r"got data\.source, .*, data\.path"),
+        ({"source": "a\n", "path": "a\tb\n"}, r"got data\.source, data\.path"),
+        ({"path": "a\tb\n", "test_source": "a\n"}, r"data\.test_source, .*, got data\.test_source"),
+        ({"path": "a\tb\n", "validation_links": "0-0\n"}, r"data\.validation_source, .* got none"),
+        ({"test_path": "a\tb\n"}, r"data\.source, data\.target: expected two files"),
+        ({"source": "a\nb\n", "target": "1\n"}, "equally many lines, got 2 in .* and 1 in"),
+        ({"path": "a\tb\n", "links": "0-0\n0-0\n"}, "equally many lines, got 1 in .* and 2 in"),
+    ],
+)
+def test_settings_that_do_not_go_together(files, contents, words):
+    with pytest.raises(RequestError, match=words):
+        files(**contents)
+
+
+def test_a_missing_file_is_named_with_its_setting(tmp_path):
+    (tmp_path / "here").write_text("a\tb\n")
+    corpus = ParallelFiles(path=str(tmp_path / "here"), test_path=str(tmp_path / "gone"))
+    with pytest.raises(RequestError, match=r"data\.test_path: expected a file, got .*gone"):
+        corpus.open(tmp_path)
+
+
+def test_every_file_decides_the_digest(files):
+    contents = {"path": tabs("a"), "links": lines("", 40), "test_path": tabs("b")}
+    contents["links"] = "0-0\n" * 40
+    digests = [files(**contents).digest()]
+    for key in contents:
+        other = {**contents, key: contents[key].replace("0", "1")}
+        digests.append(files(**other).digest())
+    assert len(set(digests)) == 4

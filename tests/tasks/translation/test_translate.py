@@ -1,0 +1,136 @@
+"""The task of translating: what it saves, and the baselines that need no network."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.baselines import nearest_rows
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.task import Translate, sources_for
+from attnlab.tasks.translation.text.ragged import Ragged
+from attnlab.tasks.translation.text.tokenizers import END, PAD, START, UNKNOWN
+
+PAIRS = [
+    ("the dog sleeps", "der Hund schläft"),
+    ("the cat sleeps", "die Katze schläft"),
+    ("the dog eats", "der Hund frisst"),
+    ("a bird sings", "ein Vogel singt"),
+    ("the old cat eats", "die alte Katze frisst"),
+    ("we see a bird", "wir sehen einen Vogel"),
+]
+
+
+class Few(Corpus):
+    """Six pairs in three parts."""
+
+    name, origin = "few", "these tests"
+    own_parts = ("train", "validation", "test")
+
+    def pairs(self, part=None):
+        parts = {"train": PAIRS[:4], "validation": PAIRS[4:5], "test": PAIRS[5:]}
+        for each in [part] if part else self.own_parts:
+            for source, target in parts[each]:
+                yield Pair(source, target)
+
+    def digest(self):
+        return "few"
+
+
+def translate(cache, **settings) -> Translate:
+    return Translate(corpus=Few(), cache=cache, **settings)
+
+
+def ragged(*rows: list[int]) -> Ragged:
+    offsets = np.cumsum([0, *map(len, rows)])
+    return Ragged(np.array([token for row in rows for token in row], np.uint16), offsets)
+
+
+def test_the_models_know_the_same_special_tokens():
+    from attnlab.tasks.translation.models import translator
+
+    theirs = translator.PAD, translator.UNKNOWN, translator.START, translator.END
+    assert theirs == (PAD, UNKNOWN, START, END)
+
+
+def test_data_are_counted_by_part(tmp_path):
+    data = translate(tmp_path).load(0)
+    assert data.counts() == {"train": 4, "validation": 1, "test": 1}
+    assert (data.name, data.source) == ("few", "these tests")
+    assert data.digest == translate(tmp_path).load(1).digest
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_it_saves_is_enough_to_build_and_translate(tmp_path, shared):
+    from attnlab.attention import BahdanauAttention
+    from attnlab.config.sections import Option
+
+    task = translate(tmp_path, shared_vocabulary=shared, lowercase=True)
+    task.load(0)
+    folder = tmp_path / "assets"
+    folder.mkdir()
+    task.save(folder)
+    again = translate(tmp_path / "nowhere", shared_vocabulary=shared, lowercase=True)
+    again.load_from(folder)
+    assert again.longest_source == task.longest_source == 4
+    text = "THE dog sings"
+    assert again.source_tokenizer.encode([text]) == task.source_tokenizer.encode([text])
+    assert (again.source_tokenizer is again.target_tokenizer) == shared
+    option = Option("rnn", None, {"units": 6, "embedding": 4})
+    model = again.build(BahdanauAttention, option)
+    assert len(again.serve(model, ["the dog", ""])) == 2
+
+
+def test_other_settings_than_the_saved_ones_are_refused(tmp_path):
+    task = translate(tmp_path)
+    task.load(0)
+    task.save(tmp_path)
+    with pytest.raises(RequestError, match=r"text.json: expected the text settings"):
+        translate(tmp_path, lowercase=True).load_from(tmp_path)
+    (tmp_path / "text.json").write_text("{")
+    with pytest.raises(RequestError, match=r"text.json: expected what a run saves"):
+        translate(tmp_path).load_from(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("monitor", "mode"),
+    [("val_loss", "min"), ("val_bleu", "max"), ("val_chrf", "max"), ("val_accuracy", "max")],
+)
+def test_the_monitor_knows_its_direction(tmp_path, monitor, mode):
+    assert translate(tmp_path, monitor=monitor).monitor == (monitor, mode)
+
+
+def test_sources_are_cut_where_the_model_has_a_longest_length():
+    rows = [np.array([5, 6, 7, 8, END]), np.array([5, END])]
+    limited = SimpleNamespace(fixed_length=3, max_positions=None)
+    assert [row.tolist() for row in sources_for(limited, rows)] == [[5, 6, END], [5, END]]
+    free = SimpleNamespace(fixed_length=None, max_positions=None)
+    assert [row.tolist() for row in sources_for(free, rows)] == [row.tolist() for row in rows]
+
+
+def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
+    draw = np.random.default_rng(3)
+    train = [draw.integers(4, 17, draw.integers(1, 9)).tolist() for _ in range(41)]
+    asked = [draw.integers(4, 19, draw.integers(1, 9)).tolist() for _ in range(23)]
+
+    def counted(row):
+        return np.bincount(row, minlength=19).astype(float)
+
+    table = np.array([counted(row) for row in train])
+    idf = np.zeros(19)
+    known = (table > 0).any(0)
+    idf[known] = 1 + np.log(41 / (table > 0).sum(0)[known])
+    vectors = table * idf / np.linalg.norm(table * idf, axis=1, keepdims=True)
+    rows = np.arange(3, 23)
+    found = nearest_rows(ragged(*train), ragged(*asked), rows)
+    for row, place in zip(rows, found, strict=True):
+        similar = vectors @ (counted(asked[row]) * idf)
+        assert similar[place] == pytest.approx(similar.max(), rel=1e-5)
+
+
+def test_a_sentence_of_train_finds_itself():
+    train = ragged([5, 6, 7, 3], [6, 8, 3], [9, 9, 10, 3])
+    np.testing.assert_array_equal(nearest_rows(train, train, np.arange(3)), [0, 1, 2])

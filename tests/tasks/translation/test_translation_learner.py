@@ -1,0 +1,177 @@
+"""Learning to translate: every model with every mechanism, and what an epoch's numbers are."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from attnlab.config.composing import conf_folder, options
+from attnlab.errors import RequestError
+from attnlab.run.building import import_tensorflow, make_model, make_task, start_afresh
+from attnlab.tasks.learner import make_learner
+from attnlab.tasks.translation.corpora.builtin import Builtin
+
+import_tensorflow()
+
+MODELS = ("rnn", "transformer")
+TINY = {
+    "rnn": ("model.units=12", "model.embedding=10", "model.maxout_units=6"),
+    "transformer": ("model.units=12", "model.layers=1", "model.feed_forward=20"),
+}
+RATE = 0.01
+
+
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory) -> Path:
+    """A corpus of 120 pairs as a file, with links beside it."""
+    folder = tmp_path_factory.mktemp("pairs")
+    some = list(itertools.islice(Builtin(pairs=200).pairs("train"), 120))
+    lines = [f"{pair.source}\t{pair.target}\n" for pair in some]
+    (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    (folder / "pairs.links").write_text("".join(f"{pair.links}\n" for pair in some))
+    return folder
+
+
+@pytest.fixture
+def learner(compose, pairs):
+    """A learner of the tiny corpus by overrides."""
+
+    def make(attention: str, model: str, *overrides: str):
+        config = compose(
+            *("task=translate", "data=files", f"data.path={pairs / 'pairs.tsv'}"),
+            *(f"data.links={pairs / 'pairs.links'}", f"paths.data={pairs / 'cache'}"),
+            *(f"attention={attention}", f"model={model}", *TINY[model]),
+            *("trainer.batch_size=300", "trainer.epochs=2", *overrides),
+        )
+        task = make_task(config)
+        task.load(config.seed)
+        start_afresh(config.seed)
+        return make_learner(config, task, make_model(config, task))
+
+    return make
+
+
+def trained(learner, epoch: int = 1, rate: float = RATE) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and numbers of tokens of an epoch's steps."""
+    parts, done = [], 0
+    for chunk in learner.chunks(epoch):
+        parts.append(learner.train(chunk, np.full(chunk.steps, rate), done))
+        done += chunk.steps
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def allowed(attention: str, model: str) -> bool:
+    path = conf_folder() / "attention" / f"{attention}.yaml"
+    rule = yaml.safe_load(path.read_text(encoding="utf-8"))["rules"].get("model.name")
+    return attention != "pooling" and (rule is None or model in rule["choices"])
+
+
+CELLS = [(attention, model) for attention in options("attention") for model in MODELS]
+
+
+@pytest.mark.parametrize(("attention", "model"), CELLS, ids=map("-".join, CELLS))
+def test_every_model_learns_with_every_mechanism_or_says_why_not(learner, attention, model):
+    if not allowed(attention, model):
+        with pytest.raises(RequestError, match="attention=|pooling"):
+            learner(attention, model)
+        return
+    some = learner(attention, model, "model.dropout=0", "task.label_smoothing=0")
+    before = some.validate(1)
+    first, tokens = trained(some, 1)
+    second, _ = trained(some, 2)
+    assert np.average(second, weights=tokens) < np.average(first, weights=tokens)
+    after = some.validate(2)
+    assert after["val_loss"] < before["val_loss"]
+    names = {"val_loss", "val_perplexity", "val_accuracy", "val_bleu", "val_chrf"}
+    assert set(after) == names and np.isfinite(list(after.values())).all()
+    assert after["val_perplexity"] == pytest.approx(np.exp(after["val_loss"]))
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens(learner):
+    from attnlab.tasks.translation.report import padded_batches
+
+    some = learner("bahdanau", "rnn", "model.dropout=0", "task.label_smoothing=0")
+    losses, tokens = trained(some, rate=0.0)
+    train = some._task.prepared.parts["train"]
+    rows = np.arange(len(train.source))
+    whole = some._program.evaluate(padded_batches(some.model, train, rows))
+    assert tokens.sum() == whole.tokens == (train.target.lengths - 1).sum()
+    assert np.average(losses, weights=tokens) == pytest.approx(whole.loss, rel=1e-5)
+
+
+def test_one_seed_learns_the_same_bits_and_another_one_others(learner):
+    runs = [trained(learner("luong_local", "rnn", f"seed={seed}"))[0] for seed in (3, 3, 4)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+
+
+def test_epochs_come_in_other_orders_and_hold_each_pair_once(learner):
+    some = learner("none", "rnn")
+    orders = [
+        np.concatenate([rows for chunk in some.chunks(epoch) for rows in chunk.rows])
+        for epoch in (1, 2)
+    ]
+    assert not np.array_equal(*orders)
+    for order in orders:
+        np.testing.assert_array_equal(np.sort(order), np.arange(len(some._train.source)))
+
+
+def test_epochs_between_translations_have_no_bleu(learner):
+    some = learner("none", "rnn", "task.score_every=3", "trainer.epochs=4")
+    scored = [epoch for epoch in (1, 2, 3, 4) if np.isfinite(some.validate(epoch)["val_bleu"])]
+    assert scored == [3, 4]
+
+
+def test_sentences_can_be_counted_in_place_of_tokens(learner):
+    some = learner("none", "rnn", "trainer.batch_by=items", "trainer.batch_size=7")
+    sizes = [len(rows) for chunk in some.chunks(1) for rows in chunk.rows]
+    assert max(sizes) == 7 and sum(sizes) == len(some._train.source)
+
+
+@pytest.mark.slow
+def test_xla_learns_what_the_graph_does(learner):
+    losses = [
+        trained(learner("multi_head", "transformer", "model.dropout=0", f"trainer.jit={jit}"))
+        for jit in ("true", "false")
+    ]
+    means = [np.average(values, weights=tokens) for values, tokens in losses]
+    assert means[0] == pytest.approx(means[1], rel=0.2)  # the batches differ
+
+
+def test_examples_hold_weights_and_labels_of_test_sentences(learner):
+    found = learner("multi_head", "transformer").examples()
+    count, layers, heads, steps, width = found["cross"].shape
+    assert (layers, heads) == (1, 4)
+    assert found["source"].shape == (count, width) and found["target"].shape == (count, steps)
+    assert found["encoder"].shape == (count, 1, 4, width, width)
+    ends = [list(row).index("<end>") + 1 for row in found["source"]]
+    for number, end in enumerate(ends):
+        np.testing.assert_allclose(found["cross"][number, 0, :, 0, :end].sum(-1), 1, rtol=1e-5)
+        assert not found["cross"][number, ..., end:].any()
+    assert learner("none", "rnn").examples() is None
+
+
+def test_figures_are_drawn_in_epochs_that_double(learner, tmp_path):
+    some = learner("bahdanau", "rnn")
+    drawn = {epoch: some.draw_epoch(epoch, tmp_path) for epoch in (1, 2, 3, 4)}
+    assert [epoch for epoch, paths in drawn.items() if paths] == [1, 2, 4]
+    assert all(path.stat().st_size > 1000 for paths in drawn.values() for path in paths)
+
+
+def test_the_report_stands_beside_baselines_and_gold_links(learner):
+    some = learner("bahdanau", "rnn")
+    report = some.report()
+    assert set(report.baselines) == {"nearest_pair", "copied_source"}
+    assert set(report.metrics) == {"bleu", "chrf", "bleu_lc_tok", "loss", "perplexity", "accuracy"}
+    best = max(values["bleu"] for values in report.baselines.values())
+    assert report.baselines[report.best_baseline]["bleu"] == best
+    assert report.skill == pytest.approx(1 - (100 - report.metrics["bleu"]) / (100 - best))
+    assert set(report.predictions) >= {"source", "reference", "hypothesis", "sentence_bleu"}
+    alignment = report.details["alignment"]
+    assert 0 <= alignment["error_rate"] <= 1 and "layers" not in alignment
+    assert 0 < report.details["attention_maps"]["normalised_entropy"] <= 1
+    assert set(report.details["signatures"]) == {"bleu", "chrf", "bleu_lc_tok"}

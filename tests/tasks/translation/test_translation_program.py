@@ -1,0 +1,239 @@
+"""The compiled training of translators against a plain loop over unpadded sentences."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from attnlab.attention import MultiHeadAttention
+from attnlab.tasks.translation.models.transformer import TransformerTranslator
+from attnlab.tasks.translation.program import TokenScores, TranslationProgram
+from attnlab.training.optimizers import make_optimizer
+
+SOURCES, TARGETS, UNITS = 13, 17, 5
+START, END = 2, 3
+
+
+class States(NamedTuple):
+    states: tf.Tensor
+
+
+class Toy(keras.Model):
+    """The least that a program asks of a translator: a bag of words on either side."""
+
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        self.source = keras.layers.Embedding(SOURCES, UNITS)
+        self.target = keras.layers.Embedding(TARGETS, UNITS)
+        self.drop = keras.layers.Dropout(dropout)
+        self.vocabulary = keras.layers.Dense(TARGETS)
+        self.source.build(), self.target.build(), self.vocabulary.build((None, UNITS))
+        self.built = True
+
+    def encode(self, source, training=None):
+        real = ops.cast(source != 0, "float32")[..., None]
+        return ops.sum(self.source(source) * real, axis=1) / ops.sum(real, axis=1)
+
+    def decode(self, target, memory, training=None):
+        vectors = ops.cumsum(self.target(target), axis=1) + memory[:, None]
+        return States(ops.tanh(self.drop(vectors, training=training)))
+
+    def logits(self, states):
+        return self.vocabulary(states)
+
+
+def make_program(dropout=0.0, weights_seed=19, **settings):
+    keras.utils.set_random_seed(weights_seed)
+    return TranslationProgram(Toy(dropout), keras.optimizers.Adam(), **settings)
+
+
+def sentences(number, seed=0):
+    """Sources and targets of one to seven words."""
+    draw = np.random.default_rng(seed)
+
+    def side(size, start):
+        words = draw.integers(4, size, draw.integers(1, 8))
+        return np.array([*start, *words, END], np.int32)
+
+    return [(side(SOURCES, []), side(TARGETS, [START])) for _ in range(number)]
+
+
+def padded(pairs, more=0):
+    """A batch; `more` widens it."""
+    batch = []
+    for side in zip(*pairs, strict=True):
+        width = max(map(len, side)) + more
+        batch.append(np.stack([np.pad(row, (0, width - len(row))) for row in side]))
+    return tuple(batch)
+
+
+PAIRS = sentences(23)
+GROUPS = [PAIRS[:4], PAIRS[4:11], PAIRS[11:12], PAIRS[12:]]
+BATCHES = [padded(group) for group in GROUPS]
+RATES = [0.03, 0.02, 0.01, 0.04]
+
+
+def plain_losses(model, pairs, smoothing, training):
+    """The mean loss of a token, sentence by sentence, against a one-hot target."""
+    entropy = keras.losses.CategoricalCrossentropy(
+        from_logits=True, label_smoothing=smoothing, reduction="sum"
+    )
+    total, count = 0.0, 0
+    for source, target in pairs:
+        memory = model.encode(source[None], training=training)
+        states = model.decode(target[None, :-1], memory, training=training).states
+        total += entropy(ops.one_hot(target[1:], TARGETS), model.logits(states[0]))
+        count += len(target) - 1
+    return total / count
+
+
+def plain_training(model, smoothing):
+    optimizer, losses = keras.optimizers.Adam(), []
+    for pairs, rate in zip(GROUPS, RATES, strict=True):
+        optimizer.learning_rate = rate
+        with tf.GradientTape() as tape:
+            loss = plain_losses(model, pairs, smoothing, training=True)
+        gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
+        optimizer.apply(gradients, model.trainable_variables)
+        losses.append(float(loss))
+    return losses
+
+
+def assert_same_weights(first, second, **tolerance):
+    for one, other in zip(first.get_weights(), second.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, **tolerance)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("jit", [False, True])
+def test_steps_are_those_of_a_plain_loop_over_sentences(jit, smoothing):
+    program = make_program(label_smoothing=smoothing, jit=jit)
+    expected = plain_training(plain := make_program().model, smoothing)
+    losses, tokens = program.train(BATCHES, RATES, 0)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    assert losses.dtype == np.float64
+    np.testing.assert_array_equal(tokens, [sum(len(t) - 1 for _, t in group) for group in GROUPS])
+    assert_same_weights(program.model, plain, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_padding_counts_nothing(jit):
+    programs = [make_program(jit=jit) for _ in range(2)]
+    losses, tokens = programs[0].train(BATCHES, RATES, 0)
+    wide = [padded(group, more=3) for group in GROUPS]
+    wide_losses, wide_tokens = programs[1].train(wide, RATES, 0)
+    np.testing.assert_allclose(wide_losses, losses, rtol=1e-5)
+    np.testing.assert_array_equal(wide_tokens, tokens)
+    assert_same_weights(*(program.model for program in programs), rtol=1e-4, atol=1e-6)
+
+
+def test_graph_mode_serves_every_shape_by_one_trace():
+    program = make_program()
+    program.train(BATCHES, RATES, 0)
+    program.evaluate(BATCHES)
+    assert program._train.experimental_get_tracing_count() == 1
+    assert program._evaluate.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_scores_are_means_over_tokens_without_smoothing_and_dropout(jit):
+    program = make_program(dropout=0.5, label_smoothing=0.3, jit=jit)
+    model = program.model
+    scores = program.evaluate(BATCHES)
+    assert scores.loss == pytest.approx(float(plain_losses(model, PAIRS, 0.0, False)), rel=1e-5)
+    assert scores.perplexity == pytest.approx(np.exp(scores.loss))
+    hits = []
+    for source, target in PAIRS:
+        states = model.decode(target[None, :-1], model.encode(source[None])).states
+        hits += list(np.argmax(model.logits(states[0]), axis=-1) == target[1:])
+    assert scores.tokens == len(hits)
+    assert scores.accuracy == pytest.approx(np.mean(hits))
+
+
+def test_evaluation_changes_no_weight():
+    program = make_program(dropout=0.5)
+    before = program.model.get_weights()
+    program.evaluate(BATCHES)
+    for weight, old in zip(program.model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(weight, old)
+
+
+def test_perplexity_of_a_hopeless_model_is_infinite():
+    assert TokenScores(loss=1e4, accuracy=0.0, tokens=1).perplexity == np.inf
+
+
+def test_scores_of_no_batch_are_empty():
+    assert make_program().evaluate([]) == TokenScores(0.0, 0.0, 0)
+
+
+def test_a_break_down_shows_in_the_losses_from_its_step_on():
+    losses, _ = make_program().train(BATCHES, [0.1, np.nan, 0.1, 0.1], 0)
+    np.testing.assert_array_equal(np.isnan(losses), [False, False, True, True])
+
+
+def dropout_run(seed=0, cuts=(4,), **settings):
+    """Losses and weights of four steps with dropout, taken in one go or in parts."""
+    program = make_program(dropout=0.5, seed=seed, **settings)
+    losses, first = [], 0
+    for steps in cuts:
+        part = slice(first, first + steps)
+        losses.append(program.train(BATCHES[part], RATES[part], first)[0])
+        first += steps
+    return np.concatenate(losses), program.model.get_weights()
+
+
+@pytest.mark.parametrize("cuts", [(4,), (1, 3)])
+def test_a_run_repeats_to_the_bit_wherever_it_is_cut(cuts):
+    losses, weights = dropout_run()
+    again_losses, again_weights = dropout_run(cuts=cuts)
+    np.testing.assert_array_equal(losses, again_losses)
+    for one, other in zip(weights, again_weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_dropout_differs_from_step_to_step_and_from_seed_to_seed():
+    still = make_program(dropout=0.5).train(BATCHES[:1] * 4, np.zeros(4), 0)[0]
+    assert len(set(still)) == 4
+    assert not np.array_equal(dropout_run(seed=1)[0], dropout_run()[0])
+
+
+def test_unequal_numbers_of_batches_and_rates_are_refused():
+    with pytest.raises(ValueError):
+        make_program().train(BATCHES, RATES[:3], 0)
+
+
+def transformer_losses(jit=False, dropout=0.0):
+    """Losses of an epoch on one small batch, by the Transformer with one vocabulary for all."""
+    keras.utils.set_random_seed(19)
+    model = TransformerTranslator(
+        attention=lambda: MultiHeadAttention(heads=3),
+        source_size=TARGETS,
+        target_size=TARGETS,
+        units=12,
+        layers=1,
+        heads=3,
+        feed_forward=7,
+        dropout=dropout,
+        tie_embeddings="all",
+    )
+    model.build()
+    program = TranslationProgram(model, make_optimizer("adam", {"clip_norm": 1.0}), jit=jit)
+    return program.train(BATCHES[:1] * 11, np.full(11, 0.01), 0)[0], model.get_weights()
+
+
+def test_a_transformer_learns_alike_in_graph_mode_and_under_xla():
+    graph, jit = transformer_losses()[0], transformer_losses(jit=True)[0]
+    np.testing.assert_allclose(jit, graph, rtol=1e-3)
+    assert graph[-1] < 0.6 * graph[0]
+
+
+def test_a_transformer_repeats_to_the_bit():
+    (losses, weights), (again, others) = (transformer_losses(dropout=0.3) for _ in range(2))
+    np.testing.assert_array_equal(losses, again)
+    for one, other in zip(weights, others, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,139 @@
+"""BLEU and chrF against sacreBLEU's own published cases and numbers counted by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from attnlab.tasks.translation.scores import score, sentence_scores
+
+LONG = ["Ein kleiner Hund läuft über die Straße.", "Zwei Kinder spielen im Park!"]
+
+
+def test_identical_text_scores_100():
+    scores = score(LONG, LONG)
+    assert (scores["bleu"], scores["chrf"], scores["bleu_lc_tok"]) == (100, 100, 100)
+
+
+def test_nothing_in_common_scores_0():
+    scores = score(["xx yy zz qq vv"], ["ab cd ef gh ij"])
+    assert scores["chrf"] == 0
+    assert scores["bleu"] == scores["bleu_lc_tok"] == 0
+
+
+def test_bleu_counted_by_hand():
+    # Matching: 8 of 9 tokens, 6 of 7 pairs, 4 of 5 triples, 2 of 3 quadruples.
+    hypotheses = ["a b c d e x", "f g h"]
+    references = ["a b c d e f", "f g h"]
+    precisions = [8 / 9, 6 / 7, 4 / 5, 2 / 3]
+    expected = 100 * math.prod(precisions) ** 0.25
+    assert score(hypotheses, references)["bleu"] == pytest.approx(expected)
+
+
+def test_short_hypotheses_pay_the_brevity_penalty():
+    expected = 100 * math.exp(1 - 8 / 5)
+    assert score(["a b c d e"], ["a b c d e f g h"])["bleu"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(  # tests/test_chrf.py of sacreBLEU; where beta makes no difference
+    ("hypotheses", "references", "expected"),
+    [
+        (["a"], ["a"], 100),
+        ([""], ["reference"], 0),
+        (["a b c"], ["a b c"], 100),
+        (["a b c"], ["abc"], 100),
+        (["a", "b"], ["a", "c"], 50),
+        (["aa"], ["ab"], 25),
+        (["abcdefg"], ["hijklmnop"], 0),
+    ],
+)
+def test_chrf_of_sacrebleus_own_tests(hypotheses, references, expected):
+    assert score(hypotheses, references)["chrf"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(  # tests/test_bleu.py of sacreBLEU: effective order
+    ("hypothesis", "reference", "expected"),
+    [("test", "a test", 36.78794411714425), ("a test", "a test", 100), ("", "a test", 0)],
+)
+def test_sentence_bleu_of_sacrebleus_own_tests(hypothesis, reference, expected):
+    assert sentence_scores([hypothesis], [reference])["bleu"] == pytest.approx([expected])
+
+
+def test_lower_case_counts_tokens_without_case():
+    shouted = [sentence.upper() for sentence in LONG]
+    scores = score(shouted, LONG)
+    assert scores["bleu"] < 5
+    assert scores["bleu_lc_tok"] == pytest.approx(90, abs=10)  # only the sharp s becomes SS
+    assert score(["The dog sleeps well , ."], ["the dog sleeps well,."])["bleu_lc_tok"] == 100
+
+
+def test_signatures_say_how_it_was_counted():
+    scores = score(LONG, LONG)
+    signatures = scores["signatures"]
+    assert signatures.keys() == {"bleu", "chrf", "bleu_lc_tok"}
+    assert signatures["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert signatures["bleu_lc_tok"].startswith("nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|")
+    assert signatures["chrf"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|")
+    assert json.loads(json.dumps(scores)) == scores
+
+
+def test_empty_translations_are_counted():
+    assert score(["", ""], LONG)["bleu"] == 0
+    assert 0 < score([LONG[0], ""], LONG)["bleu"] < 80
+    assert score([""], [""])["chrf"] == 0
+
+
+def test_sentences_keep_their_order():
+    scores = sentence_scores([LONG[0], "", "Zwei Hunde"], [LONG[0], LONG[1], LONG[1]])
+    for values in scores.values():
+        assert values.shape == (3,)
+        assert values.dtype == np.float64
+        assert values[0] == 100
+        assert values[1] == 0
+        assert 0 < values[2] < 100
+
+
+@pytest.mark.parametrize("count", [score, sentence_scores])
+def test_unequal_numbers_and_no_sentences_are_refused(count):
+    with pytest.raises(ValueError, match="expected one for each reference, got 1 for 2"):
+        count(["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="expected at least one sentence, got none"):
+        count([], [])
+
+
+def test_tokenised_text_makes_no_noise(capfd, caplog):
+    score(["a b c d ."] * 200, ["a b c d ."] * 200)
+    assert capfd.readouterr() == ("", "")
+    assert not caplog.records
+
+
+def test_sacrebleu_is_loaded_at_the_first_score():
+    code = (
+        "import sys; import attnlab.tasks.translation.scores;"
+        "print([m for m in ('sacrebleu', 'matplotlib', 'tensorflow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_source_with_several_translations_can_count_once_against_all():
+    from attnlab.tasks.translation.scores import bleu_of_all_references
+
+    sources = ["a", "a", "b"]
+    hypotheses = ["the big dog runs home", "the big dog runs home", "we see the old cat"]
+    references = ["the big dog runs home", "a large hound goes home", "we see the old cat"]
+    assert score(hypotheses, references)["bleu"] < 100
+    assert bleu_of_all_references(sources, hypotheses, references) == (pytest.approx(100), 2)
+    # sacreBLEU's own interface, two references of the first sentence and one of the second.
+    import sacrebleu
+
+    hypotheses = ["the big hound runs home", "the big hound runs home", "we see an old cat"]
+    streams = [["the big dog runs home", "we see the old cat"], ["a large hound goes home", None]]
+    expected = sacrebleu.corpus_bleu(["the big hound runs home", "we see an old cat"], streams)
+    found, count = bleu_of_all_references(sources, hypotheses, references)
+    assert (found, count) == (pytest.approx(expected.score), 2)

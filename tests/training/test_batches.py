@@ -1,0 +1,168 @@
+"""Batch plans: every row once, and nothing but (seed, epoch) decides the order."""
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.training.batches import filled_plan, length_plan, shuffled_plan, token_plan
+
+sizes = st.integers(1, 97)
+seeds = st.integers(0, 2**31 - 1)
+
+
+@given(count=sizes, batch_size=sizes, first=sizes, seed=seeds, epoch=st.integers(1, 999))
+def test_every_row_is_there_exactly_once(count, batch_size, first, seed, epoch):
+    rows = np.arange(first, first + count)
+    plan = shuffled_plan(rows, batch_size, seed, epoch)
+    steps, width = plan.indices.shape
+    assert (steps, width) == (-(-count // width), min(batch_size, count))
+    assert sorted(plan.indices[plan.weights == 1]) == list(rows)
+    assert set(plan.weights.ravel()) <= {0.0, 1.0}
+    assert plan.sizes.sum() == count
+    assert (plan.sizes[:-1] == width).all() and plan.sizes[-1] >= 1
+
+
+@given(count=sizes, batch_size=sizes, seed=seeds, epoch=st.integers(1, 999))
+def test_an_order_is_a_function_of_seed_and_epoch(count, batch_size, seed, epoch):
+    np.random.seed(epoch)
+    plans = [shuffled_plan(np.arange(count), batch_size, seed, epoch) for _ in range(2)]
+    np.testing.assert_array_equal(plans[0].indices, plans[1].indices)
+
+
+@pytest.mark.parametrize("other", [(5, 3), (7, 2), (2, 7)])
+def test_another_seed_or_epoch_is_another_order(other):
+    rows = np.arange(101)
+    first, second = shuffled_plan(rows, 101, 7, 3), shuffled_plan(rows, 101, *other)
+    assert not np.array_equal(first.indices, second.indices)
+
+
+def test_batches_of_another_size_keep_the_order():
+    wide, narrow = (shuffled_plan(np.arange(11), size, seed=3, epoch=5) for size in (4, 3))
+    np.testing.assert_array_equal(wide.indices.ravel()[:11], narrow.indices.ravel()[:11])
+
+
+def test_a_filled_plan_keeps_the_rows_in_their_order():
+    plan = filled_plan(np.array([13, 11, 7, 5, 3]), 2)
+    np.testing.assert_array_equal(plan.indices, [[13, 11], [7, 5], [3, 0]])
+    np.testing.assert_array_equal(plan.weights, [[1, 1], [1, 1], [1, 0]])
+    assert (plan.indices.dtype, plan.weights.dtype) == (np.int32, np.float32)
+
+
+lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=200)
+kinds = st.sampled_from(["tokens", "items"])
+
+
+def drawn_lengths(count=5003, longest=31):
+    random = np.random.default_rng(7)
+    source = random.integers(2, longest, count)
+    return source, np.clip(source + random.integers(-2, 5, count), 2, None)
+
+
+def real_rows(plan):
+    return [rows[rows >= 0] for rows in plan]
+
+
+@given(pairs=lengths, size=sizes, by=kinds, multiple=st.sampled_from([1, 4, 8]), seed=seeds)
+def test_each_pair_is_in_one_batch(pairs, size, by, multiple, seed):
+    source, target = np.array(pairs).T
+    plan = token_plan(source, target, size=size, by=by, seed=seed, epoch=3, multiple=multiple)
+    assert sorted(np.concatenate(real_rows(plan))) == list(range(len(pairs)))
+    assert all(len(rows) for rows in real_rows(plan))
+    assert multiple > 1 or all((rows >= 0).all() for rows in plan)
+
+
+@given(pairs=lengths, size=sizes, multiple=st.sampled_from([1, 4, 8]), seed=seeds)
+def test_no_side_of_a_batch_has_more_tokens(pairs, size, multiple, seed):
+    source, target = np.array(pairs).T
+    plan = token_plan(source, target, size=size, seed=seed, epoch=1, multiple=multiple)
+    for rows, real in zip(plan, real_rows(plan), strict=True):
+        widest = max(source[real].max(), target[real].max())
+        padded = -(-widest // multiple) * multiple
+        assert len(rows) * padded <= size or len(rows) == 1
+
+
+def test_batches_of_sentences_have_so_many():
+    plan = length_plan(*drawn_lengths(503), size=64, by="items")
+    assert [len(rows) for rows in plan] == [64] * 7 + [55]
+
+
+def test_a_plan_is_a_function_of_seed_and_epoch():
+    plans = [token_plan(*drawn_lengths(), size=997, seed=5, epoch=2) for _ in range(2)]
+    for first, second in zip(*plans, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("other", [(5, 3), (6, 2), (2, 5)])
+def test_other_pairs_meet_in_another_order_in_another_epoch(other):
+    plans = [
+        token_plan(*drawn_lengths(), size=997, seed=seed, epoch=epoch)
+        for seed, epoch in ((5, 2), other)
+    ]
+    assert len(plans[0]) == len(plans[1])
+    first, second = ([frozenset(rows.tolist()) for rows in plan] for plan in plans)
+    assert len({*first} & {*second}) < 0.1 * len(first)
+    widths = [[drawn_lengths()[0][rows].max() for rows in plan] for plan in plans]
+    assert widths[0] != widths[1] and widths[0] != sorted(widths[0])
+
+
+def test_a_plan_without_chance_begins_with_the_shortest():
+    plan = length_plan(np.array([5, 2, 9, 2, 2, 5]), np.array([5, 2, 9, 2, 2, 5]), size=10)
+    assert [rows.tolist() for rows in plan] == [[1, 3, 4], [0, 5], [2]]
+
+
+def test_a_pair_that_is_too_long_is_a_batch_of_its_own():
+    plan = length_plan(np.array([3, 50, 3, 60]), np.array([3, 3, 3, 3]), size=10)
+    assert [rows.tolist() for rows in plan] == [[0, 2], [1], [3]]
+
+
+def test_shapes_are_few_where_a_multiple_is_asked_for():
+    source, target = drawn_lengths()
+    plan = token_plan(source, target, size=1024, seed=3, epoch=1, multiple=8)
+    rows_by_width = {}
+    for rows, real in zip(plan, real_rows(plan), strict=True):
+        width = -(-max(source[real].max(), target[real].max()) // 8) * 8
+        rows_by_width.setdefault(width, set()).add(len(rows))
+    assert rows_by_width == {8: {128}, 16: {64}, 24: {42}, 32: {32}, 40: {25}}
+    assert sum((rows < 0).any() for rows in plan) <= len(rows_by_width)
+
+
+def test_no_pairs_no_batches():
+    none = np.zeros(0, np.int32)
+    assert length_plan(none, none, size=5) == length_plan(none, none, size=5, multiple=8) == []
+
+
+def test_batches_are_by_tokens_or_items():
+    with pytest.raises(ValueError, match="by: expected tokens or items, got 'words'"):
+        length_plan(np.ones(3), np.ones(3), size=5, by="words")
+
+
+def padding(source, target, plan):
+    """The share of a plan's tokens that is padding."""
+    padded = sum(len(rows) * int(source[rows].max() + target[rows].max()) for rows in plan)
+    return 1 - int(source.sum() + target.sum()) / padded
+
+
+def test_little_is_padding():
+    source, target = drawn_lengths()
+    assert padding(source, target, token_plan(source, target, size=2048, seed=1, epoch=1)) < 0.06
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("corpus", ["tatoeba", "multi30k"])
+def test_little_of_real_corpora_is_padding(corpus):
+    folder = os.environ.get("ATTNLAB_REALDATA")
+    if not folder:
+        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
+    if corpus == "tatoeba":
+        text = Path(folder, "tatoeba", "deu.txt").read_text(encoding="utf-8")
+        sides = zip(*(line.split("\t")[:2] for line in text.splitlines()), strict=True)
+    else:
+        files = (Path(folder, "multi30k", f"train.{code}.gz") for code in ("en", "de"))
+        sides = (gzip.decompress(file.read_bytes()).decode().splitlines() for file in files)
+    source, target = (np.array([len(line.split()) for line in side]) + 2 for side in sides)
+    assert padding(source, target, token_plan(source, target, size=2048, seed=1, epoch=1)) < 0.02
