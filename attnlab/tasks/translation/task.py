@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.text.prepared import PreparedCorpus, TextSettings, prepare
 from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
 
@@ -76,6 +77,7 @@ class Translate:
         length_penalty: alpha of the beam search.
     """
 
+    kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
 
     def __init__(
@@ -283,3 +285,9 @@ def sources_for(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarr
     if most is None:
         return list(rows)
     return [row if len(row) <= most else np.append(row[: most - 1], END) for row in rows]
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input of the model that MLflow serves, one sentence, and an output, its translation."""
+    sentence = {"values": [""], "dtype": "object"}
+    return sentence, sentence

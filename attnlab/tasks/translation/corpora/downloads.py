@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Progress
+from attnlab.tasks.base import Progress
 
 # Python's own names are turned away by some sites, manythings.org among them.
 USER_AGENT = "Mozilla/5.0 (compatible; attnlab)"

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair, Progress
+from attnlab.tasks.base import Progress
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import assign_parts, hash_of, mixed
 from attnlab.tasks.translation.text.encoding import encode
 from attnlab.tasks.translation.text.settings import TextSettings
