@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedCorpus, TextSettings, prepare
-from attnlab.data.tokenizers import END, Tokenizer
+from attnlab.data.tokenizers import END, START, Tokenizer
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress, Report
 
@@ -165,7 +165,7 @@ class Translate:
         return self._longest[0]
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The translator, its weights drawn.
+        """The translator, its weights drawn; with the corpus at hand it knows how often words are.
 
         Args:
             attention: makes one mechanism; called for each place that wants one.
@@ -176,7 +176,7 @@ class Translate:
         """
         from attnlab.models.build import build_translator
 
-        return build_translator(
+        made = build_translator(
             model.name,
             model.settings,
             attention,
@@ -186,6 +186,11 @@ class Translate:
             max_source=self._longest[0],
             max_target=self._longest[1],
         )
+        if self._prepared is not None:
+            counts = self._prepared.parts["train"].target.counts(self.target_tokenizer.size)
+            counts[START] = 0  # begins each row and is never written
+            made.expect(counts)
+        return made
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1
