@@ -84,7 +84,12 @@ class RecurrentTranslator(Translator):
         tie_embeddings: str = "none",
         **kwargs,
     ) -> None:
-        super().__init__(width=embedding, tie_embeddings=tie_embeddings, **kwargs)
+        super().__init__(
+            width=embedding,
+            tie_embeddings=tie_embeddings,
+            output_initializer=_output_initializer(),
+            **kwargs,
+        )
         mechanism: Attention | None = attention()
         placement = mechanism.placement if placement == "auto" else placement
         mechanism = None if isinstance(mechanism, NoAttention) else mechanism
@@ -197,6 +202,15 @@ class RecurrentTranslator(Translator):
             )
             for layer, directions in zip(self.initial, last, strict=True)
         )
+
+
+def _output_initializer() -> keras.initializers.Initializer:
+    """Uniform within +-sqrt(10 / D), for D = 1,000 the +-0.1 of Luong et al. (2015), section 4.1.
+
+    Glorot's range shrinks with the vocabulary. Then logits of states within +-1 can only grow by
+    driving them to these bounds, where `tanh` passes no gradient.
+    """
+    return keras.initializers.VarianceScaling(10 / 3, "fan_in", "uniform")
 
 
 def _lengths(mask):
