@@ -64,6 +64,12 @@ def test_class_attributes_are_of_the_protocol(mechanism):
     assert mechanism.cls.placement in ("before_step", "after_step")
 
 
+def test_the_yaml_names_its_place_unless_it_is_the_usual_one(mechanism):
+    """So that a run's configuration can say it before any mechanism is made."""
+    place = mechanism.rules.get("model.placement", {}).get("auto", "after_step")
+    assert place == mechanism.cls.placement
+
+
 # --- what comes out ----------------------------------------------------------------------------
 
 
