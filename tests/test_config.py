@@ -116,6 +116,12 @@ def test_a_place_left_open_stands_in_the_configuration(compose, attention, place
     assert other.model.settings["placement"] == "before_step"
 
 
+def test_all_translators_read_out_alike_unless_told_otherwise(compose):
+    mechanisms = [name for name in options("attention") if name != "pooling"]
+    configs = [compose("task=translate", "model=rnn", f"attention={name}") for name in mechanisms]
+    assert {config.model.settings["output"] for config in configs} == {"attentional"}
+
+
 @pytest.mark.parametrize("name", ["rnn", "transformer"])
 def test_a_forecasters_settings_are_its_constructors(name):
     from attnlab.models.forecaster import Forecaster

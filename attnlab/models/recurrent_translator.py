@@ -47,7 +47,8 @@ class RecurrentTranslator(Translator):
             the memory, and of what the vocabulary's projection reads.
         placement: `before_step`, `after_step`, or `auto` for the mechanism's own.
         input_feeding: whether the attentional state enters the next step; only after the step.
-        output: `attentional`, `maxout`, or `auto` for what the placement's paper has.
+        output: `attentional` or `maxout`, at either place; `auto`, which configurations of earlier
+            versions have, for what the placement's paper has.
         maxout_units: width of `maxout`.
         initial_state: `project`: tanh(W_s h) of each layer's last state, of the backward direction
             if there are two (Bahdanau et al., appendix A.2.2); `copy`: that state itself (Luong
@@ -76,7 +77,7 @@ class RecurrentTranslator(Translator):
         dropout: float = 0.2,
         placement: str = "auto",
         input_feeding: bool = False,
-        output: str = "auto",
+        output: str = "attentional",
         maxout_units: int = 128,
         initial_state: str = "project",
         reverse_source: bool = False,
@@ -242,7 +243,7 @@ def _check_feeding(feeding: bool, placement: str, output: str, mechanism) -> Non
 
 
 def _output(output: str, placement: str, mechanism) -> str:
-    """What the vocabulary's projection reads, where that is left open."""
+    """What the vocabulary's projection reads; earlier versions left it open by `auto`."""
     if output != "auto":
         return output
     if mechanism is None:
