@@ -10,7 +10,8 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.records.lock import FolderLock
-from attnlab.records.mlflow.store import Store, own_uri
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
 # How a hidden name begins: it says what is to go, for whoever finishes the removal.
