@@ -48,15 +48,15 @@ def make_run(
         add_epoch(run, epoch)
     if state == "completed":
         write_metrics(run)
-    run.write_status(state, **entries)
+    run.status.write(state, **entries)
     return run
 
 
 def add_epoch(run: RunDirectory, epoch: int) -> None:
     """An epoch's files, as a run writes them."""
     run.weights_path(epoch).write_bytes(b"weights %d" % epoch)
-    run.append_history({"epoch": epoch, "seconds": 0.5, "val_loss": 1 / epoch})
-    run.write_status(epoch=epoch)
+    run.history.append({"epoch": epoch, "seconds": 0.5, "val_loss": 1 / epoch})
+    run.status.write(epoch=epoch)
 
 
 def write_metrics(run: RunDirectory, best_epoch: int = 2) -> None:

@@ -92,7 +92,7 @@ def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, inside):
 
 
 def test_rm_failed_removes_what_failed_and_nothing_else(attnlab, inside):
-    states = {path: RunDirectory(path).state() for path in attnlab.run_folders()}
+    states = {path: RunDirectory(path).status.state() for path in attnlab.run_folders()}
     done = inside("runs", "rm", "--failed", "--yes")
     assert done.code == 0, done.err
     assert attnlab.run_folders() == [path for path, state in states.items() if state != "failed"]
@@ -283,4 +283,4 @@ def test_a_run_trains_on_over_a_store_in_trouble_and_says_so_once(attnlab):
     assert f"mlflow db upgrade sqlite:///{attnlab.runs}/mlflow.db); the run folder" in warning
     assert warning.endswith("the run folder has all, and attnlab runs sync logs it again")
     (path,) = set(attnlab.run_folders()) - before
-    assert RunDirectory(path).state() == "completed"
+    assert RunDirectory(path).status.state() == "completed"

@@ -85,7 +85,7 @@ class _Syncing:
         from attnlab.records.mlflow.sync import sync_run
 
         try:
-            state, config = run.state(), run.read_config()
+            state, config = run.status.state(), run.read_config()
             run_snapshot(run)
         except RequestError as error:
             self._counts["refused"] += 1

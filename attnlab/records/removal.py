@@ -115,7 +115,7 @@ def _read(run: RunDirectory) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Status and config as far as they can be read."""
     status, config = None, {}
     with suppress(RequestError):
-        status = run.read_status()
+        status = run.status.read()
     with suppress(RequestError):
         config = run.read_config()
     return status, config

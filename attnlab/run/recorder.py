@@ -47,7 +47,7 @@ class Recorder:
         with self.writing("config.yaml"):
             self.folder.write_config(self.config.document)
             self._write_environment()
-            self.folder.write_status(
+            self.folder.status.write(
                 config_hash=self.config.digest,
                 data_digest=data.digest,
                 data={"name": data.name, "source": data.source, "counts": data.counts()},
@@ -68,7 +68,7 @@ class Recorder:
         """Take back what the folder holds of later epochs, and what was half written."""
         with self.writing("history.csv"):
             self.folder.discard_after(len(history))
-            self.folder.write_history(history)
+            self.folder.history.replace(history)
 
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
         """An epoch's weights, numbers and figures."""
@@ -77,8 +77,8 @@ class Recorder:
             with files.replacing(self.folder.weights_path(epoch)) as temporary:
                 save_weights(learner.model, temporary)
         with self.writing("history.csv"):
-            self.folder.append_history(row)
-            self.folder.write_status(epoch=epoch)
+            self.folder.history.append(row)
+            self.folder.status.write(epoch=epoch)
         with self.writing("a figure"):
             learner.draw_epoch(epoch, self.folder.plots)
         self._tracker.changed()
@@ -105,7 +105,7 @@ class Recorder:
     def close(self, state: str, error: str | None = None, **entries: Any) -> None:
         """Write the final state to the folder and to MLflow."""
         with self.writing("status.json"):
-            self.folder.write_status(state, error=error, **entries)
+            self.folder.status.write(state, error=error, **entries)
         self._tracker.ended(state)
 
     def _write_attention(self, learner: Learner) -> None:

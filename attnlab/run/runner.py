@@ -100,7 +100,7 @@ def resume(
     started = time.perf_counter()
     _require_stopped(folder)
     with FolderLock(folder.path):
-        before, status = parse(folder.read_config(), {}), folder.read_status()
+        before, status = parse(folder.read_config(), {}), folder.status.read()
         config = _in_its_place(changed(before, changes or {}), folder)
         _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
         if status["state"] == "completed":
@@ -118,12 +118,12 @@ def resume(
             )
         folder.make_folders()
         member = {"sweep": sweep.name} if sweep else {}
-        folder.write_status("running", error=None, pruned=False, **member)
+        folder.status.write("running", error=None, pruned=False, **member)
         return _carry_out(config, task, data, folder, started, sweep, resumed=True)
 
 
 def _require_stopped(folder: RunDirectory) -> None:
-    status = folder.read_status()
+    status = folder.status.read()
     if actual_state(status) == "running":
         raise RequestError(
             f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
@@ -230,5 +230,5 @@ def _start_tracker(config: RunConfig, folder: RunDirectory, resumed: bool) -> Tr
         folder.path,
         resumed=resumed,
         timeout=config.tracking.timeout,
-        on_run_id=lambda run_id: folder.write_status(mlflow_run_id=run_id),
+        on_run_id=lambda run_id: folder.status.write(mlflow_run_id=run_id),
     )

@@ -46,7 +46,7 @@ def the_runs(runs):
 
 
 def run_ids(runs):
-    return [run.read_status()["mlflow_run_id"] for run in the_runs(runs)]
+    return [run.status.read()["mlflow_run_id"] for run in the_runs(runs)]
 
 
 def change_schema(runs, version):

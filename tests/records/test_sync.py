@@ -111,7 +111,7 @@ def test_sync_adds_what_is_lacking(attnlab, inside):
     path = attnlab.run_folders()[0]
     run = RunDirectory(path)
     before = in_mlflow(attnlab.runs)
-    run.append_history({"epoch": 3, "seconds": 0.5, "val_loss": 0.125})
+    run.history.append({"epoch": 3, "seconds": 0.5, "val_loss": 0.125})
     run.plots.joinpath("loss.png").write_bytes(b"png")
     done = inside("runs", "sync", path)
     assert done.code == 0, done.err
@@ -130,21 +130,21 @@ def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, ins
     assert inside("runs", "sync").code == 0  # the folders have moved: their tag is put right
     store, found = Store(store_uri(attnlab.runs)), in_mlflow(attnlab.runs)
     store.client.delete_run(found[first.name].info.run_id)
-    status = RunDirectory(second).read_status()
+    status = RunDirectory(second).status.read()
     RunDirectory(second).write_json("status.json", {**status, "mlflow_run_id": None})
     assert inside("runs", "sync").out == "3 had everything already.\n"
     after = in_mlflow(attnlab.runs)
     assert {name: run.info.run_id for name, run in after.items()} == {
         name: run.info.run_id for name, run in found.items()
     }
-    assert RunDirectory(second).read_status()["mlflow_run_id"] == found[second.name].info.run_id
+    assert RunDirectory(second).status.read()["mlflow_run_id"] == found[second.name].info.run_id
 
 
 def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, inside, empty_store):
     first, second, third = attnlab.run_folders()
     (first / "config.yaml").unlink()
     (second / "metrics.json").unlink()
-    RunDirectory(second).write_status("completed")
+    RunDirectory(second).status.write("completed")
     make_run(attnlab.runs, attention="luong_local", state="running")
     make_run(attnlab.runs, attention="luong_global", config={"tracking": {"enabled": False}})
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")

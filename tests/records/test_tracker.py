@@ -36,7 +36,7 @@ run = make_run(runs, seed=int(sys.argv[2]), state="running")
 tracker = Tracker.start(store_uri(runs), run.path, timeout=60)
 print(tracker.wait_run_id(60), flush=True)
 """
-AT_ONCE = f"{BEGIN}run.write_status('completed'); print(tracker.ended('completed'))"
+AT_ONCE = f"{BEGIN}run.status.write('completed'); print(tracker.ended('completed'))"
 KILLED = f"{BEGIN}add_epoch(run, 3); os.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -54,12 +54,12 @@ def client(runs):
 
 def start(run, uri=None, **options):
     uri = uri or store_uri(run.path.parents[2])
-    keep = options.pop("on_run_id", lambda run_id: run.write_status(mlflow_run_id=run_id))
+    keep = options.pop("on_run_id", lambda run_id: run.status.write(mlflow_run_id=run_id))
     return Tracker.start(uri, run.path, on_run_id=keep, **{"timeout": 60, **options})
 
 
 def end(run, tracker, state="completed"):
-    run.write_status(state)
+    run.status.write(state)
     return tracker.ended(state)
 
 
@@ -93,7 +93,7 @@ def test_a_run_is_copied_while_it_goes_on_and_sync_finds_nothing_lacking(runs, c
     until(lambda: 30 in steps(client, told[0], "val_loss"))
     (run.plots / "loss.png").write_bytes(b"png")
     write_metrics(run, best_epoch=7)
-    run.write_status(mlflow_run_id=told[0])
+    run.status.write(mlflow_run_id=told[0])
     assert end(run, tracker) and tracker.ended("completed")
     assert warned(caplog) == []
 
@@ -156,13 +156,13 @@ def test_a_resumed_run_goes_on_in_its_mlflow_run_with_every_step_once(runs, clie
     first = start(run)
     run_id = first.wait_run_id(60)
     assert end(run, first, "killed")
-    run.write_status("running", pruned=False)
+    run.status.write("running", pruned=False)
     config = run.read_config()
     config["trainer"] = {"epochs": 3, "new": 1}
     run.write_config(config)
     second = start(run, resumed=True)
     until(lambda: client.get_run(run_id).info.status == "RUNNING")
-    run.write_history([{"epoch": 1, "seconds": 0.5, "val_loss": 1.0}])  # back to the checkpoint
+    run.history.replace([{"epoch": 1, "seconds": 0.5, "val_loss": 1.0}])  # back to the checkpoint
     for epoch in (2, 3):
         add_epoch(run, epoch)
         second.changed()
@@ -185,7 +185,7 @@ def test_the_run_of_a_resumed_folder_is_made_again_or_found_by_the_folder(runs, 
         assert start(run, on_run_id=None).ended("killed")
     tracker = start(run, resumed=True)
     assert end(run, tracker)
-    assert run.read_status()["mlflow_run_id"] == tracker.run_id != known
+    assert run.status.read()["mlflow_run_id"] == tracker.run_id != known
     folder = f"tags.`attnlab.folder` = '{run.path}'"
     experiment = client.get_experiment_by_name("fib").experiment_id
     assert len(client.search_runs([experiment], folder)) == 1
@@ -299,7 +299,7 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
     folder.mkdir(parents=True)
     run = make_run(runs, state="running", sweep="grid")
     document = {"varying": {"seed": ["0", "1"]}, "fixed": {"task": "fib"}, "command": ["seed=0,1"]}
-    write_json(folder / "sweep.json", {**document, "updated": run.read_status()["updated"]})
+    write_json(folder / "sweep.json", {**document, "updated": run.status.read()["updated"]})
     first, second = (
         Tracker.start(store_uri(runs), folder, task="fib", resumed=True, timeout=60)
         for _ in range(2)  # as of a search with two processes

@@ -113,11 +113,11 @@ def run_snapshot(
     Raises:
         RequestError: status.json or config.yaml is missing or damaged.
     """
-    status, config = run.read_status(), run.read_config()
+    status, config = run.status.read(), run.read_config()
     missing: list[str] = []
     state = state or actual_state(status)
     try:
-        history = _readable(run.read_history, missing)
+        history = _readable(run.history.read, missing)
         metrics = _readable(run.read_metrics, missing) if _is_done(run, state, history) else {}
         started, ended = _milliseconds(status["started"]), _milliseconds(status["updated"])
         latest = ended if state != "running" else round(1000 * time.time())

@@ -167,7 +167,7 @@ class Store:
         other = RunDirectory(Path(run.data.tags.get(FOLDER_TAG) or folder))
         with suppress(OSError, RequestError):
             if other.path != folder and not os.path.samefile(other.path, folder):
-                its_id = other.read_status().get("mlflow_run_id")
+                its_id = other.status.read().get("mlflow_run_id")
                 its_uri = own_uri(other.path, other.read_config())
                 return its_id == run.info.run_id and its_uri == self.uri
         return False
