@@ -9,6 +9,7 @@ import tarfile
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import CommandLine, Outcome
 from run_folders import in_mlflow, make_run
@@ -251,3 +252,13 @@ def test_the_store_of_the_version_before_gets_what_it_lacks_and_nothing_else(bef
     changed = [run_id for run_id in was if was[run_id] != now[run_id]]
     assert (now.keys(), len(changed)) == (was.keys(), 1)
     assert inside("runs", "sync").out == "9 had everything already.\n"
+
+
+def test_a_model_of_the_version_before_still_predicts(before):
+    import mlflow.pyfunc
+
+    model = sorted(before.glob("artifacts/fib_random/models/*/artifacts"))[0]
+    loaded = mlflow.pyfunc.load_model(str(model))
+    assert loaded.metadata.flavors["python_function"]["loader_module"] == "attnlab.trained"
+    forecast = loaded.predict(np.full((2, 20), 1.5))
+    assert forecast.shape == (2, 1) and np.isfinite(forecast).all()

@@ -36,7 +36,7 @@ run = make_run(runs, seed=int(sys.argv[2]), state="running")
 tracker = Tracker.start(store_uri(runs), run.path, timeout=60)
 print(tracker.wait_run_id(60), flush=True)
 """
-AT_ONCE = f"{BEGIN}run.status.write('completed'); print(tracker.ended('completed'))"
+ENDED = f"{BEGIN}run.status.write('completed'); print(tracker.ended('completed'))"
 KILLED = f"{BEGIN}add_epoch(run, 3); os.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -269,29 +269,20 @@ def test_a_helper_process_that_cannot_start_is_one_warning(runs, caplog, monkeyp
     assert len(warned(caplog)) == 1
 
 
-def test_two_processes_may_make_the_store_at_once(tmp_path):
-    command = [sys.executable, "-c", AT_ONCE, str(tmp_path)]
-    both = [
-        subprocess.Popen([*command, seed], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for seed in ("0", "1")
-    ]
-    answers = [process.communicate(timeout=120) for process in both]
-    assert [out.split()[1] for out, _ in answers] == [b"True", b"True"], answers
-    client = Store(store_uri(tmp_path)).client
-    experiment = client.get_experiment_by_name("fib")
-    names = {run.info.run_name for run in client.search_runs([experiment.experiment_id])}
-    assert names == {"fib-none-s0", "fib-none-s1"}
-    assert not list(tmp_path.glob(".mlflow*"))
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_run_whose_process_is_killed_is_marked_killed(runs, client):
-    command = [sys.executable, "-c", KILLED, str(runs), "7"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    run_id = done.stdout.strip()
-    until(lambda: client.get_run(run_id).info.status == "KILLED")
-    assert steps(client, run_id, "val_loss") == [1, 2, 3]
+def test_two_processes_may_make_the_store_at_once_and_a_killed_one_is_marked_so(tmp_path):
+    whole, killed = (
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path), seed], stdout=subprocess.PIPE)
+        for code, seed in ((ENDED, "0"), (KILLED, "1"))
+    )
+    run_id, ended = whole.communicate(timeout=120)[0].split()
+    killed_id = killed.communicate(timeout=120)[0].decode().strip()
+    assert (ended, killed.returncode) == (b"True", -signal.SIGKILL)
+    client = Store(store_uri(tmp_path)).client
+    until(lambda: client.get_run(killed_id).info.status == "KILLED")
+    assert steps(client, killed_id, "val_loss") == [1, 2, 3]
+    assert client.get_run(run_id.decode()).info.status == "FINISHED"
+    assert not list(tmp_path.glob(".mlflow*"))
 
 
 def test_a_sweep_is_copied_from_its_folder(runs, client):
@@ -347,12 +338,3 @@ def test_the_first_cause_of_an_error_has_no_passwords():
             raise RuntimeError("request failed") from error
     except RuntimeError as error:
         assert first_cause(error) == "cannot reach http://host/x at all"
-
-
-def test_models_of_earlier_versions_find_their_loader():
-    from attnlab import trained
-    from attnlab.records.mlflow.entities import LOADER_MODULE
-    from attnlab.run import loading
-
-    assert trained._load_pyfunc is loading._load_pyfunc
-    assert loading.__name__ == LOADER_MODULE
