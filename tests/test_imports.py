@@ -17,6 +17,7 @@ OF_A_KIND = {"config", "figures", "layers", "records", "tasks.base", "tasks.sett
 # `commands`, at the top, wherever their files lie.
 BELOW = {
     "__main__": {"cli"},
+    "trained": {"run"},
     "cli": {"commands", "config", "run", "sweeps"},
     "commands": {"compare", "config", "figures", "records", "run", "tasks.base", "tasks.kinds"},
     "verbs": {"commands", "config", "figures", "layers", "records", "run", *KINDS},

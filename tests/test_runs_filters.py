@@ -52,7 +52,7 @@ def make(
     }
     run = RunDirectory.create(runs, task, attention, seed, config)
     began = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
-    run.write_status(state, started=began.isoformat(), **more)
+    run.status.write(state, started=began.isoformat(), **more)
     if test:
         (metric, *_) = test
         monitor = "val_loss" if metric == "rmse" else "val_bleu"

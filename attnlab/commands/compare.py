@@ -159,9 +159,14 @@ def _draw(found: Comparisons, path: Path) -> None:
 def _log(found: Comparisons, request: Request, runs: Path, plot: Path | None) -> str:
     """Send the tables and the figure to MLflow; returns the run's id there."""
     import tempfile
+    import time
 
     from attnlab.compare import formats as comparison_formats
-    from attnlab.records.mlflow.tracker import Tracker, default_uri
+    from attnlab.records.mlflow.copying import Copy
+    from attnlab.records.mlflow.parameters import flatten
+    from attnlab.records.mlflow.settings import default_uri
+    from attnlab.records.mlflow.snapshot import Measured, Snapshot
+    from attnlab.records.mlflow.store import Store
 
     asked = {
         "by": ",".join(request.by),
@@ -172,14 +177,7 @@ def _log(found: Comparisons, request: Request, runs: Path, plot: Path | None) ->
         "reference": {each.task: each.reference for each in found.tasks},
         "geometric": request.geometric,
     }
-    tracker = Tracker.start(
-        default_uri(runs),
-        "compare",
-        f"compare-{asked['by']}",
-        asked,
-        {"attnlab.kind": "compare", "attnlab.folder": str(runs.absolute())},
-        runs / "artifacts",
-    )
+    now = round(1000 * time.time())
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         files = {
@@ -192,11 +190,26 @@ def _log(found: Comparisons, request: Request, runs: Path, plot: Path | None) ->
         figure = plot or folder / "comparison.png"
         if not plot:
             _draw(found, figure)
-        tracker.log_metrics(0, _tracked(found))
-        tracker.log_artifacts(*(folder / name for name in files), figure)
-        if not tracker.finish("FINISHED") or tracker.run_id is None:
-            raise RunFailed("--log: MLflow did not take the comparison")
-    return tracker.run_id
+        snapshot = Snapshot(
+            folder=runs.absolute(),
+            experiment="compare",
+            name=f"compare-{asked['by']}",
+            status="FINISHED",
+            started=now,
+            ended=now,
+            params=flatten(asked),
+            tags={"attnlab.kind": "compare", "attnlab.folder": str(runs.absolute())},
+            measured=[Measured(0, now, _tracked(found))],
+            files={path.name: path for path in (*(folder / name for name in files), figure)},
+        )
+        try:
+            store = Store(default_uri(runs), runs / "artifacts")
+            with store.explained():
+                copy = Copy(store)
+                copy.add(snapshot)
+        except RequestError as error:
+            raise RunFailed(f"--log: MLflow did not take the comparison: {error}") from error
+    return copy.run_id
 
 
 def _tracked(found: Comparisons) -> dict[str, float]:

@@ -119,7 +119,7 @@ def _results(run: RunDirectory) -> dict[str, Any]:
 
 def _results_so_far(run: RunDirectory) -> dict[str, Any]:
     try:
-        history = run.read_history()
+        history = run.history.read()
     except RequestError:
         history = {}
     monitor = _monitor(run, history)

@@ -260,7 +260,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def _seconds_per_epoch(record: RunRecord) -> float | None:
     """The median, which compiling in the first epoch doesn't move."""
     try:
-        seconds = record.run.read_history().get("seconds")
+        seconds = record.run.history.read().get("seconds")
     except RequestError:
         return None
     return plain.median(seconds) if seconds else None

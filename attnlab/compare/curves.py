@@ -26,7 +26,7 @@ def histories_of(group: Group) -> list[Mapping[str, list[float]]]:
     found: list[Mapping[str, list[float]]] = []
     for record in group.runs.values():
         try:
-            found.append(record.run.read_history())
+            found.append(record.run.history.read())
         except RequestError:
             continue
     return found

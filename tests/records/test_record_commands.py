@@ -35,17 +35,17 @@ def runs(tmp_path):
         [("fib_random", "scaled_dot_product"), ("fib", "none"), ("fib", "pooling"), ("a", "b")]
     ):
         run = RunDirectory.create(tmp_path, task, attention, 1000 + number)
-        run.write_status(started=f"2024-05-0{number + 1}T00:00:00+00:00")
+        run.status.write(started=f"2024-05-0{number + 1}T00:00:00+00:00")
         made.append(run)
-    made[0].write_status("completed", epoch=1000, mlflow_run_id="abc123")
+    made[0].status.write("completed", epoch=1000, mlflow_run_id="abc123")
     test = {"rmse": 0.0123456, "mae": 0.01}
     made[0].write_json(
         "metrics.json", {"best_value": 123456.789, "test": test, "skill": -0.123456, "units": "x"}
     )
-    made[1].append_history({"epoch": 1, "train_loss": 0.1, "val_loss": 0.75})
-    made[1].append_history({"epoch": 2, "train_loss": 0.1, "val_loss": 0.25})
-    made[1].append_history({"epoch": 3, "train_loss": 0.1, "val_loss": float("nan")})
-    made[2].write_status("failed", error="the loss is nan")
+    made[1].history.append({"epoch": 1, "train_loss": 0.1, "val_loss": 0.75})
+    made[1].history.append({"epoch": 2, "train_loss": 0.1, "val_loss": 0.25})
+    made[1].history.append({"epoch": 3, "train_loss": 0.1, "val_loss": float("nan")})
+    made[2].status.write("failed", error="the loss is nan")
     (made[3].path / "status.json").write_text("{")
     return made
 
@@ -120,7 +120,7 @@ def test_plot_refuses_an_incomplete_run_folder(tmp_path, runs):
 
 def test_plot_draws_into_another_folder(tmp_path, runs):
     run = runs[0]
-    run.append_history({"epoch": 1, "train_loss": 0.5})
+    run.history.append({"epoch": 1, "train_loss": 0.5})
     columns = {"index": [5, 6], "time": ["5", "6"], "step": [1, 1]}
     run.write_predictions({**columns, "target": [0.1, 0.2], "prediction": [0.1, 0.1]})
     run.write_json("metrics.json", {"task": "a", "attention": "b", "seed": 0, "best_epoch": 1})
