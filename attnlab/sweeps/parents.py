@@ -9,9 +9,8 @@ from pathlib import Path
 from attnlab.config.sections import RunConfig
 from attnlab.records.lock import flocked
 from attnlab.records.mlflow.tracker import Tracker, default_uri
-from attnlab.sweeps.jobs import words
 from attnlab.sweeps.sweep_folder import SweepFolder
-from attnlab.sweeps.table import Row
+from attnlab.sweeps.table import TableRow, words
 
 
 class Parents:
@@ -63,7 +62,7 @@ class Parents:
         return cls(trackers, folder)
 
     def finish(
-        self, status: str | None, rows: Sequence[Row], best: Mapping[str, Row], step: int
+        self, status: str | None, rows: Sequence[TableRow], best: Mapping[str, TableRow], step: int
     ) -> None:
         """Log what came out, and end the runs.
 
@@ -79,7 +78,7 @@ class Parents:
             metrics = {"jobs": len(own), **{f"jobs_{s}": states.count(s) for s in set(states)}}
             if task in best:
                 metrics["best_value"] = best[task].results["best"]
-                found = words(best[task].varying) or best[task].folder or ""
+                found = words(best[task].varying) or str(best[task].path or "")
                 tracker.set_tags({"attnlab.best": found})
             tracker.log_metrics(step, metrics)
             tracker.log_artifacts(self._folder.table)

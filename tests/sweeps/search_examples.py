@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from attnlab.sweeps.search import Search, Suggestion, TrialOutcome
 from attnlab.sweeps.search_settings import SearchSettings
+
+from attnlab.sweeps.search import Search, Suggestion, TrialOutcome
 
 RATE = {"optimizer.learning_rate": {"interval": [1e-4, 1e-1], "log": True, "points": 4}}
 UNITS = {"model.units": {"int": [4, 64], "log": True, "points": 3}}

@@ -6,15 +6,15 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
+from attnlab.sweeps.conductor import Conductor
+from attnlab.sweeps.job import StoppedEarly
+from attnlab.sweeps.jobs import Job
 
 from attnlab.errors import SweepFailed
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.sweeps import conductor as module
 from attnlab.sweeps import job
-from attnlab.sweeps.conductor import Conductor
-from attnlab.sweeps.job import StoppedEarly
-from attnlab.sweeps.jobs import Job
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.search_sweep import SearchSweep
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder

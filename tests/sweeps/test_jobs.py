@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from attnlab.sweeps.jobs import Job, label, record_key, survey, without_twins
 
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
-from attnlab.sweeps.jobs import Job, label, record_key, survey, without_twins
 
 GONE = {**this_process(), "pid": 2**22 + 1}
 

@@ -7,6 +7,7 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from attnlab.sweeps.job import Launch, Record, _prepare_process
 from omegaconf import OmegaConf
 
 from attnlab.errors import RequestError, SweepFailed
@@ -14,7 +15,6 @@ from attnlab.records.lock import FolderLock
 from attnlab.records.processes import this_process
 from attnlab.sweeps import job as module
 from attnlab.sweeps import launching
-from attnlab.sweeps.job import Launch, Record, _prepare_process
 from attnlab.sweeps.launching import Launching
 from attnlab.sweeps.sweep_folder import SweepFolder
 

@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from attnlab.sweeps.search_settings import SearchSettings
 from command_line import ROOT
 from search_examples import (
     CELL,
@@ -31,7 +32,6 @@ from search_examples import (
 from attnlab.errors import Pruned, RequestError
 from attnlab.sweeps import search as module
 from attnlab.sweeps.search import Search, TrialOutcome, TrialReporter
-from attnlab.sweeps.search_settings import SearchSettings
 
 GONE = {"host": __import__("socket").gethostname(), "pid": 2**22 + 7, "pid_started": "1"}
 BOTH = ["best_value", "parameters"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnlab.config.sections import parse
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
@@ -18,9 +19,10 @@ _NO_TASKS = ("artifacts", "sweeps")
 
 
 class IndexedRun(NamedTuple):
-    """A run and what its status.json said when it was read."""
+    """A run, the digest of its configuration, and what its status.json said when it was read."""
 
     path: Path
+    digest: str
     status: Mapping[str, Any]
 
     @property
@@ -52,7 +54,7 @@ class RunIndex:
 
     def refresh(self) -> RunIndex:
         """Take in what has changed since the last time; returns itself."""
-        known, self._read, changed = self._read, {}, False
+        known, read, changed = self._read, {}, False
         for path in self._status_files():
             try:
                 found = os.stat(path)
@@ -62,9 +64,10 @@ class RunIndex:
             entry = known.get(path)
             if entry is None or entry[0] != stamp:
                 entry, changed = (stamp, _read(path.parent)), True
-            self._read[path] = entry
-        if changed or len(self._read) < len(known):
-            self._sort()
+            read[path] = entry
+        self._read = read
+        if changed or len(read) < len(known):
+            self._by_digest = _sorted(entry for _, entry in read.values())
         return self
 
     def find(self, digest: str, noted: bool = False) -> IndexedRun | None:
@@ -84,17 +87,19 @@ class RunIndex:
         known = [(state, entry) for state, entry in states if state in _ORDER]
         return min(known, key=lambda pair: _ORDER.index(pair[0]), default=("", None))[1]
 
-    def _sort(self) -> None:
-        self._by_digest = {}
-        entries = [entry for _, entry in self._read.values()]
-        for entry in sorted(entries, key=lambda e: (str(e.status.get("started")), e.path.name)):
-            self._by_digest.setdefault(_digest(entry), []).append(entry)
-
     def _status_files(self) -> Iterator[Path]:
         """Every `<task>/<attention>/<run>/status.json`, without walking MLflow's artifacts."""
         tasks = [path for path in _folders(self._runs) if path.name not in _NO_TASKS]
         for attention in (path for task in tasks for path in _folders(task)):
             yield from (run / "status.json" for run in _folders(attention))
+
+
+def _sorted(entries: Iterable[IndexedRun]) -> dict[str, list[IndexedRun]]:
+    """Runs by digest, each list in the order in which they began."""
+    found: dict[str, list[IndexedRun]] = {}
+    for entry in sorted(entries, key=lambda e: (str(e.status.get("started")), e.path.name)):
+        found.setdefault(entry.digest, []).append(entry)
+    return found
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -106,11 +111,20 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> IndexedRun:
+    run = RunDirectory(folder)
     try:
-        return IndexedRun(folder, RunDirectory(folder).read_status())
+        status = run.read_status()
+        return IndexedRun(folder, _digest(run, status), status)
     except RequestError:
-        return IndexedRun(folder, {"state": "damaged"})
+        return IndexedRun(folder, "", {"state": "damaged"})
 
 
-def _digest(entry: IndexedRun) -> str:
-    return str(entry.status.get("config_hash"))
+def _digest(run: RunDirectory, status: Mapping[str, Any]) -> str:
+    """The digest as it is made now: of a configuration that names classes it was another."""
+    noted = str(status.get("config_hash"))
+    try:
+        if b"_target_:" in (run.path / "config.yaml").read_bytes():
+            return parse(run.read_config(), {}).digest
+    except (OSError, RequestError):
+        pass
+    return noted

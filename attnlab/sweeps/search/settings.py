@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from attnlab.config.rules import check_rule, lookup, nearest
 from attnlab.config.sections import ruled
 from attnlab.errors import RequestError, RunFailed
-from attnlab.sweeps.spaces import Space
+from attnlab.sweeps.search.spaces import Space
 
 SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")
 PRUNERS = ("none", "median", "asha", "hyperband")
@@ -29,7 +29,7 @@ class SearchConfig:
     """The keys of the `search` section, as Hydra composes it.
 
     Attributes:
-        space: settings with their ranges or choices; `attnlab.sweeps.spaces` reads it.
+        space: settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it.
         sampler: who suggests the values; null: `tpe`, with several metrics `nsgaii`.
         trials: how many runs in all, over all processes and restarts; null: 20, with `grid` every
             point.
