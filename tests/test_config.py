@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from attnlab.sweeps.search_settings import SearchConfig
 
 from attnlab.config.composing import conf_folder, known_keys, options
 from attnlab.config.rules import Rule
 from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
 from attnlab.errors import RequestError
+from attnlab.sweeps.search.settings import SearchConfig
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
 FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))

@@ -229,7 +229,7 @@ def _run_trial(study: Study, trial: Trial, launch: Launch, plan: SweepPlan) -> O
     except RequestError as error:
         study.tell(trial.number, FAILED, error=str(error))
         return Outcome(FAILED, error=str(error))
-    outcome = carry_out(point.config, launch, _Reporter(study, trial.number))
+    outcome = carry_out(point.config, launch, TrialReporter(study, trial.number))
     if outcome.state == RUNNING:
         study.release(trial.number)
         return outcome
@@ -251,7 +251,7 @@ def _judged(outcome: Outcome, settings: SearchSettings) -> tuple[Outcome, tuple[
         return Outcome(FAILED, outcome.folder, str(error)), None
 
 
-class _Reporter:
+class TrialReporter:
     """Reports each epoch of a trial's run, and gives the run up when it is hopeless.
 
     A storage that fails costs the pruning, not the run.

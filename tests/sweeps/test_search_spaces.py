@@ -6,14 +6,14 @@ import dataclasses
 
 import pytest
 import yaml
-from attnlab.sweeps.search_settings import METRICS, SearchConfig, SearchSettings, is_wanted
-from attnlab.sweeps.spaces import Choice, Range, Space
 from command_line import CONF
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
+from attnlab.sweeps.search.settings import METRICS, SearchConfig, SearchSettings, is_wanted
+from attnlab.sweeps.search.spaces import Choice, Range, Space
 
 PRESETS = sorted((CONF / "search").glob("*.yaml"))
 
