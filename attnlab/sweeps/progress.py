@@ -94,8 +94,9 @@ class Progress:
         if row.state == COMPLETED and row.path:
             return f"{count}  {row.label}: {result_words(read_results(row.path))}"
         if row.state == FAILED:
-            log = f" Log: {row.path}/run.log" if row.path else ""
-            return f"{count}  {row.label}: failed: {_sentence(row.error)}{log}"
+            log = row.path / "run.log" if row.path else None
+            where = f" Log: {log}" if log and log.is_file() else ""
+            return f"{count}  {row.label}: failed: {_sentence(row.error)}{where}"
         return f"{count}  {row.label}: {row.error or row.state}"
 
     @property
