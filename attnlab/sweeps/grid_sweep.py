@@ -15,9 +15,10 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
 from attnlab.sweeps.launching import LauncherDied, one_line
 from attnlab.sweeps.progress import Progress
-from attnlab.sweeps.sweep import Sweep, first_of_each_task, plain_error
+from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table
 from attnlab.sweeps.worker import Outcome, run_point
+from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     from attnlab.config.sections import RunConfig
@@ -89,19 +90,20 @@ class GridSweep(Sweep):
 
     def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
         """The best row of each task, by what the task monitors."""
-        from attnlab.run.building import make_task
-
         found = []
-        for config in self.configs():
-            sign = 1 if make_task(config).monitor[1] == "min" else -1
-            own = [r for r in rows if r.task == config.task.name]
-            known = [row for row in own if row.results.get("best") is not None]
-            if known:
-                found.append(min(known, key=lambda row: sign * row.results["best"]))
+        for task in dict.fromkeys(row.task for row in rows):
+            own = [row for row in rows if row.task == task and row.results.get("best") is not None]
+            if own:
+                lower = kind_of(task).is_lower_better(own[0].results["monitor"])
+                sign = 1 if lower else -1
+                found.append(min(own, key=lambda row: sign * row.results["best"]))
         return found
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
-        return first_of_each_task(point.config for point in self.points)
+        found: dict[str, RunConfig] = {}
+        for point in self.points:
+            found.setdefault(point.config.task.name, point.config)
+        return list(found.values())
 
     def has_orphans(self) -> bool:  # noqa: D102
         if not self.earlier.get("bound", True):

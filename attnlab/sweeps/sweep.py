@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,14 +218,6 @@ _UNDONE = {
     "comes of them",
     NOT_RUN: "were not run; the same command goes on",
 }
-
-
-def first_of_each_task(configs: Iterable[RunConfig]) -> list[RunConfig]:
-    """One configuration of each task."""
-    found: dict[str, RunConfig] = {}
-    for config in configs:
-        found.setdefault(config.task.name, config)
-    return list(found.values())
 
 
 def plain_error(text: Any) -> str | None:

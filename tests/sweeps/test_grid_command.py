@@ -151,13 +151,13 @@ def test_failing_jobs_do_not_stop_the_others(here):
 
 
 def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
-    code, out, err = here("-m", *SMALL, "task.history=5,60", UNTRACKED)
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
     assert code == 1
     # What was refused is a failed run, so that the same command does not try it again.
-    assert states(here) == ["completed", "failed"]
+    assert states(here) == ["failed", "completed"]
     line = next(line for line in err.splitlines() if "failed: " in line)
     assert "task.history: expected" in line and "Log: " not in line
-    code, out, err = here("-m", *SMALL, "task.history=5,60", UNTRACKED)
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
     assert code == 1 and err.startswith("attnlab: 2 jobs: 1 done before, 1 failed before, 0 to run")
     assert len(here.run_folders()) == 2
 
