@@ -12,7 +12,7 @@ from attnlab.config.composing import conf_folder, known_keys, options
 from attnlab.config.rules import Rule
 from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.search_settings import SearchConfig
+from attnlab.sweeps.search.settings import SearchSettings
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
 FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
@@ -191,7 +191,7 @@ def test_the_typed_sections_have_the_defaults_of_the_main_file(compose):
     assert TrainerConfig(**main["trainer"]) == TrainerConfig()
     assert set(main) - {"defaults"} == {"seed", "trainer", "tracking", "paths", "sweep", "search"}
     assert SweepConfig(**main["sweep"]) == SweepConfig()
-    assert SearchConfig(**main["search"]) == SearchConfig()
+    assert SearchSettings(**main["search"]) == SearchSettings()
 
 
 def test_the_runs_folder_comes_from_the_environment(monkeypatch):

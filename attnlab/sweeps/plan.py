@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
 from attnlab.sweeps.grid import Axis, Composer, Grid, shown, varied
-from attnlab.sweeps.jobs import Job, without_twins
-from attnlab.sweeps.search_settings import SearchSettings, is_wanted
+from attnlab.sweeps.search.settings import SearchSettings, is_wanted
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 
 if TYPE_CHECKING:
@@ -19,18 +18,39 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from attnlab.config.sections import RunConfig, SweepConfig
-    from attnlab.sweeps.search import Suggestion
 
 
 @dataclass(frozen=True)
-class Request:
-    """A sweep as it was asked for.
+class Point:
+    """One run that a sweep asks for: a point of a grid, or a trial.
+
+    Attributes:
+        number: its place in the sweep, from 1; of a trial its number in the study, from 0.
+        overrides: which make its configuration.
+        varying: the keys along which points differ, and its values.
+        config: its configuration, checked.
+    """
+
+    number: int
+    overrides: tuple[str, ...]
+    varying: Mapping[str, str]
+    config: RunConfig
+
+    @property
+    def digest(self) -> str:
+        """By which its run is found."""
+        return self.config.digest
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A sweep as it was asked for. Can be pickled.
 
     Attributes:
         grid: what the overrides span; of a search one point.
         settings: of the section `sweep`.
         search: settings of a search; None for a grid.
-        first: the configuration of the first job, for what all share.
+        first: the configuration of the first point, for what all share.
         folder: the sweep's.
         composer: makes configurations.
         command: the overrides as they were typed.
@@ -45,7 +65,7 @@ class Request:
     command: tuple[str, ...]
 
     @classmethod
-    def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> Request:
+    def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> SweepPlan:
         """Read and check the overrides of a sweep.
 
         Args:
@@ -64,17 +84,12 @@ class Request:
         if settings.trial is not None:
             raise RequestError("sweep.trial: expected none, since a search counts its own trials.")
         first = config.from_hydra(composed)
-        wanted = is_wanted(section)
-        search = _search(section, grid, first) if wanted else None
+        search = _search(section, grid, first) if is_wanted(section) else None
         runs = Path(first.paths.runs).expanduser().absolute()
-        name = settings.name or grid.default_name()
-        folder = SweepFolder.named(runs, name)
-        return cls(grid, settings, search, first, folder, composer, command)
-
-    @property
-    def runs(self) -> Path:
-        """The folder of all runs."""
-        return self.folder.path.parents[1]
+        folder = SweepFolder.named(runs, settings.name or grid.default_name())
+        plan = cls(grid, settings, search, first, folder, composer, command)
+        folder.require_same(plan.kind, plan.fixed, plan.varying)
+        return plan
 
     @property
     def kind(self) -> str:
@@ -84,28 +99,31 @@ class Request:
     @property
     def fixed(self) -> dict[str, str]:
         """Keys of one value; a study checks for itself what its search is."""
-        return {
-            key: value
-            for key, value in self.grid.fixed.items()
-            if key.partition(".")[0] != "search"
-        }
+        return {k: v for k, v in self.grid.fixed.items() if k.partition(".")[0] != "search"}
 
     @property
     def varying(self) -> dict[str, tuple[str, ...]]:
         """Keys of several values."""
         return {axis.name: axis.values for axis in self.grid.varying}
 
-    def jobs(self) -> tuple[list[Job], int]:
-        """The jobs of a grid, each composed and checked, and how many more had equal ones.
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The overrides that all trials of a search share."""
+        return self._words(self.grid.points()[0])
+
+    def points(self) -> tuple[list[Point], int]:
+        """The points of a grid, each composed and checked, and how many more had equal ones.
 
         Raises:
-            RequestError: a job's configuration is wrong.
+            RequestError: the configuration of one is wrong.
         """
-        jobs = []
-        for number, point in enumerate(self.grid.points(), start=1):
-            varying = {axis.name: shown(o) for axis, o in self._pairs(point) if axis.swept}
-            jobs.append(Job(number, self._words(point), varying, self.composer.check(point)))
-        return without_twins(jobs)
+        found: dict[str, Point] = {}
+        points = self.grid.points()
+        for number, words in enumerate(points, start=1):
+            varying = {axis.name: shown(word) for axis, word in self._pairs(words) if axis.swept}
+            point = Point(number, self._words(words), varying, self.composer.check(words))
+            found.setdefault(point.digest, point)
+        return list(found.values()), len(points) - len(found)
 
     def check_space(self) -> None:
         """Compose and check some trials of a search that touch every end and every choice.
@@ -117,25 +135,21 @@ class Request:
             for probe in self.search.space.probes():
                 self.composer.check([*self.grid.points()[0], *probe])
 
-    def trial(self, suggestion: Suggestion) -> Job:
-        """The job of a search's trial.
+    def trial(self, number: int, overrides: Sequence[str]) -> Point:
+        """A trial of a search.
 
         Raises:
             RequestError: its values can't be combined.
         """
-        (point,) = self.grid.points()
-        words = (*self._words(point), *suggestion.overrides)
-        checked = self.composer.check(words)
-        varying = varied(suggestion.overrides)
-        number = suggestion.number
-        return Job(number, (*words, f"++sweep.trial={number}"), varying, checked, trial=number)
+        words = (*self.words, *overrides)
+        return Point(number, words, varied(overrides), self.composer.check(words))
 
-    def _pairs(self, point: tuple[str, ...]) -> Iterable[tuple[Axis, str]]:
-        return zip(self.grid.axes, point, strict=True)
+    def _pairs(self, words: tuple[str, ...]) -> Iterable[tuple[Axis, str]]:
+        return zip(self.grid.axes, words, strict=True)
 
-    def _words(self, point: tuple[str, ...]) -> tuple[str, ...]:
-        """A job's overrides: those of the sweep itself are none of them."""
-        return tuple(o for axis, o in self._pairs(point) if not axis.name.startswith("sweep."))
+    def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """A point's overrides: those of the sweep itself are none of them."""
+        return tuple(w for axis, w in self._pairs(words) if not axis.name.startswith("sweep."))
 
 
 def _search(section: Mapping[str, object], grid: Grid, first: RunConfig) -> SearchSettings:

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 from optuna import pruners, samplers
 
-from attnlab.sweeps.search_settings import SearchSettings
+from attnlab.sweeps.search.settings import SearchSettings
 
 # Of `asha` and `hyperband`: one run in three goes on to three times as many epochs.
 REDUCTION = 3

@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+from filelock import FileLock
 from optuna.exceptions import DuplicatedStudyError
 from optuna.storages import BaseStorage, JournalStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 
 from attnlab.errors import RequestError
-from attnlab.sweeps.search_settings import SearchSettings
+from attnlab.sweeps.search.settings import SearchSettings
 
 JOURNAL = "study.log"
 # What a study's values mean, so that none is continued by mistake.
 _MEANING = "attnlab:meaning"
 
+_POLL = 0.01  # seconds
 # How often to try a database whose tables another process may just be making.
 _ATTEMPTS = 6
 
@@ -34,57 +36,9 @@ _ATTEMPTS = 6
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-class KernelLock:
-    """A file's lock that ends with the process that holds it, for Optuna's journal.
-
-    Optuna's own locks are files, which a killed process leaves behind: the next one waits half a
-    minute before it takes such a lock over. They are used where the file system has no other.
-
-    Args:
-        path: the file, made if it is missing.
-    """
-
-    def __init__(self, path: Path):
-        self._path = path
-        self._handle: int | None = None
-        self._fallback: JournalFileOpenLock | None = None
-
-    def acquire(self) -> bool:
-        """Wait for the lock and take it."""
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except (ImportError, OSError):
-            os.close(handle)
-            self._fallback = JournalFileOpenLock(str(self._path))
-            return self._fallback.acquire()
-        except BaseException:
-            os.close(handle)
-            raise
-        self._handle = handle
-        return True
-
-    def release(self) -> None:
-        """Give the lock back."""
-        if self._fallback is not None:
-            fallback, self._fallback = self._fallback, None
-            fallback.release()
-        elif self._handle is not None:
-            handle, self._handle = self._handle, None
-            os.close(handle)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file."""
-    lock = KernelLock(path)
-    lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+def locked(path: Path) -> FileLock:
+    """The lock of a file, to be held in a `with`; it ends with its process."""
+    return FileLock(path, poll_interval=_POLL)
 
 
 @contextmanager
@@ -163,9 +117,11 @@ def _journal(path: Path) -> BaseStorage:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _require_journal(path)
-        with locked(path):  # makes the file
+        with locked(_lock_of(path)):
+            path.touch()
             _drop_half_a_line(path)
-        lock: Any = KernelLock(path)
+        # Optuna's own locks are files, which a killed process leaves behind.
+        lock: Any = locked(_lock_of(path))
         return JournalStorage(JournalFileBackend(str(path), lock))
     except RequestError:
         raise
@@ -176,6 +132,10 @@ def _journal(path: Path) -> BaseStorage:
             f"{path}: damaged, so what the search has tried is not known: restore it, or start "
             "again with another sweep.name or search.storage."
         ) from error
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
 
 
 def _require_journal(path: Path) -> None:

@@ -13,6 +13,7 @@ from sweep_examples import (
     ENDLESS,
     SMALL,
     UNTRACKED,
+    InProcess,
     ended_jobs,
     query,
     states,
@@ -38,7 +39,8 @@ def swept(tmp_path_factory) -> Swept:
     attnlab = CommandLine(tmp_path_factory.mktemp("swept"))
     outcome = attnlab(*GRID)
     assert outcome.code == 0, outcome.err
-    return Swept(attnlab, sweep_folder(attnlab), outcome, attnlab(*GRID))
+    here = InProcess(attnlab.folder)
+    return Swept(here, sweep_folder(here), outcome, here(*GRID))
 
 
 def test_every_combination_runs_once(swept):
@@ -121,14 +123,14 @@ def test_changing_one_value_runs_only_what_is_new(swept):
 FAILING = ("optimizer=sgd", "optimizer.learning_rate=1e30,0.01,1e31")
 
 
-def test_failing_jobs_do_not_stop_the_others(attnlab):
+def test_failing_jobs_do_not_stop_the_others(here):
     # One step an epoch: the first epoch's loss is finite, and all after it are not.
     command = ("-m", *SMALL, *FAILING, UNTRACKED)
-    code, out, err = attnlab(*command)
+    code, out, err = here(*command)
     assert code == 1
-    assert states(attnlab) == ["failed", "completed", "failed"]
+    assert states(here) == ["failed", "completed", "failed"]
     first, second, third, last = err.splitlines()
-    failed = table(sweep_folder(attnlab))[0]
+    failed = table(sweep_folder(here))[0]
     assert first.startswith(
         "attnlab: 1/3  optimizer.learning_rate=1e+30: failed: epoch 2, step 1: the loss is "
     )
@@ -136,30 +138,34 @@ def test_failing_jobs_do_not_stop_the_others(attnlab):
     assert "epoch 2, step 1" in Path(failed["folder"], "run.log").read_text()
     assert last == "attnlab: 2 of 3 jobs failed; sweep.retry_failed=true runs them again"
 
-    code, out, err = attnlab(*command)
+    code, out, err = here(*command)
     assert code == 1
     assert err.startswith("attnlab: 3 jobs: 1 done before, 2 failed before, 0 to run\n")
-    assert len(attnlab.run_folders()) == 3
+    assert len(here.run_folders()) == 3
 
-    code, out, err = attnlab(*command, "sweep.retry_failed=true", "sweep.fail_fast=true")
+    code, out, err = here(*command, "sweep.retry_failed=true", "sweep.fail_fast=true")
     assert code == 1
-    assert states(attnlab) == ["failed", "completed", "failed", "failed"]
+    assert states(here) == ["failed", "completed", "failed", "failed"]
     assert err.endswith("1 of 3 jobs failed, and sweep.fail_fast=true stopped the sweep there\n")
     assert "1 completed (1 of them before), 1 failed, 1 not run" in out
 
 
-def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(attnlab):
-    code, out, err = attnlab("-m", *SMALL, "task.history=5,60", UNTRACKED)
+def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
     assert code == 1
-    assert states(attnlab) == ["completed"]
+    # What was refused is a failed run, so that the same command does not try it again.
+    assert states(here) == ["failed", "completed"]
     line = next(line for line in err.splitlines() if "failed: " in line)
     assert "task.history: expected" in line and "Log: " not in line
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
+    assert code == 1 and err.startswith("attnlab: 2 jobs: 1 done before, 1 failed before, 0 to run")
+    assert len(here.run_folders()) == 2
 
 
-def test_equal_jobs_run_once(attnlab):
-    code, out, err = attnlab("-m", *SMALL, "seed=0,0", "trainer.epochs=1,1", UNTRACKED)
+def test_equal_jobs_run_once(here):
+    code, out, err = here("-m", *SMALL, "seed=0,0", "trainer.epochs=1,1", UNTRACKED)
     assert code == 0, err
-    assert states(attnlab) == ["completed"]
+    assert states(here) == ["completed"]
     assert out.startswith("3 jobs have the configuration of another one and are left out.\n")
 
 
@@ -195,62 +201,80 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("words", "sentences"), [(w, s) for w, *s in REFUSED])
-def test_a_wrong_request_begins_nothing(attnlab, words, sentences):
-    code, out, err = attnlab("-m", *words.split())
+def test_a_wrong_request_begins_nothing(here, words, sentences):
+    code, out, err = here("-m", *words.split())
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
     assert all(sentence in line for sentence in sentences), line
+    assert list(here.folder.iterdir()) == []
+
+
+def test_a_wrong_request_ends_with_code_2(attnlab):
+    assert attnlab("-m", *REFUSED[0][0].split()).code == 2
     assert list(attnlab.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("error", [ValueError("stray"), TypeError("stray")])
+def test_a_stray_error_inside_a_sweep_is_no_wrong_request(here, monkeypatch, error):
+    """Before, a ValueError ended with code 2, as if the words of the command were wrong."""
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("attnlab.sweeps.grid_sweep.GridSweep.work", fails)
+    code, out, err = here(*GRID, UNTRACKED)
+    assert code == 1
+    assert err.startswith(f"attnlab: the run failed: {type(error).__name__}: stray\n")
+
+
 @pytest.mark.parametrize("word", ["sweep.name=x", "sweep.retry_failed=true", "search.trials=5"])
-def test_settings_of_sweeps_need_one(attnlab, word):
-    code, out, err = attnlab("task=fib", word)
+def test_settings_of_sweeps_need_one(here, word):
+    code, out, err = here("task=fib", word)
     assert (code, out) == (2, "")
     assert err == f"attnlab: {word}: expected together with -m, for it is about sweeps.\n"
 
 
-def test_a_runs_folder_that_cannot_be_written(attnlab):
-    (attnlab.folder / "file").touch()
-    code, _, err = attnlab("-m", "seed=0,1", "paths.runs=file")
+def test_a_runs_folder_that_cannot_be_written(here):
+    (here.folder / "file").touch()
+    code, _, err = here("-m", "seed=0,1", "paths.runs=file")
     assert code == 2
     assert err.startswith("attnlab: paths.runs: expected a folder that can be written, got ")
 
 
-def test_a_dry_run_leaves_nothing(attnlab):
-    code, out, err = attnlab(*GRID, "sweep.dry_run=true")
+def test_a_dry_run_leaves_nothing(here):
+    code, out, err = here(*GRID, "sweep.dry_run=true")
     assert (code, err) == (0, "")
     assert out.count("would run ") == 4 and "4 of 4 jobs would run." in out
-    assert list(attnlab.folder.iterdir()) == []
+    assert list(here.folder.iterdir()) == []
 
 
-def test_a_sweep_may_grow_and_is_not_mistaken_for_another(attnlab):
+def test_a_sweep_may_grow_and_is_not_mistaken_for_another(here):
     mine = ("-m", *SMALL, UNTRACKED, "sweep.name=mine")
-    assert attnlab(*mine, "seed=0").code == 0
-    grown = attnlab(*mine, "seed=0,1")
-    assert (grown.code, states(attnlab)) == (0, ["completed"] * 2)
-    code, out, err = attnlab(*mine, "seed=0,1", "trainer.epochs=3")
+    assert here(*mine, "seed=0").code == 0
+    grown = here(*mine, "seed=0,1")
+    assert (grown.code, states(here)) == (0, ["completed"] * 2)
+    code, out, err = here(*mine, "seed=0,1", "trainer.epochs=3")
     assert (code, out) == (2, "")
     assert err == (
         "attnlab: sweep.name: mine was begun with trainer.epochs=2, which this command has as 3: "
         "expected the same or another name.\n"
     )
-    code, _, err = attnlab(*mine, "seed=0,1", "model.cell=gru")
+    code, _, err = here(*mine, "seed=0,1", "model.cell=gru")
     assert code == 2 and "begun with model.cell=its default, which this command has as gru" in err
-    code, _, err = attnlab(*mine, "search=learning_rate")
+    code, _, err = here(*mine, "search=learning_rate")
     assert code == 2 and "mine is a grid and this command a search: expected another name." in err
-    assert len(attnlab.run_folders()) == 2
+    assert len(here.run_folders()) == 2
 
 
-def test_a_saved_configuration_can_be_swept(swept, attnlab):
+def test_a_saved_configuration_can_be_swept(swept, here):
     source = table(swept.folder)[0]["folder"]
-    code, out, err = attnlab(
-        *("-m", "--config-path", source, f"paths.runs={attnlab.runs}", "seed=7,8", UNTRACKED),
+    code, out, err = here(
+        *("-m", "--config-path", source, f"paths.runs={here.runs}", "seed=7,8", UNTRACKED),
         "sweep.name=again",
     )
     assert code == 0, err
-    assert states(attnlab) == ["completed"] * 2
-    assert sweep_folder(attnlab).name == "again"
+    assert states(here) == ["completed"] * 2
+    assert sweep_folder(here).name == "again"
 
 
 def test_a_preset_may_choose_the_launcher(attnlab):
@@ -275,12 +299,12 @@ def begun(attnlab, epochs: int = 1):
 LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-def test_an_interrupted_sweep_keeps_what_is_done(attnlab, number):
+def test_an_interrupted_sweep_keeps_what_is_done(attnlab):
+    here = InProcess(attnlab.folder)
     with attnlab.start(*LONG) as process:
         wait_for(begun(attnlab), process)
-        second = attnlab(*LONG)
-        process.send_signal(number)
+        second = here(*LONG)
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert err.endswith(
@@ -292,7 +316,7 @@ def test_an_interrupted_sweep_keeps_what_is_done(attnlab, number):
     # Meanwhile another process was not let in.
     assert (second.code, second.out) == (2, "")
     assert f"process {process.pid} on " in second.err
-    assert "would go on" in attnlab(*LONG, "sweep.dry_run=true").out
+    assert "would go on" in here(*LONG, "sweep.dry_run=true").out
 
 
 def killed(attnlab, *command, when) -> None:
@@ -302,33 +326,28 @@ def killed(attnlab, *command, when) -> None:
         process.communicate(timeout=120)
 
 
-def test_a_sweep_killed_twice_does_only_what_is_missing(attnlab):
-    command = ("-m", *SMALL, "trainer.epochs=40", "trainer.batch_size=8", "seed=0,1,2")
-
-    def epochs(count: int):
-        found = [*attnlab.runs.glob("*/*/*/weights/*.h5")]
-        return lambda: len([*attnlab.runs.glob("*/*/*/weights/*.h5")]) >= len(found) + count
-
-    killed(attnlab, *command, when=epochs(5))
-    killed(attnlab, *command, when=epochs(50))
+def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab):
+    command = ("-m", *SMALL, "trainer.epochs=40", "trainer.batch_size=8", "seed=0,1")
+    weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731
+    killed(attnlab, *command, when=lambda: len(weights()) >= 45)
     before = {folder: (folder / "status.json").read_text() for folder in attnlab.run_folders()}
-    assert "completed" in states(attnlab)
+    assert states(attnlab)[0] == "completed"
     code, out, err = attnlab(*command)
     assert code == 0, err
-    assert states(attnlab) == ["completed"] * 3
+    assert states(attnlab) == ["completed"] * 2
     for folder, status in before.items():
         if json.loads(status)["state"] == "completed":
             assert (folder / "status.json").read_text() == status
     rows = [len((f / "history.csv").read_text().splitlines()) for f in attnlab.run_folders()]
-    assert rows == [41] * 3
+    assert rows == [41] * 2
     # One MLflow run for each job, and one for the sweep.
     names = [name for (name,) in query(attnlab, "select name from runs order by name")]
-    assert names == ["fib-none-s0", "fib-none-s1", "fib-none-s2", sweep_folder(attnlab).name]
+    assert names == ["fib-none-s0", "fib-none-s1", sweep_folder(attnlab).name]
     assert query(attnlab, "select distinct status from runs") == [("FINISHED",)]
     steps = query(
         attnlab, "select run_uuid, count(*) from metrics where key = 'val_loss' group by run_uuid"
     )
-    assert [count for _, count in steps] == [40] * 3
+    assert [count for _, count in steps] == [40] * 2
 
 
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
@@ -350,7 +369,8 @@ def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err and "2 interrupted" in out
-    assert "2 of 2 jobs would run." in attnlab(*LONG, "sweep.dry_run=true").out
+    dry = InProcess(attnlab.folder)(*LONG, "sweep.dry_run=true")
+    assert "2 of 2 jobs would run." in dry.out
 
 
 @pytest.mark.slow

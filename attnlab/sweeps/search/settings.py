@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 from attnlab.config.rules import check_rule, lookup, nearest
 from attnlab.config.sections import ruled
 from attnlab.errors import RequestError, RunFailed
-from attnlab.sweeps.spaces import Space
+from attnlab.sweeps.search.spaces import Space
 
 SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")
 PRUNERS = ("none", "median", "asha", "hyperband")
@@ -24,12 +23,17 @@ DEFAULT_TRIALS = 20
 _INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
 
 
-@dataclass
-class SearchConfig:
-    """The keys of the `search` section, as Hydra composes it.
+def _open(default: Any) -> Any:
+    """A field whose type is that of what `parse` makes of it."""
+    return field(default=default)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The keys of the `search` section with their defaults; `parse` leaves nothing open.
 
     Attributes:
-        space: settings with their ranges or choices; `attnlab.sweeps.spaces` reads it.
+        space: settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it.
         sampler: who suggests the values; null: `tpe`, with several metrics `nsgaii`.
         trials: how many runs in all, over all processes and restarts; null: 20, with `grid` every
             point.
@@ -45,57 +49,24 @@ class SearchConfig:
             of settings.
         storage: file or database URL that several sweeps share; null: study.log in the sweep's
             folder.
+        monitor: no key: the column of history.csv that the task goes by, and its direction.
+        fixed: no key: the command's own overrides, as far as they decide what a value means.
     """
 
-    space: Any = None
-    sampler: Any = ruled(None, choices=list(SAMPLERS), optional=True)
-    trials: Any = ruled(None, type="int", min=1, optional=True)
-    seed: Any = ruled(0, type="int", min=0, max=2**31 - 1)
-    metrics: Any = "best_value"
-    directions: Any = None
-    pruner: Any = ruled(None, choices=list(PRUNERS), optional=True)
-    startup_trials: Any = ruled(10, type="int", min=1)
-    prune_after_trials: Any = ruled(5, type="int", min=1)
-    prune_after_epochs: Any = ruled(5, type="int", min=1)
-    population: Any = ruled(None, type="int", min=4, optional=True)
-    storage: Any = ruled(None, type="str", optional=True)
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """A search, checked; nothing is left open. Can be pickled.
-
-    Attributes:
-        space: what is chosen.
-        sampler: one of `SAMPLERS`.
-        trials: how many runs in all.
-        seed: of the sampler.
-        metrics: what is to be good.
-        directions: `min` or `max` for each metric.
-        pruner: one of `PRUNERS`.
-        startup_trials: random runs before the sampler learns.
-        prune_after_trials: completed runs before `median` gives any run up.
-        prune_after_epochs: epochs that every run may have.
-        population: runs in a generation; None leaves it to the sampler.
-        storage: absolute path or URL; None: a file in the sweep's folder.
-        monitor: the column of history.csv that the task goes by, and its direction.
-        fixed: the command's own overrides, as far as they decide what a value means.
-    """
-
-    space: Space
-    sampler: str
-    trials: int
-    seed: int
-    metrics: tuple[str, ...]
-    directions: tuple[str, ...]
-    pruner: str
-    startup_trials: int
-    prune_after_trials: int
-    prune_after_epochs: int
-    population: int | None
-    storage: str | None
-    monitor: tuple[str, str]
-    fixed: tuple[str, ...]
+    space: Space = _open(None)
+    sampler: str = ruled(None, choices=list(SAMPLERS), optional=True)
+    trials: int = ruled(None, type="int", min=1, optional=True)
+    seed: int = ruled(0, type="int", min=0, max=2**31 - 1)
+    metrics: tuple[str, ...] = _open("best_value")
+    directions: tuple[str, ...] = _open(None)
+    pruner: str = ruled(None, choices=list(PRUNERS), optional=True)
+    startup_trials: int = ruled(10, type="int", min=1)
+    prune_after_trials: int = ruled(5, type="int", min=1)
+    prune_after_epochs: int = ruled(5, type="int", min=1)
+    population: int | None = ruled(None, type="int", min=4, optional=True)
+    storage: str | None = ruled(None, type="str", optional=True)
+    monitor: tuple[str, str] = ("val_loss", "min")
+    fixed: tuple[str, ...] = ()
 
     @classmethod
     def parse(
@@ -114,25 +85,21 @@ class SearchSettings:
         Raises:
             RequestError: a value has the wrong type or range, or doesn't go with another.
         """
-        given = SearchConfig(**_values(document or {}))
-        fixed = list(fixed)
+        given, fixed = cls(**_values(document or {})), list(fixed)
         space = Space.parse(given.space, fixed)
         metrics = _metrics(given.metrics)
-        directions = _directions(given.directions, metrics, monitor)
         sampler = given.sampler or ("tpe" if len(metrics) == 1 else "nsgaii")
+        directions = _directions(given.directions, metrics, monitor)
         _check_sampler(sampler, space, metrics)
         trials = _trials(given.trials, sampler, space)
-        return cls(
+        return replace(
+            given,
             space=space,
             sampler=sampler,
             trials=trials,
-            seed=given.seed,
             metrics=metrics,
             directions=directions,
             pruner=_pruner(given.pruner, metrics),
-            startup_trials=given.startup_trials,
-            prune_after_trials=given.prune_after_trials,
-            prune_after_epochs=given.prune_after_epochs,
             population=_population(given.population, sampler, trials),
             storage=_storage(given.storage),
             monitor=monitor,
@@ -162,7 +129,7 @@ def is_wanted(document: Mapping[str, Any] | None) -> bool:
 
 
 def _defaults() -> dict[str, Any]:
-    return {spec.name: spec.default for spec in dataclasses.fields(SearchConfig)}
+    return {spec.name: spec.default for spec in _KEYS}
 
 
 def _values(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,10 +141,13 @@ def _values(document: Mapping[str, Any]) -> dict[str, Any]:
             hint = f" Did you mean search.{near}?" if near else ""
             raise RequestError(f"search.{key}: there is no such key.{hint}")
         values[key] = value
-    for spec in dataclasses.fields(SearchConfig):
+    for spec in _KEYS:
         if "rule" in spec.metadata:
             check_rule(f"search.{spec.name}", values[spec.name], spec.metadata["rule"])
     return values
+
+
+_KEYS = [spec for spec in fields(SearchSettings) if spec.name not in ("monitor", "fixed")]
 
 
 def _metrics(given: Any) -> tuple[str, ...]:
