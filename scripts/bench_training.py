@@ -54,7 +54,7 @@ class Pair:
         from attnlab.config import composing as config
         from attnlab.run.building import make_model, make_task, start_afresh
         from attnlab.training.optimizers import make_optimizer
-        from attnlab.training.program import Program
+        from attnlab.tasks.forecasting.program import Program
 
         config.register_schema()
         with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):

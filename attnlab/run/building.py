@@ -57,23 +57,12 @@ def start_afresh(seed: int) -> None:
     import keras
     import tensorflow as tf
 
+    from attnlab.training.tensorflow_internals import forget_gradients
+
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
-    _forget_gradients()
-
-
-def _forget_gradients() -> None:
-    """Let go of graphs that are not needed any more.
-
-    TensorFlow keeps every `tf.custom_gradient` of a graph for good, and with it the graph; it is
-    looked up while a function is traced, and all functions so far have been.
-    """
-    from tensorflow.python.framework import ops
-
-    known = getattr(getattr(ops, "gradient_registry", None), "_registry", {})
-    for name in [name for name in known if name.startswith("CustomGradient-")]:
-        del known[name]
+    forget_gradients()
 
 
 def import_tensorflow() -> None:
