@@ -39,7 +39,6 @@ class LayerStates(NamedTuple):
     last: tuple[tuple[tuple, ...], ...]
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class RecurrentEncoder(keras.layers.Layer):
     """Stacked recurrent layers over a sequence.
 
@@ -127,16 +126,3 @@ class RecurrentEncoder(keras.layers.Layer):
             if self.dropouts:
                 states = self.dropouts[number](states, training=training)
         return LayerStates(states, tuple(last))
-
-    def get_config(self) -> dict:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "cell": self.cell,
-            "units": self.units,
-            "layers": self.layers,
-            "bidirectional": self.bidirectional,
-            "dropout": self.dropout,
-            "reset_after": self.reset_after,
-            "last_states": self.last_states,
-        }

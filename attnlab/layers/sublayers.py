@@ -5,9 +5,8 @@ from __future__ import annotations
 import keras
 import tensorflow as tf
 
+from attnlab.attention.base import require_choice
 from attnlab.errors import RequestError
-
-NORMS = ("pre", "post")
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -149,9 +148,8 @@ class ResidualLayer(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if norm not in NORMS:
-            raise RequestError(f"norm must be one of {', '.join(NORMS)}, got {norm!r}")
-        self.units, self.dropout, self.norm = units, dropout, norm
+        self.norm = require_choice("norm", norm, ("pre", "post"))
+        self.units, self.dropout = units, dropout
         self.epsilon, self.seed, self.norm_of = epsilon, seed, norm_of
         self.supports_masking = True
         self.feed_forward = FeedForward(
@@ -189,10 +187,6 @@ class ResidualLayer(keras.layers.Layer):
         self.feed_forward.build(vectors_shape)
         for norm in self.norms:
             norm.build(vectors_shape)
-
-    def compute_mask(self, vectors, previous_mask=None):
-        """Let a Keras mask of the vectors go on to the output vectors."""
-        return getattr(vectors, "_keras_mask", None)
 
     def get_config(self) -> dict:
         """Return the constructor's arguments, but for the attention layers."""

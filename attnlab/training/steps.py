@@ -1,4 +1,4 @@
-"""What compiled gradient steps of every kind share: how they are compiled, where chance comes in."""
+"""What the gradient steps of every kind share: how they are compiled, and where chance enters."""
 
 from __future__ import annotations
 

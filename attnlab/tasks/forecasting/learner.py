@@ -10,9 +10,9 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
+from attnlab.tasks.forecasting.program import Program
 from attnlab.training.batches import BatchPlan, shuffled_plan
 from attnlab.training.program_cache import cached_program
-from attnlab.tasks.forecasting.program import Program
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report

@@ -94,14 +94,3 @@ class Forecaster(keras.Model):
     def _features(self, history, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
         """What the head reads, and what was attended to."""
         raise NotImplementedError
-
-    def get_config(self) -> dict:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "horizon": self.horizon,
-            "highway": self.highway,
-            "anchor": self.anchor,
-            "normalization": self.normalization,
-            "output_activation": self.output_activation,
-        }
