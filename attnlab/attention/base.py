@@ -12,6 +12,7 @@ import keras
 from keras import ops
 
 from attnlab.attention.functional import dtype_of, masked_softmax
+from attnlab.attention.keras_internals import keras_mask
 from attnlab.errors import RequestError
 
 
@@ -166,6 +167,10 @@ class Attention(keras.layers.Layer):
         if mask is not None:
             context = _where_attending(mask, context)
         return AttentionOutput(context, weights)
+
+    def compute_mask(self, query, previous_mask=None):
+        """Let a Keras mask of the query go on to the context; the weights carry none."""
+        return keras_mask(query)
 
     def add_kernel(self, name, shape):
         """Create a weight with Glorot's uniform initial values, Keras's default for kernels."""

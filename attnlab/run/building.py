@@ -34,6 +34,25 @@ def make_task(config: RunConfig) -> Task:
     return _construct("task", config.task, corpus=corpus, cache=Path(config.paths.data))
 
 
+def check_model(config: RunConfig, task: Task) -> None:
+    """Refuse a model whose parts don't fit together, where the data take long to prepare.
+
+    A task whose data do has a method `check`, of the arguments of `build`, that builds the model
+    for data of any size; no weights are drawn.
+
+    Raises:
+        RequestError: as of `Task.build`.
+    """
+    check = getattr(task, "check", None)
+    if check is None:
+        return
+    import_tensorflow()
+    import keras
+
+    with keras.StatelessScope(initialize_variables=False):
+        check(lambda: _construct("attention", config.attention), config.model)
+
+
 def make_model(config: RunConfig, task: Task) -> keras.Model:
     """The model of a configuration, with initial weights; Keras's global state stays as it is."""
     import_tensorflow()

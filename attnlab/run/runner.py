@@ -20,7 +20,7 @@ from attnlab.records.mlflow.tracker import NullTracker, Tracker, default_uri
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console
-from attnlab.run.building import make_task
+from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import OnEpoch, Session
 from attnlab.run.recorder import Keeper
 
@@ -68,7 +68,9 @@ def run(config: RunConfig, *, sweep: SweepMember | None = None) -> Path:
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     started = time.perf_counter()
-    task, data = _load(config)
+    task = make_task(config)
+    check_model(config, task)
+    data = _load(config, task)
     folder = RunDirectory.create(
         Path(config.paths.runs).expanduser(),
         config.task.name,
@@ -116,7 +118,8 @@ def resume(
                     console.print_result(metrics, folder.path)
                 return folder.path
             _require_checkpoint(folder)
-        task, data = _load(config)
+        task = make_task(config)
+        data = _load(config, task)
         if data.digest != status.get("data_digest", data.digest):
             raise RequestError(
                 f"data: expected those that {folder.path} began with (digest "
@@ -162,10 +165,9 @@ def _require_checkpoint(folder: RunDirectory) -> None:
         )
 
 
-def _load(config: RunConfig) -> tuple[Task, TaskData]:
-    task = make_task(config)
+def _load(config: RunConfig, task: Task) -> TaskData:
     with console.preparation() as progress:
-        return task, task.load(config.seed, progress)
+        return task.load(config.seed, progress)
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:

@@ -14,10 +14,10 @@ def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():
     layers = [keras.layers.Dropout(0.5, seed=11), keras.layers.Dense(2), keras.layers.Dropout(0.1)]
     model = keras.Sequential([keras.Input((3,)), *layers])
     states = seed_states(model)
-    assert [state is layer.seed_generator.state for state, layer in zip(states, layers[::2])] == [
-        True,
-        True,
-    ]
+    assert len(states) == 2
+    assert all(
+        state is layers[at].seed_generator.state for state, at in zip(states, (0, 2), strict=True)
+    )
     model(np.ones((1, 3)), training=True)
     np.testing.assert_array_equal(states[0].value, [11, 1])
 

@@ -15,8 +15,8 @@ import pytest
 from command_line import CONF, ROOT, some_pairs
 
 from attnlab.run.building import import_tensorflow, make_model, make_task, start_afresh
-from attnlab.run.runner import run
 from attnlab.run.loop import make_learner
+from attnlab.run.runner import run
 from attnlab.training import program_cache
 
 import_tensorflow()
