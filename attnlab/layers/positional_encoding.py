@@ -9,7 +9,6 @@ from attnlab.attention.base import require_choice
 from attnlab.layers.sinusoids import sinusoidal, waves
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class PositionalEncoding(keras.layers.Layer):
     """Add to each vector of a sequence the code of its position.
 
@@ -69,15 +68,6 @@ class PositionalEncoding(keras.layers.Layer):
             positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
             codes = waves(ops.cast(positions, "float64")[:, None], width, self.base, ops)
         return vectors + ops.cast(codes, self.compute_dtype)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "kind": self.kind,
-            "max_length": self.max_length,
-            "base": self.base,
-        }
 
     def _learned(self, start_index, steps, known):
         """Look up the table's rows from start_index on."""

@@ -14,18 +14,6 @@ _CELLS = {
 }
 
 
-class EncoderOutput(NamedTuple):
-    """What a recurrent encoder makes of a sequence.
-
-    Attributes:
-        states: (B, S, W) the memory, W = units, twice that if bidirectional.
-        last_state: (B, W) each direction's state after its last step.
-    """
-
-    states: keras.KerasTensor
-    last_state: keras.KerasTensor
-
-
 class LayerStates(NamedTuple):
     """All that a recurrent encoder knows at the end of a sequence.
 
@@ -98,14 +86,18 @@ class RecurrentEncoder(keras.layers.Layer):
             layer.build(shape)
             shape = (*shape[:2], self.width)
 
-    def call(self, sequence, training=None) -> EncoderOutput:
-        """Encode (B, S, F)."""
+    def call(self, sequence, training=None) -> tuple:
+        """Encode (B, S, F).
+
+        Returns:
+            The memory (B, S, W), and each direction's state after its last step, (B, W).
+        """
         states = self.encode(sequence, training=training).states
         if not self.bidirectional:
-            return EncoderOutput(states, states[:, -1])
+            return states, states[:, -1]
         # Read backwards, the sequence ends at its first step.
         forward, backward = states[:, -1, : self.units], states[:, 0, self.units :]
-        return EncoderOutput(states, ops.concatenate([forward, backward], axis=-1))
+        return states, ops.concatenate([forward, backward], axis=-1)
 
     def encode(self, sequence, mask=None, training=None) -> LayerStates:
         """Encode sequences of several lengths.

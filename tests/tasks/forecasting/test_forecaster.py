@@ -129,7 +129,7 @@ def dense(layer, inputs):
 def test_what_the_head_reads(readout):
     attention = LuongGlobalAttention(score="dot")
     model = plain(attention, readout=readout)
-    states = model.encoder(HISTORY).states.numpy()
+    states = model.encoder(HISTORY)[0].numpy()
     last = states[:, -1]
     scores = np.einsum("bk,bsk->bs", last, states)
     weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)

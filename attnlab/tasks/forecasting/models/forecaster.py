@@ -46,7 +46,6 @@ class Forecaster(keras.Model):
         super().__init__(**kwargs)
         self.horizon, self.highway, self.anchor = horizon, highway, anchor
         self.normalization = normalization
-        self.output_activation = output_activation
         self.head = keras.layers.Dense(horizon, activation=output_activation, name="head")
         if highway:
             self.linear = keras.layers.Dense(
