@@ -20,7 +20,7 @@ from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console
-from attnlab.run.building import make_task
+from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import OnEpoch, Session
 from attnlab.run.recorder import Recorder
 
@@ -56,7 +56,7 @@ def run(config: RunConfig) -> Path:
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     started = time.perf_counter()
-    task, data = _load(config)
+    task, data = _prepared(config)
     folder = new_folder(config)
     with FolderLock(folder.path):
         return _carry_out(config, task, data, folder, started, None)
@@ -89,7 +89,7 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     started = time.perf_counter()
     with FolderLock(folder.path):
         try:
-            task, data = _load(config)
+            task, data = _prepared(config)
         except KeyboardInterrupt:
             folder.status.write("killed", error="interrupted")
             raise
@@ -134,7 +134,8 @@ def resume(
                     console.print_result(metrics, folder.path)
                 return folder.path
             _require_checkpoint(folder)
-        task, data = _load(config)
+        task = make_task(config)
+        data = _load(config, task)
         if data.digest != status.get("data_digest", data.digest):
             raise RequestError(
                 f"data: expected those that {folder.path} began with (digest "
@@ -180,10 +181,16 @@ def _require_checkpoint(folder: RunDirectory) -> None:
         )
 
 
-def _load(config: RunConfig) -> tuple[Task, TaskData]:
+def _prepared(config: RunConfig) -> tuple[Task, TaskData]:
+    """The task of a new run and its data; a model that can't be is refused before they are made."""
     task = make_task(config)
+    check_model(config, task)
+    return task, _load(config, task)
+
+
+def _load(config: RunConfig, task: Task) -> TaskData:
     with console.preparation() as progress:
-        return task, task.load(config.seed, progress)
+        return task.load(config.seed, progress)
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:

@@ -176,17 +176,31 @@ class Translate:
         Raises:
             RequestError: there is no such model, or its parts don't fit.
         """
+        sizes = self.source_tokenizer.size, self.target_tokenizer.size
+        return self._build(attention, model, sizes, self._longest)
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is prepared."""
+        self._build(attention, model, (8, 8), (1, 1))
+
+    def _build(
+        self,
+        attention: Callable[[], Attention],
+        model: Option,
+        sizes: tuple[int, int],
+        longest: tuple[int, int],
+    ) -> keras.Model:
         from attnlab.tasks.translation.models.build import build_translator
 
         made = build_translator(
             model.name,
             model.settings,
             attention,
-            source_size=self.source_tokenizer.size,
-            target_size=self.target_tokenizer.size,
+            source_size=sizes[0],
+            target_size=sizes[1],
             shared=self.text.shared_vocabulary,
-            max_source=self._longest[0],
-            max_target=self._longest[1],
+            max_source=longest[0],
+            max_target=longest[1],
         )
         if self._prepared is not None:
             counts = self._prepared.parts["train"].target.counts(self.target_tokenizer.size)

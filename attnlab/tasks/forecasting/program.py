@@ -8,18 +8,16 @@ each batch and loops over the steps, so that Python is entered once an epoch.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
+from attnlab.training.steps import RandomStates, compiled
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
-# Random draws that one step may make of one generator before it would reach the next step's.
-_DRAWS_PER_STEP = 256
 _PREDICTION_BATCH = 256
 
 
@@ -137,33 +135,3 @@ class Program:
 
     def _predict_batch(self, inputs: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         return self.model(tf.gather(inputs, rows), training=False)
-
-
-class RandomStates:
-    """The seed states of a model's random layers, made a function of (seed, step)."""
-
-    def __init__(self, model: keras.Model) -> None:
-        self.states: Sequence[keras.Variable] = [
-            variable
-            for variable in model.non_trainable_variables
-            if variable.path.endswith("seed_generator_state")
-        ]
-
-    def seeds(self, seed: int) -> tf.Tensor:
-        """What `set` needs to know of a run's seed: a number for each state, and one more."""
-        drawn = np.random.SeedSequence(seed).generate_state(len(self.states) + 1)
-        return tf.constant(drawn, tf.uint32)
-
-    def set(self, seeds: tf.Tensor, step: tf.Tensor) -> None:
-        """Put every state where `step` has it, whatever was drawn before."""
-        counter = tf.cast(step * _DRAWS_PER_STEP, tf.uint32)
-        for number, state in enumerate(self.states):
-            state.assign(tf.stack([seeds[number], counter]))
-
-
-def compiled(function: Callable, jit: bool, signature: Sequence[tf.TensorSpec] | None = None):
-    """A method as a compiled function, with XLA or as a TensorFlow graph."""
-    # TensorFlow counts traces by a function's code, and would warn of many runs' ones.
-    return tf.function(
-        partial(function), input_signature=signature, jit_compile=jit, autograph=False
-    )

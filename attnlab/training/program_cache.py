@@ -1,4 +1,4 @@
-"""Compiled programs outlive their run, and the next run of equal shapes takes them over.
+"""A cache of compiled programs: the next run of equal shapes goes on with the one before it.
 
 Compiling takes seconds, while runs of one process, those of a sweep, mostly differ in what never
 enters compiled code: the seed, the learning rate, the number of epochs. So a program is kept with
@@ -26,26 +26,26 @@ from attnlab.training.optimizers import make_optimizer
 _MOST, _MOST_BYTES = 16, 2**29
 
 
-class Compiled(Protocol):
-    """A program with the variables that it was compiled for."""
+class Program(Protocol):
+    """A compiled program with the variables that it was compiled for."""
 
     model: keras.Model
     optimizer: keras.Optimizer
 
 
-Kept = TypeVar("Kept", bound=Compiled)
+Cached = TypeVar("Cached", bound=Program)
 # Program and user by what entered the trace, the one used last at the end.
-_kept: OrderedDict[str, tuple[Any, weakref.ref]] = OrderedDict()
+_cache: OrderedDict[str, tuple[Any, weakref.ref]] = OrderedDict()
 
 
-def take_over(
+def cached_program(
     user: object,
     config: RunConfig,
     model: keras.Model,
-    compile: Callable[[keras.Model, keras.Optimizer], Kept],
+    compile: Callable[[keras.Model, keras.Optimizer], Cached],
     *shapes: Any,
-) -> Kept:
-    """A program for a run, compiled before or new, as it is at the start of the run.
+) -> Cached:
+    """A program for a run, from the cache or new, as it is at the start of the run.
 
     Args:
         user: whose program it is, for as long as this object is alive.
@@ -54,21 +54,22 @@ def take_over(
         compile: makes a program of a model and an optimizer that are not trained yet.
         *shapes: what of the data enters the trace, as JSON has it.
     """
-    if _kept:
+    if _cache:
         gc.collect()  # graphs, figures and errors of the run before hold each other
-    signature = _signature(config, model, shapes)
-    program, owner = _kept.pop(signature, (None, None))
+    key = _key(config, model, shapes)
+    program, owner = _cache.pop(key, (None, None))
     if program is None or owner() is not None or _layout(program.model) != _layout(model):
         settings = config.optimizer
         program = compile(model, make_optimizer(settings.name, settings.settings))
     else:
         _start_anew(program, model, config.optimizer.settings["learning_rate"])
-    _kept[signature] = program, weakref.ref(user)
-    _forget()
+    _cache[key] = program, weakref.ref(user)
+    while len(_cache) > 1 and (len(_cache) > _MOST or _bytes() > _MOST_BYTES):
+        _cache.popitem(last=False)
     return program
 
 
-def _signature(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
+def _key(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
     """All that enters a trace, as text."""
     options = [config.task, config.attention, config.model, config.data]
     optimizer = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
@@ -87,7 +88,7 @@ def _layout(model: keras.Model) -> list:
     return [[list(variable.shape), variable.dtype] for variable in model.variables]
 
 
-def _start_anew(program: Compiled, model: keras.Model, learning_rate: float) -> None:
+def _start_anew(program: Program, model: keras.Model, learning_rate: float) -> None:
     """Give a program the weights of another model of the same layout, and a new optimizer state."""
     for variable, initial in zip(program.model.variables, model.variables, strict=True):
         variable.assign(initial)
@@ -96,15 +97,10 @@ def _start_anew(program: Compiled, model: keras.Model, learning_rate: float) -> 
     program.optimizer.learning_rate = learning_rate
 
 
-def _forget() -> None:
-    """Drop what was not used for long, until what is kept has a bounded size."""
-    while len(_kept) > 1 and (len(_kept) > _MOST or _bytes() > _MOST_BYTES):
-        _kept.popitem(last=False)
-
-
 def _bytes() -> int:
+    """What the weights and optimizer states of all kept programs take."""
     return sum(
         variable.value.dtype.size * variable.value.shape.num_elements()
-        for program, _ in _kept.values()
+        for program, _ in _cache.values()
         for variable in (*program.model.variables, *program.optimizer.variables)
     )

@@ -1,4 +1,4 @@
-"""How far a run is: what its checkpoints hold beside the variables."""
+"""How far the training of a run is: what its checkpoints hold beside the variables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 
 @dataclass
-class Progress:
-    """How far a run is.
+class TrainingState:
+    """How far the training of a run is.
 
     Attributes:
         history: a row for each epoch that is over.
@@ -48,6 +48,6 @@ class Progress:
         self.history.append(row)
         self.chunks_done, self.epoch_seconds, self.losses, self.sizes = 0, 0.0, [], []
 
-    def state(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """All but the arrays, JSON-ready."""
         return {k: v for k, v in asdict(self).items() if k not in ("losses", "sizes")}

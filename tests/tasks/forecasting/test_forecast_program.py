@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from attnlab.tasks.forecasting.program import Program
 from attnlab.training.batches import filled_plan, shuffled_plan
-from attnlab.training.program import Program
 
 ROWS, STEPS_IN, HORIZON = 23, 5, 2
 RATES = np.linspace(0.03, 0.01, 7)

@@ -15,9 +15,9 @@ import pytest
 from command_line import CONF, ROOT, some_pairs
 
 from attnlab.run.building import import_tensorflow, make_model, make_task, start_afresh
+from attnlab.run.loop import make_learner
 from attnlab.run.runner import run
-from attnlab.tasks.base import make_learner
-from attnlab.training import compiled as sharing
+from attnlab.training import program_cache
 
 import_tensorflow()
 
@@ -27,9 +27,9 @@ DROPPING = ("attention=bahdanau", "attention.dropout=0.2", "model.dropout=0.3")
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    sharing._kept.clear()
+    program_cache._cache.clear()
     yield
-    sharing._kept.clear()
+    program_cache._cache.clear()
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, mon
     run(compose(*given, "trainer.epochs=1", "seed=11", "schedule=constant"))
     third = run(compose(*wanted))
     assert results(third) == results(alone)
-    assert len(sharing._kept) == 1
+    assert len(program_cache._cache) == 1
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_two_learners_that_live_at_once_share_nothing(learner):
 
 
 def test_few_programs_are_kept_and_no_data(learner, monkeypatch):
-    monkeypatch.setattr(sharing, "_MOST", 2)
+    monkeypatch.setattr(program_cache, "_MOST", 2)
     for units in (2, 3, 4):
         learner(*FIB, "trainer.jit=false", f"model.units={units}")
-    assert len(sharing._kept) == 2
-    assert all(len(program.inputs) == 0 for program, _ in sharing._kept.values())
-    monkeypatch.setattr(sharing, "_MOST_BYTES", 1)
+    assert len(program_cache._cache) == 2
+    assert all(len(program.inputs) == 0 for program, _ in program_cache._cache.values())
+    monkeypatch.setattr(program_cache, "_MOST_BYTES", 1)
     learner(*FIB, "trainer.jit=false", "model.units=2")
-    assert len(sharing._kept) == 1  # the one in use, however large
+    assert len(program_cache._cache) == 1  # the one in use, however large
 
 
 def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner, monkeypatch):
