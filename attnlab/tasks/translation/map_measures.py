@@ -64,9 +64,9 @@ def coverage(weights: np.ndarray) -> np.ndarray:
     return map_rows(weights).sum(axis=-2)
 
 
-def covered_share(weights: np.ndarray, at_least: float = 0.5) -> np.ndarray:
-    """The share of source positions that got `at_least` that much: (..., T, S) to (...)."""
-    return (coverage(weights) >= at_least - _ROUNDING).mean(axis=-1)
+def covered_share(weights: np.ndarray) -> np.ndarray:
+    """The share of source positions that got half a step's weight: (..., T, S) to (...)."""
+    return (coverage(weights) >= 0.5 - _ROUNDING).mean(axis=-1)
 
 
 def head_similarity(weights: np.ndarray) -> np.ndarray:
@@ -96,7 +96,6 @@ def measures(
     *,
     source_length: int | None = None,
     target_length: int | None = None,
-    at_least: float = 0.5,
 ) -> dict[str, np.ndarray]:
     """All measures of the maps of one sentence, means over its target steps.
 
@@ -104,29 +103,18 @@ def measures(
         weights: (..., H, T, S), or (T, S) for one map.
         source_length: How many source positions count; those after them are padding. All if None.
         target_length: How many target steps count. All if None.
-        at_least: As in `covered_share`.
 
     Returns:
         `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
         each with the shape of the axes before T; `head_similarity`, without the heads' axis.
-
-    Raises:
-        ValueError: A length beyond the map.
     """
-    rows = map_rows(weights)
-    for name, length, size in (
-        ("source_length", source_length, rows.shape[-1]),
-        ("target_length", target_length, rows.shape[-2]),
-    ):
-        if length is not None and not 1 <= length <= size:
-            raise ValueError(f"{name}: expected 1 to {size}, the size of the map, got {length}")
-    rows = rows[..., :target_length, :source_length]
+    rows = map_rows(weights)[..., :target_length, :source_length]
     values = {
         "entropy": _mean(entropy(rows)),
         "normalised_entropy": _mean(entropy(rows, normalised=True)),
         "largest_weight": _mean(largest_weight(rows)),
         "diagonal_distance": _mean(diagonal_distance(rows)),
-        "covered_share": covered_share(rows, at_least),
+        "covered_share": covered_share(rows),
     }
     if rows.ndim > 2:
         values["head_similarity"] = head_similarity(rows)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.translation.task import longest_source, sources_for
+from attnlab.tasks.translation.attention_maps import Example, example
+from attnlab.tasks.translation.batches import cut, longest_source
 from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
 
 if TYPE_CHECKING:
     import keras
-
-    from attnlab.tasks.translation.examples import Example
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048
@@ -122,8 +121,6 @@ class SentenceTranslator:
             Weights of all layers and heads, with the tokens they belong to; no weights of a model
             without attention.
         """
-        from attnlab.tasks.translation.examples import example
-
         tokenizers = (self.source_tokenizer, self.target_tokenizer)
         return example(self.model, tokenizers, translation.source, translation.target)
 
@@ -137,12 +134,8 @@ class SentenceTranslator:
         encoded = self.source_tokenizer.encode([self._clean(line) for line in lines])
         rows = [np.array([*tokens, END], np.int32) for tokens in encoded]
         most = min(longest_source(self.model) or _MOST_TOKENS, _MOST_TOKENS)
-        cut = [
-            row if len(row) <= most else np.append(row[: most - 1], END).astype(np.int32)
-            for row in sources_for(self.model, rows)
-        ]
         self._tell(max(map(len, rows), default=0), most)
-        return cut
+        return [cut(row, most) for row in rows]
 
     def _tell(self, length: int, most: int) -> None:
         """Warn, once, of a length that the model can't be trusted with, or can't take."""

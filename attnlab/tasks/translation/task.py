@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,8 +13,9 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.text.prepared import PreparedCorpus, TextSettings, prepare
-from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
+from attnlab.tasks.translation.text.preprocessing import TextSettings
+from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, tokenize_corpus
+from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     import keras
@@ -31,22 +32,22 @@ _TOKENIZERS = {side: f"{side}_tokenizer.json" for side in ("source", "target")}
 class TranslationData:
     """A corpus as the runner sees it; see `TaskData`."""
 
-    prepared: PreparedCorpus
+    tokenized: TokenizedCorpus
     name: str
     source: str
 
     @property
     def digest(self) -> str:
         """SHA-256 of the corpus and of how its text was cut."""
-        return self.prepared.digest
+        return self.tokenized.digest
 
     def counts(self) -> dict[str, int]:
         """Pairs by part."""
-        return {name: len(part.source) for name, part in self.prepared.parts.items()}
+        return {name: len(part.source) for name, part in self.tokenized.parts.items()}
 
     def describe(self) -> dict[str, Any]:
-        """What preparing the corpus counted."""
-        return self.prepared.statistics
+        """What preprocessing the corpus counted."""
+        return self.tokenized.statistics
 
 
 class Translate:
@@ -60,7 +61,7 @@ class Translate:
 
     Args:
         corpus: the pairs.
-        cache: folder of downloads and prepared corpora.
+        cache: folder of downloads and tokenized corpora.
         tokenizer: `word`, `char` or `bpe`.
         vocabulary: most entries of a vocabulary.
         shared_vocabulary: one for both languages.
@@ -111,7 +112,7 @@ class Translate:
         self.label_smoothing = label_smoothing
         self.score_every, self.score_sentences = score_every, score_sentences
         self.beam, self.length_penalty = beam, length_penalty
-        self._prepared: PreparedCorpus | None = None
+        self._tokenized: TokenizedCorpus | None = None
         self._tokenizers: tuple[Tokenizer, Tokenizer] | None = None
         self._longest = (0, 0)
 
@@ -126,25 +127,25 @@ class Translate:
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        self._prepared = prepare(
+        self._tokenized = tokenize_corpus(
             self.corpus, self.text, seed=seed, cache=self.cache, progress=progress
         )
-        prepared = self._prepared
-        self._tokenizers = (prepared.source_tokenizer, prepared.target_tokenizer)
-        train = prepared.parts["train"]
+        tokenized = self._tokenized
+        self._tokenizers = (tokenized.source_tokenizer, tokenized.target_tokenizer)
+        train = tokenized.parts["train"]
         self._longest = (int(train.source.lengths.max()), int(train.target.lengths.max()))
-        return TranslationData(prepared, self.corpus.name, self.corpus.origin)
+        return TranslationData(tokenized, self.corpus.name, self.corpus.origin)
 
     @property
-    def prepared(self) -> PreparedCorpus:
+    def tokenized(self) -> TokenizedCorpus:
         """The corpus in tokens.
 
         Raises:
             RuntimeError: `load` was not called.
         """
-        if self._prepared is None:
+        if self._tokenized is None:
             raise RuntimeError("Translate: call load() first")
-        return self._prepared
+        return self._tokenized
 
     @property
     def source_tokenizer(self) -> Tokenizer:  # noqa: D102
@@ -224,8 +225,8 @@ class Translate:
         """
         from attnlab.tasks.translation.report import report
 
-        if part not in self.prepared.parts:
-            parts = ", ".join(self.prepared.parts)
+        if part not in self.tokenized.parts:
+            parts = ", ".join(self.tokenized.parts)
             raise RequestError(f"--part: expected one of {parts}, got {part}.")
         return report(self, model, part, self.beam if beam is None else beam)
 
@@ -244,7 +245,7 @@ class Translate:
             "text": asdict(self.text),
             "longest": self._longest,
             "languages": [self.corpus.source_language, self.corpus.target_language],
-            "statistics": self.prepared.statistics,
+            "statistics": self.tokenized.statistics,
         }
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         (folder / _FILE).write_text(text, encoding="utf-8")
@@ -269,17 +270,3 @@ class Translate:
         shared = self.text.shared_vocabulary
         target = source if shared else Tokenizer.load(folder / _TOKENIZERS["target"])
         self._tokenizers, self._longest = (source, target), longest
-
-
-def longest_source(model: keras.Model) -> int | None:
-    """The most source tokens that a model can take; None where any length will do."""
-    limits = [limit for limit in (model.fixed_length, model.max_positions) if limit]
-    return min(limits, default=None)
-
-
-def sources_for(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Source rows as a model can take them: where it has a longest length, the rest is cut off."""
-    most = longest_source(model)
-    if most is None:
-        return list(rows)
-    return [row if len(row) <= most else np.append(row[: most - 1], END) for row in rows]

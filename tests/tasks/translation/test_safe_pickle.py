@@ -54,7 +54,10 @@ def test_what_numpy_writes_reads_back(pickled, array, protocol):
 def renamed(content: bytes, old: bytes, new: bytes) -> bytes:
     """A pickle with a module's name changed, lengths included."""
     short = content.replace(bytes([len(old)]) + old, bytes([len(new)]) + new)
-    return short.replace(b"c" + old, b"c" + new)
+    short = short.replace(b"c" + old, b"c" + new)
+    if short[:1] == b"\x80" and short[1] >= 4:  # all of it is one frame
+        short = short[:3] + struct.pack("<Q", len(short) - 11) + short[11:]
+    return short
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -77,9 +77,7 @@ def _with_parts(corpus: Corpus, seed: int) -> Iterator[tuple[str, Pair]]:
         for name in corpus.own_parts:
             yield from ((name, pair) for pair in corpus.pairs(name))
         return
-    assigned = assign_parts(corpus, seed=seed)
-    names = (assigned.names[code] for code in assigned.codes.tobytes())
-    yield from zip(names, corpus.pairs(), strict=True)
+    yield from zip(assign_parts(corpus, seed=seed).named(), corpus.pairs(), strict=True)
 
 
 class _Part:

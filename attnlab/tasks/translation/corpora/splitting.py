@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
@@ -35,6 +35,10 @@ class PartAssignment:
 
     names: tuple[str, ...]
     codes: np.ndarray
+
+    def named(self) -> Iterator[str]:
+        """The name of each pair's part."""
+        return (self.names[code] for code in self.codes.tobytes())
 
     def counts(self) -> dict[str, int]:
         """Pairs of each part."""

@@ -17,28 +17,28 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Progress
-from attnlab.tasks.translation.text.preparing import (
+from attnlab.tasks.translation.text.preprocessing import (
     SIDES,
+    STATISTICS,
+    TextSettings,
     lines_of,
-    prepare_into,
+    preprocess,
     text_file,
     token_path,
     tokenizer_file,
 )
-from attnlab.tasks.translation.text.ragged import Ragged
-from attnlab.tasks.translation.text.settings import TextSettings
+from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
-__all__ = ["EncodedPart", "PreparedCorpus", "Ragged", "TextSettings", "prepare"]
 _FORMAT = 1
-_LIST, _STATISTICS = "files.json", "statistics.json"
+_LIST = "files.json"
 _ABANDONED = 24 * 3600.0  # seconds after which nobody works in a temporary folder any more
 _numbers = itertools.count()
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class EncodedPart:
+class TokenizedPart:
     """One part's pairs.
 
     Attributes:
@@ -50,7 +50,7 @@ class EncodedPart:
     target: Ragged
 
 
-class PreparedCorpus:
+class TokenizedCorpus:
     """A corpus cut into tokens.
 
     Attributes:
@@ -62,7 +62,7 @@ class PreparedCorpus:
         parts: the parts by name, `train` among them.
 
     Args:
-        folder: one that `prepare` has filled.
+        folder: one that `tokenize_corpus` has filled.
 
     Raises:
         RequestError: a file is missing or damaged.
@@ -72,15 +72,18 @@ class PreparedCorpus:
         self.folder = folder
         self.digest = _checked(folder)
         try:
-            self.statistics: dict[str, Any] = json.loads((folder / _STATISTICS).read_bytes())
+            self.statistics: dict[str, Any] = json.loads((folder / STATISTICS).read_bytes())
             self.source_tokenizer = Tokenizer.load(tokenizer_file(folder, "source"))
             shared = self.statistics["text"]["shared_vocabulary"]
-            self.target_tokenizer = (
-                self.source_tokenizer
-                if shared
-                else Tokenizer.load(tokenizer_file(folder, "target"))
-            )
-            self.parts = {name: _part(folder, name) for name in self.statistics["parts"]}
+            self.target_tokenizer = self.source_tokenizer
+            if not shared:
+                self.target_tokenizer = Tokenizer.load(tokenizer_file(folder, "target"))
+            self.parts = {
+                name: TokenizedPart(
+                    *(Ragged.open(token_path(folder, name, side)) for side in SIDES)
+                )
+                for name in self.statistics["parts"]
+            }
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{folder}: damaged: {error}.") from error
 
@@ -101,14 +104,14 @@ class PreparedCorpus:
             raise RequestError(f"{self.folder}: damaged: {error.strerror}.") from error
 
 
-def prepare(
+def tokenize_corpus(
     corpus: Corpus,
     settings: TextSettings,
     *,
     seed: int,
     cache: Path,
     progress: Progress | None = None,
-) -> PreparedCorpus:
+) -> TokenizedCorpus:
     """A corpus in tokens; the first time it is read and cut, then it is found in the cache.
 
     The cache has a folder for each content, division and treatment of the text. It is filled under
@@ -133,7 +136,7 @@ def prepare(
         return found
     try:
         with _temporary(root, folder.name) as temporary:
-            prepare_into(temporary, corpus, settings, seed, progress or _silent)
+            preprocess(temporary, corpus, settings, seed, progress or (lambda *_: None))
             _list_files(temporary)
             _install(temporary, folder)
     except OSError as error:
@@ -141,7 +144,7 @@ def prepare(
         raise RequestError(
             f"{root}: expected to write a prepared corpus, but: {reason}."
         ) from error
-    return PreparedCorpus(folder)
+    return TokenizedCorpus(folder)
 
 
 def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
@@ -154,19 +157,14 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _found(folder: Path) -> PreparedCorpus | None:
+def _found(folder: Path) -> TokenizedCorpus | None:
     if not folder.exists():
         return None
     try:
-        return PreparedCorpus(folder)
+        return TokenizedCorpus(folder)
     except RequestError as error:
         log.warning("%s It is made again.", error)
         return None
-
-
-def _part(folder: Path, name: str) -> EncodedPart:
-    source, target = (Ragged.open(token_path(folder, name, side)) for side in SIDES)
-    return EncodedPart(source, target)
 
 
 @contextmanager
@@ -238,7 +236,3 @@ def _digest(path: Path) -> str:
         while chunk := stream.read(1 << 20):
             state.update(chunk)
     return state.hexdigest()
-
-
-def _silent(done: int, total: int | None, what: str) -> None:
-    pass
