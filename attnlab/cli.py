@@ -30,6 +30,7 @@ _FLAGS = {
     **{"--experimental-rerun": True, "--info": False, "-i": False},
 }
 _CONFIG_PATH = {"--config-path", "-cp"}
+_CONFIG_DIR = {"--config-dir", "-cd"}
 _MULTIRUN = {"-m", "--multirun"}
 # Groups whose files may set Hydra's own settings, of the launcher for example.
 _PRESETS = ("experiment", "search")
@@ -75,13 +76,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    from attnlab.commands import VERBS
+    from attnlab.commands import verbs
 
+    known = verbs()
     first = arguments[0] if arguments else ""
-    if arguments == ["help"] or ({"--help", "-h"} & set(arguments) and first not in VERBS):
+    if arguments == ["help"] or ({"--help", "-h"} & set(arguments) and first not in known):
         from attnlab.config.help import overview
 
-        print(overview())
+        lines = {verb: known[verb].help for verb in known}
+        print(overview({"train": "train a model (the default)", **lines}))
         return DONE
     if arguments == ["--version"]:
         from attnlab import __version__
@@ -90,10 +93,10 @@ def _dispatch(arguments: list[str]) -> int:
         return DONE
     if first == "train":
         return _train(arguments[1:])
-    if first in VERBS:
+    if first in known:
         return _verb(first, arguments[1:])
     if first and first[0] not in "-+~" and "=" not in first:
-        raise RequestError(_unknown_verb(first, [*VERBS, "train"]))
+        raise RequestError(_unknown_verb(first, [*known, "train"]))
     return _train(arguments)
 
 
@@ -171,6 +174,7 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     Flags go first and overrides last, because Hydra takes overrides from one place only.
     """
     from attnlab.config.composing import HYDRA_SETTINGS
+    from attnlab.config.options import add_folder, own_folders
 
     flags: list[str] = []
     overrides: list[str] = []
@@ -188,11 +192,16 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
             raise RequestError(f"{flag}: expected a value after it, got none.")
         if flag in _CONFIG_PATH:
             flags += ["--config-path", *_config_location(value)]
+        elif flag in _CONFIG_DIR:
+            add_folder(_existing_folder(flag, value))
         else:
             flags += [flag, value] if value else [flag]
+    for override in overrides:
+        _refuse_class(override)
+    search = [f"hydra.searchpath=[{','.join(map(_as_url, own_folders()))}]"]
     if _SHOWING & set(flags):
-        return [*flags, *overrides]
-    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'"]
+        return [*flags, *search, *overrides]
+    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'", *search]
     if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
         settings += _sweeper(overrides, saved="--config-path" in flags)
         overrides = [override for override in overrides if _is_hydras(override)]
@@ -229,6 +238,27 @@ def _refuse_sweep(overrides: list[str]) -> None:
 
 def _key(override: str) -> str:
     return override.lstrip("+~").partition("=")[0]
+
+
+def _refuse_class(override: str) -> None:
+    if _key(override).endswith("._target_"):
+        group = _key(override).partition(".")[0]
+        raise RequestError(
+            f"{override}: there is no such key: {group}=NAME chooses the class, by the file "
+            f"{group}/NAME.yaml of the shipped ones or of a folder given by --config-dir."
+        )
+
+
+def _existing_folder(flag: str, given: str) -> str:
+    if not Path(given).expanduser().is_dir():
+        raise RequestError(f"{flag}: expected a folder, got {given}.")
+    return given
+
+
+def _as_url(folder: Path) -> str:
+    """A folder as an entry of Hydra's search path, quoted for its grammar of overrides."""
+    escaped = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'file://{escaped}'"
 
 
 def _unknown_flag(flag: str) -> str:

@@ -168,8 +168,9 @@ def bench_whole() -> None:
 _BARE = """
 import sys
 import keras
-from attnlab import cli, outcome
-from attnlab.analysis import plots
+from attnlab import cli
+from attnlab.figures import run as plots
+from attnlab.run import result as outcome
 plots.draw_run = lambda *arguments: []
 outcome.save_weights = lambda model, path: open(path, "wb").close()
 sys.exit(cli.main(sys.argv[1:]))

@@ -13,13 +13,13 @@ import yaml
 from command_line import some_pairs
 
 from attnlab.cli import main
-from attnlab.config.composing import options
+from attnlab.config.options import options
 from attnlab.config.sections import RunConfig, parse
+from attnlab.figures import run as plots
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loading import TrainedRun
 from attnlab.run.runner import run
-from attnlab.tasks.forecasting.figures import run as plots
 
 import_tensorflow()
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import importlib
+from typing import TYPE_CHECKING
 
-import click
+from attnlab.tasks.base import Verb, load
+from attnlab.tasks.kinds import kinds
 
-# Verb -> one line of help. The line stands here so that `attnlab --help` imports no verb.
-VERBS = {
+if TYPE_CHECKING:
+    import click
+
+# The lines of help stand here so that `attnlab --help` imports no verb.
+_VERBS = {
     "resume": "go on with an interrupted run, or train a finished one longer",
     "runs": "list, remove or log again runs",
     "compare": "which is better, and could it be luck",
     "evaluate": "test metrics of any epoch's weights",
-    "forecast": "the next values of a series",
-    "translate": "sentences from arguments or standard input",
-    "plot": "a run's figures again; positional encodings, embeddings",
-    "data": "list, count and download corpora",
+    "plot": "a run's figures again, and others",
     "ui": "open the MLflow UI on this project's store",
 }
 
-_ELSEWHERE = {
-    "forecast": "attnlab.tasks.forecasting.command",
-    "translate": "attnlab.tasks.translation.commands.translate",
-    "data": "attnlab.tasks.translation.commands.data",
-}
+
+def verbs() -> dict[str, Verb]:
+    """All verbs: those that work for every kind of task, and each kind's own."""
+    found = {name: Verb(line, f"{__name__}.{name}:command") for name, line in _VERBS.items()}
+    for kind in kinds():
+        found |= {name: verb for name, verb in kind.verbs.items() if " " not in name}
+    return found
 
 
 def command(verb: str) -> click.Command:
     """The click command of a verb."""
-    return importlib.import_module(_ELSEWHERE.get(verb, f"attnlab.commands.{verb}")).command
+    return load(verbs()[verb].command)

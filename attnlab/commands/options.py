@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attnlab.errors import RequestError
+from attnlab.tasks.kinds import kind_of
+
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
+    from attnlab.tasks.base import Kind
 
 run_argument = click.argument("run", metavar="RUN")
 runs_option = click.option(
@@ -24,6 +28,22 @@ def runs_folder(runs: str | None) -> Path:
     from attnlab.records.run_directory import default_runs_folder
 
     return Path(runs).expanduser() if runs else default_runs_folder()
+
+
+def require_kind(run: RunDirectory, kind: Kind) -> None:
+    """Check that a run is of a kind.
+
+    Raises:
+        RequestError: it is of another one, or of none that is known here.
+    """
+    task = run.read_config().get("task", {}).get("name")
+    own = kind_of(task)
+    if own.name != kind.name:
+        verbs = " or ".join(f"attnlab {verb}" for verb in own.verbs if own.verbs[verb].uses_run)
+        use = f"; {verbs} uses it" if verbs else ""
+        raise RequestError(
+            f"RUN: expected a run of {kind.name}, got {run.path}, which is of {own.name}{use}."
+        )
 
 
 def find(run: str, runs: str | None) -> RunDirectory:

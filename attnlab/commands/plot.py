@@ -1,24 +1,19 @@
-"""`attnlab plot`: a run's figures again, its vocabulary as a map, positions made visible."""
+"""`attnlab plot`: a run's figures again, and figures that kinds of task have beside those."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from attnlab.commands.options import find, run_argument, runs_option
 from attnlab.errors import RequestError
+from attnlab.tasks.base import load
+from attnlab.tasks.kinds import kinds
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from attnlab.records.run_directory import RunDirectory
-    from attnlab.tasks.translation.text.tokenizers import Tokenizer
-
-_output_option = click.option(
+output_option = click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the figures; default the run's plots.",
@@ -26,21 +21,34 @@ _output_option = click.option(
 
 
 class _RunOrWord(click.Group):
-    """A group whose first word may also be a RUN."""
+    """A group whose first word may also be a RUN; kinds of task bring words of their own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_words()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        path = _words().get(cmd_name)
+        return load(path) if path else super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = [*self.commands, *self.get_help_option_names(ctx)]
+        words = [*self.list_commands(ctx), *self.get_help_option_names(ctx)]
         return super().parse_args(ctx, args if args and args[0] in words else ["run", *args])
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for number, words in enumerate(("RUN", "positional-encoding", "embeddings RUN")):
+        for number, words in enumerate(("RUN [OPTIONS]", *(f"{word} ..." for word in _words()))):
             prefix = "Usage: " if number == 0 else "       "
-            formatter.write_usage(ctx.command_path, f"{words} [OPTIONS]", prefix)
+            formatter.write_usage(ctx.command_path, words, prefix)
+
+
+def _words() -> dict[str, str]:
+    """Word -> path of its command, of all kinds."""
+    verbs = [(verb, entry.command) for kind in kinds() for verb, entry in kind.verbs.items()]
+    return {verb.removeprefix("plot "): path for verb, path in verbs if verb.startswith("plot ")}
 
 
 @click.group("plot", cls=_RunOrWord, add_help_option=True)
 def command() -> None:
-    """Draw figures: of a run, of its vocabulary, of positional encodings.
+    """Draw the figures of a run, and others.
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest".
     """
@@ -48,7 +56,7 @@ def command() -> None:
 
 @command.command("run")
 @run_argument
-@_output_option
+@output_option
 @runs_option
 def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """Draw the figures of RUN from its folder; the word "run" may be left out.
@@ -57,148 +65,16 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """
     found = find(run, runs)
     found.require_completed()
-    from attnlab.tasks.forecasting.figures.run import draw_run
+    from attnlab.figures.run import draw_run
 
-    with _writing(output or found.plots):
+    with writing(output or found.plots):
         drawn = draw_run(found, output)
-    _say(drawn)
-
-
-@command.command("positional-encoding")
-@click.option(
-    "--length",
-    default=100,
-    show_default=True,
-    type=click.IntRange(2, 2000),
-    help="Number of positions.",
-)
-@click.option(
-    "--units",
-    default=128,
-    show_default=True,
-    type=click.IntRange(2, 4096),
-    help="Width of the vectors.",
-)
-@click.option(
-    "--dimensions", metavar="I,J,...", help="Draw the waves of these, from 0; default a choice."
-)
-@click.option(
-    "--offset",
-    default=None,
-    type=click.IntRange(1),
-    help="Steps that the circles show.  [default: 10, or half the length]",
-)
-@click.option(
-    "--output",
-    default="positional-encoding",
-    show_default=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the figures.",
-)
-def positional_encoding(
-    length: int, units: int, dimensions: str | None, offset: int | None, output: Path
-) -> None:
-    """Draw the sinusoidal encoding: matrix, waves, rotating circles, distances.
-
-    P(k, 2i) = sin(k / 10000^(2i/units)), P(k, 2i+1) = cos(k / 10000^(2i/units)).
-    """
-    chosen = None if dimensions is None else _dimensions(dimensions, units)
-    steps = min(10, max(length // 2, 1)) if offset is None else offset
-    if steps >= length:
-        raise RequestError(f"--offset: expected 1 to {length - 1}, below --length, got {steps}.")
-    from attnlab.layers.sinusoids import sinusoidal
-    from attnlab.tasks.translation.figures.positions import draw_positional_encoding
-
-    with _writing(output):
-        drawn = draw_positional_encoding(
-            sinusoidal(length, units), output, dimensions=chosen, offset=steps
-        )
-    _say(drawn)
-
-
-@command.command("embeddings")
-@run_argument
-@click.option(
-    "--words",
-    default=150,
-    show_default=True,
-    type=click.IntRange(3, 2000),
-    help="How many of the most frequent words.",
-)
-@click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
-@_output_option
-@runs_option
-def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str | None) -> None:
-    """Draw the vocabularies that a translation RUN learned as maps: PCA of the embeddings.
-
-    RUN is a run folder, an MLflow run id or its first characters, or "latest".
-    """
-    found = find(run, runs)
-    task = _name(found, "task")
-    if task != "translate":
-        raise RequestError(
-            f"RUN: expected a run of task=translate, whose words have embeddings, got {run!r} "
-            f"of task={task}."
-        )
-    from attnlab.figures.style import save
-    from attnlab.run.loading import TrainedRun
-    from attnlab.tasks.translation.figures.embeddings import embeddings_figure
-
-    trained = TrainedRun.load(found, epoch)
-    folder = output or found.plots
-    drawn = []
-    learned_by: Any = trained.task
-    for side, table in trained.model.embeddings().items():
-        source = side == "source"
-        tokenizer = learned_by.source_tokenizer if source else learned_by.target_tokenizer
-        vectors, labels = _most_frequent(table, tokenizer, words)
-        title = f"translate · {_name(found, 'attention')}: {side} embeddings, epoch {trained.epoch}"
-        figure = embeddings_figure(vectors, labels, title=title)
-        with _writing(folder):
-            drawn.append(save(figure, folder / f"embeddings_{side}.png"))
-    _say(drawn)
-
-
-def _most_frequent(
-    table: np.ndarray, tokenizer: Tokenizer, most: int
-) -> tuple[np.ndarray, list[str]]:
-    """The vectors and labels of the words that are most frequent in training.
-
-    A vocabulary is in the order of frequency behind its special tokens; that of BPE has all bytes
-    first, then pieces in the order of their merges.
-    """
-    import numpy as np
-
-    from attnlab.tasks.translation.text.token_cutters import BYTES, SPECIAL_TOKENS
-
-    first = len(SPECIAL_TOKENS) + (BYTES if tokenizer.kind == "bpe" else 0)
-    if first + 2 >= tokenizer.size:  # nothing was merged
-        first = len(SPECIAL_TOKENS)
-    ids = range(first, min(first + most, tokenizer.size))
-    labels = [tokenizer.pieces([token])[0] for token in ids]
-    return np.asarray(table)[ids.start : ids.stop], labels
-
-
-def _dimensions(text: str, units: int) -> list[int]:
-    """The numbers of a list such as 0,1,10."""
-    words = text.replace(",", " ").split()
-    numbers = [int(word) for word in words if word.isdecimal() and len(word) < 10]
-    if not 1 <= len(numbers) == len(words) <= 12 or max(numbers) >= units:
-        raise RequestError(
-            f"--dimensions: expected 1 to 12 numbers from 0 to {units - 1} with commas between, "
-            f"got {text}."
-        )
-    return numbers
-
-
-def _name(run: RunDirectory, key: str) -> str:
-    """What the run's configuration chose for `task` or `attention`."""
-    chosen = run.read_config().get(key)
-    return str(chosen.get("name")) if isinstance(chosen, dict) else "unknown"
+    say(drawn)
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Iterator[None]:
+    """Turn a folder that can't be written into a sentence that names it."""
     try:
         yield
     except OSError as error:
@@ -208,6 +84,7 @@ def _writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _say(paths: list[Path]) -> None:
+def say(paths: list[Path]) -> None:
+    """Print the files that were drawn."""
     for path in paths:
         click.echo(path)

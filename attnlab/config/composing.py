@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import yaml
@@ -23,6 +22,7 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
+from attnlab.config.options import conf_folder, option_class, option_content, options
 from attnlab.config.rules import nearest
 from attnlab.config.sections import (
     OPTION_GROUPS,
@@ -48,6 +48,7 @@ HYDRA_SETTINGS = (
 
 # What stands beside a run's own keys and is no part of it.
 _BESIDE = ("experiment", "search", "sweep")
+_NO_SETTINGS = ("rules", "defaults", "_target_")
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig}
 
 
@@ -77,25 +78,10 @@ def register_schema() -> None:
 
 def model_settings(task: str, attention: str, model: str) -> str:
     """The file of conf/model/settings that goes with a choice of task, attention and model."""
+    kind = option_class("task", task).kind  # type: ignore[attr-defined]
     if model == "auto":
-        # The Transformer is what multi-head attention was made for.
-        model = "transformer" if (task, attention) == ("translate", "multi_head") else "rnn"
-    purpose = "translate" if task == "translate" else "forecast"
-    return f"{purpose}_{model}"
-
-
-def conf_folder() -> Path:
-    """Where the shipped YAML files lie: inside an installed package, beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "conf", package.parent / "conf"):
-        if (folder / "config.yaml").is_file():
-            return folder
-    raise RequestError(f"The configuration folder is missing beside {package}: install again.")
-
-
-def options(group: str) -> list[str]:
-    """Names of a group's shipped options."""
-    return sorted(path.stem for path in (conf_folder() / group).glob("*.yaml"))
+        model = kind.architectures.get(attention, "rnn")
+    return f"{kind.name}_{model}"
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
@@ -147,7 +133,7 @@ def _plain(cfg: DictConfig) -> dict[str, Any]:
 
 
 def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
-    """The rules of a group's option: composed with it, or from its shipped file by name.
+    """The rules of a group's option: composed with it, or from its file by name.
 
     Raises:
         RequestError: the name was changed without the settings that go with it.
@@ -156,38 +142,29 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     if not isinstance(settings, dict):
         return {}
     name, composed = settings.get("name"), settings.pop("rules", None)
-    shipped = _shipped_rules(group, name, document)
-    known = shipped is not None or "_target_" in settings
-    if not known or (composed is not None and shipped is not None and composed != shipped):
+    content = option_content(*_file_of(group, name, document))
+    rules = None if content is None else content.get("rules", {})
+    if rules is None or (composed is not None and composed != rules):
         valid = ", ".join(options(group))
         raise RequestError(
             f"{group}.name: expected no change of the name alone, got {name}; "
             f"{group}=NAME chooses an option with its settings. Valid: {valid}."
         )
-    return (composed if composed is not None else shipped) or {}
+    return rules
 
 
-def _shipped_rules(group: str, name: Any, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The rules in a shipped option's file; None where there is no such file."""
-    if name not in options(group):
-        return None
-    if group == "model":
-        task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
-        return _shipped("model/settings", model_settings(task, attention, name)).get("rules", {})
-    return _shipped(group, name).get("rules", {})
+def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, str]:
+    """Folder and name of the file that has an option's settings."""
+    if group != "model" or name not in options("model"):
+        return group, name
+    task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
+    return "model/settings", model_settings(task, attention, name)
 
 
 @cache
 def _main_file() -> dict[str, Any]:
     """What conf/config.yaml says; not to be changed."""
     return yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))
-
-
-@cache
-def _shipped(folder: str, name: str) -> dict[str, Any]:
-    """The settings in a shipped file, wherever it puts them; not to be changed."""
-    content = yaml.safe_load((conf_folder() / folder / f"{name}.yaml").read_text("utf-8")) or {}
-    return content.get(folder.partition("/")[0], content)
 
 
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
@@ -227,7 +204,8 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     known = known_keys(overrides)
     top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
     if group == "data" and "." not in key:
-        return "data: only task=translate takes a corpus, the other tasks bring their own data."
+        tasks = " and ".join(f"task={task}" for task in options("task") if _corpus(task))
+        return f"data: only {tasks} takes a corpus, the other tasks bring their own data."
     if "." not in key:
         near = nearest(group, top)
         hint = f" Did you mean {near}?" if near else ""
@@ -279,9 +257,16 @@ def known_keys(overrides: Iterable[str]) -> list[str]:
         if group == "model":
             folder = "model/settings"
             name = model_settings(chosen["task"], chosen["attention"], name)
-        settings = _shipped(folder, name)
-        keys += [f"{group}.{key}" for key in settings if key not in ("rules", "defaults")]
+        settings = option_content(folder, name) or {}
+        keys += [f"{group}.{key}" for key in settings if key not in _NO_SETTINGS]
     return keys
+
+
+def _corpus(task: str) -> str | None:
+    """The option of the group `data` that a task comes with."""
+    content = option_content("task", task, whole=True) or {}
+    entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
+    return next((entry["/data"] for entry in entries if "/data" in entry), None)
 
 
 def _chosen(overrides: Iterable[str]) -> dict[str, str]:
@@ -290,8 +275,9 @@ def _chosen(overrides: Iterable[str]) -> dict[str, str]:
     pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
     chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}
     wanted = dict(override.lstrip("+").split("=", 1) for override in overrides if "=" in override)
-    if wanted.get("task") == "translate":
-        chosen["data"] = "builtin"
+    corpus = _corpus(wanted.get("task", chosen["task"]))
+    if corpus:
+        chosen["data"] = corpus
     for group in chosen:
         if wanted.get(group) in options(group):
             chosen[group] = wanted[group]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 
-from attnlab.commands import VERBS
-from attnlab.config.composing import options
+from attnlab.config.options import options
 
 _GROUPS = {
     "task": "what is learned, from which data",
@@ -51,14 +51,15 @@ In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
 """
 
 
-def overview() -> str:
-    """The text of `attnlab --help`."""
-    verbs = "\n".join(
-        f"  {verb:<10} {line}"
-        for verb, line in {"train": "train a model (the default)", **VERBS}.items()
-    )
+def overview(verbs: Mapping[str, str]) -> str:
+    """The text of `attnlab --help`.
+
+    Args:
+        verbs: the words of the command line, each with one line of help.
+    """
+    lines = "\n".join(f"  {verb:<10} {line}" for verb, line in verbs.items())
     groups = "\n".join(_group(group, line) for group, line in _GROUPS.items())
-    return _TEXT.format(verbs=verbs, groups=groups).rstrip()
+    return _TEXT.format(verbs=lines, groups=groups).rstrip()
 
 
 def _group(group: str, line: str) -> str:

@@ -106,23 +106,20 @@ class SweepConfig:
 
 @dataclass(frozen=True)
 class Option:
-    """One choice from a group that grows by files: its name, its class, its settings.
+    """One choice from a group that grows by files: its name, by which its class is found.
 
     Attributes:
         name: for example `luong_local`.
-        target: dotted path of the Python class; None where a task chooses the class.
-        settings: keyword arguments for that class.
+        settings: keyword arguments for its class.
     """
 
     name: str
-    target: str | None
     settings: Mapping[str, Any]
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Option:
-        """Split a composed group into name, target and settings."""
-        settings = {k: v for k, v in mapping.items() if k not in ("name", "_target_", "rules")}
-        return cls(mapping["name"], mapping.get("_target_"), settings)
+        """Split a composed group into name and settings."""
+        return cls(mapping["name"], {k: v for k, v in mapping.items() if k != "name"})
 
 
 @dataclass(frozen=True)
@@ -185,6 +182,7 @@ def parse(
     Raises:
         RequestError: a value is missing or breaks its rule; the text names the key.
     """
+    document = without_classes(document)
     known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
     for key in document:
         _check_known(key, known, "")
@@ -195,22 +193,29 @@ def parse(
     tracking = _section("tracking", TrackingConfig, document)
     _refuse_credentials(tracking.uri)
     options = {group: Option.from_mapping(document[group]) for group in groups}
-    trainer = _section("trainer", TrainerConfig, document)
-    if trainer.batch_by == "tokens" and "data" not in document:
-        raise RequestError("trainer.batch_by: expected items (windows have no tokens), got tokens.")
     return RunConfig(
         task=options["task"],
         attention=options["attention"],
         model=options["model"],
         optimizer=options["optimizer"],
         schedule=options["schedule"],
-        trainer=trainer,
+        trainer=_section("trainer", TrainerConfig, document),
         tracking=tracking,
         paths=_section("paths", PathsConfig, document),
         seed=document["seed"],
         document=document,
         data=options.get("data"),
     )
+
+
+def without_classes(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without what earlier versions saved of classes: files of `conf` name them."""
+    return {
+        key: {k: v for k, v in value.items() if k not in ("_target_", "rules")}
+        if isinstance(value, Mapping)
+        else value
+        for key, value in document.items()
+    }
 
 
 def parse_sweep(values: Mapping[str, Any]) -> SweepConfig:
@@ -274,7 +279,7 @@ def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, An
         raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
     if rules:
         for key in settings:
-            _check_known(key, ["name", "_target_", *rules], f"{group}.")
+            _check_known(key, ["name", *rules], f"{group}.")
     for key, mapping in rules.items():
         path = key if "." in key else f"{group}.{key}"
         rule = Rule.from_mapping(mapping)

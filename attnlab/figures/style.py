@@ -47,21 +47,6 @@ def run_title(metrics: Mapping[str, Any]) -> str:
     return f"{metrics['task']} · {metrics['attention']} · seed {metrics['seed']}"
 
 
-def run_result(metrics: Mapping[str, Any]) -> str:
-    """The test result in a line, beside the best baseline's."""
-    rmse = metrics.get("test", {}).get("rmse")
-    if rmse is None:
-        return ""
-    text = f"test RMSE {rmse:.4g}"
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("rmse")
-    if other is not None:
-        text += f"   best baseline: {words(baseline)} {other:.4g}"
-    if metrics.get("skill") is not None:
-        text += f"   skill {metrics['skill']:.3g}"
-    return text
-
-
 def tidy(axes: Axes, grid: str = "y") -> None:
     """Take away the frame's upper and right side, and draw faint grid lines."""
     axes.spines[["top", "right"]].set_visible(False)

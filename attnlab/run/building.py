@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.config.options import option_class
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import RequestError
+from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     import keras
@@ -18,25 +19,17 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Task
 
 
-def load_class(path: str) -> type:
-    """The class at a dotted path, for example a YAML's `_target_`.
+def make_task(config: RunConfig) -> Task:
+    """The task of a configuration, without its data. Needs no TensorFlow.
 
     Raises:
-        RequestError: the module or the class does not exist.
+        RequestError: there is no such task or corpus here, or the settings don't fit it.
     """
-    module, _, name = path.rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError(
-            f"_target_: expected a class that exists, got {path} ({error})."
-        ) from error
-
-
-def make_task(config: RunConfig) -> Task:
-    """The task of a configuration, without its data. Needs no TensorFlow."""
-    if config.data is None:
+    takes_data = kind_of(config.task.name).takes_data
+    if not takes_data:
         return _construct("task", config.task)
+    if config.data is None:
+        raise RequestError(f"data: expected a corpus, which task={config.task.name} needs.")
     corpus = _construct("data", config.data)
     return _construct("task", config.task, corpus=corpus, cache=Path(config.paths.data))
 
@@ -107,9 +100,7 @@ def import_tensorflow() -> None:
 
 
 def _construct(group: str, option: Option, **parts: Any) -> Any:
-    if option.target is None:
-        raise RequestError(f"{group}: expected a _target_ (a dotted class path), got none.")
     try:
-        return load_class(option.target)(**option.settings, **parts)
+        return option_class(group, option.name)(**option.settings, **parts)
     except TypeError as error:
         raise RequestError(f"{group}={option.name}: {error}.") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-# What would make the table too wide: metrics.json has it.
-_LEFT_OUT = ("loss", "accuracy")
+from attnlab.tasks.kinds import kind_of
+
 # Seconds between two lines about a long preparation where there is no terminal.
 _REPORT_EVERY = 15.0
 
@@ -49,16 +49,15 @@ class Bar:
 
 
 class _TerminalBar(Bar):
-    def __init__(self, progress: Progress, entry: TaskID, done: int) -> None:
-        self._progress, self._entry, self._done = progress, entry, done
+    def __init__(self, progress: Progress, entry: TaskID, done: int, shown: Sequence[str]) -> None:
+        self._progress, self._entry, self._done, self._shown = progress, entry, done, shown
 
     def within(self, share: float) -> None:
         self._progress.update(self._entry, completed=self._done + share)
 
     def advance(self, row: Mapping[str, float]) -> None:
         self._done += 1
-        shown = ("train_loss", "val_loss", "val_bleu")
-        known = {name: row[name] for name in shown if not math.isnan(row.get(name, math.nan))}
+        known = {name: row[name] for name in self._shown if not math.isnan(row.get(name, math.nan))}
         results = " ".join(
             f"{name.replace('_loss', '').replace('_', ' ')} {value:.3g}"
             for name, value in known.items()
@@ -67,8 +66,17 @@ class _TerminalBar(Bar):
 
 
 @contextmanager
-def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Bar]:
-    """A bar with epoch, results and time left; nothing where standard error is no terminal."""
+def progress_bar(
+    title: str, epochs: int, done: int = 0, shown: Sequence[str] = ("train_loss", "val_loss")
+) -> Iterator[Bar]:
+    """A bar with epoch, results and time left; nothing where standard error is no terminal.
+
+    Args:
+        title: what is trained.
+        epochs: how many there are.
+        done: how many of them are over.
+        shown: columns of the history whose last values stand beside it.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield Bar()
@@ -84,7 +92,7 @@ def progress_bar(title: str, epochs: int, done: int = 0) -> Iterator[Bar]:
         entry = progress.add_task(
             title, total=epochs, completed=done, epoch=done, results="starting"
         )
-        yield _TerminalBar(progress, entry, done)
+        yield _TerminalBar(progress, entry, done, shown)
 
 
 @contextmanager
@@ -129,7 +137,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
     """The test result beside its baselines, the caveats, and where everything lies."""
     console = _plain(file)
     print_table(metrics, "test", file)
-    metric = metrics.get("metric", "rmse")
+    metric = metrics["metric"]
     for name, extra in metrics.get("extra", {}).items():
         console.print(f"{name}: {_extra(extra, metric)}", soft_wrap=True)
     for note in metrics.get("notes", []):
@@ -160,18 +168,20 @@ def result_table(metrics: Mapping[str, Any]) -> Table:
 
     The column `skill` is 1 - error / error of that row: what the run gains on it.
     """
-    metric = metrics.get("metric", "rmse")
+    kind = kind_of(metrics["task"])
+    known = {metric.name: metric for metric in kind.metrics}
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("forecast" if metric == "rmse" else "translation", no_wrap=True)
-    columns = [name for name in metrics["test"] if name not in _LEFT_OUT]
+    table.add_column(kind.item, no_wrap=True)
+    columns = [name for name in metrics["test"] if name not in known or known[name].in_tables]
     for column in [*columns, "skill"]:
         table.add_column(column, justify="right")
     rows = [(metrics["attention"], metrics["test"], None)]
     rows += [
         (name, values, metrics["skills"].get(name)) for name, values in metrics["baselines"].items()
     ]
+    metric, sign = metrics["metric"], 1 if kind.is_lower_better(metrics["metric"]) else -1
     for number, (label, values, skill) in sorted(
-        enumerate(rows), key=lambda row: _sortable(row[1][1].get(metric), metric)
+        enumerate(rows), key=lambda row: _sortable(row[1][1].get(metric), sign)
     ):
         cells = [_number(values.get(column)) for column in columns]
         style = "bold" if number == 0 else ""
@@ -183,10 +193,8 @@ def _plain(file: Any) -> Console:
     return Console(file=file or sys.stdout, highlight=False)
 
 
-def _sortable(value: float | None, metric: str) -> float:
-    if value is None or value != value:
-        return math.inf
-    return value if metric == "rmse" else -value
+def _sortable(value: float | None, sign: int) -> float:
+    return math.inf if value is None or value != value else sign * value
 
 
 def _number(value: float | None) -> str:

@@ -13,6 +13,7 @@ from attnlab.config.sections import RunConfig, parse
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_model, make_task
+from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     import keras
@@ -112,8 +113,8 @@ def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
         raise RequestError(
             "--epoch: expected last, since the run has no validation part, got best."
         )
-    higher_is_better = monitor.endswith(("bleu", "chrf", "accuracy"))
-    sign = -1.0 if higher_is_better else 1.0
+    kind = kind_of(run.read_config()["task"]["name"])
+    sign = 1.0 if kind.is_lower_better(monitor) else -1.0
     values = dict(zip(history["epoch"], history[monitor], strict=True))
     known = [number for number in saved if not math.isnan(values.get(number, math.nan))]
     return sorted(sorted(known, key=lambda number: sign * values[number])[:count])

@@ -19,7 +19,7 @@ from attnlab.run import result as outcome
 from attnlab.run.building import make_model, start_afresh
 from attnlab.run.progress import Progress
 from attnlab.run.recorder import Keeper
-from attnlab.tasks.learner import Learner, make_learner
+from attnlab.tasks.base import Learner, load
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report, Task, TaskData
@@ -76,9 +76,10 @@ class Session:
         start_afresh(self.config.seed)
         title = f"{self.config.task.name} / {self.config.attention.name}"
         done = checkpoint.state["history"] if checkpoint else []
-        bar = console.progress_bar(title, self.config.trainer.epochs, len(done))
+        bars = self.task.kind.bars
+        bar = console.progress_bar(title, self.config.trainer.epochs, len(done), bars)
         with nullcontext(console.Bar()) if quiet else bar as shown:
-            learner = make_learner(self.config, self.task, make_model(self.config, self.task))
+            learner = make_learner(self.config, self.task)
             self._best_weights = learner.model.get_weights()
             if self.resumed:
                 self._restore(learner, checkpoint)
@@ -251,6 +252,11 @@ class Session:
             seconds=self.progress.seconds + time.perf_counter() - self.started,
         )
         return metrics, report
+
+
+def make_learner(config: RunConfig, task: Task) -> Learner:
+    """What trains the model of a configuration, of the task's kind; its task is loaded."""
+    return load(task.kind.learner)(config, task, make_model(config, task))
 
 
 def _variables(learner: Learner) -> list[Any]:

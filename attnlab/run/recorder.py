@@ -20,7 +20,8 @@ from attnlab.records.mlflow.final_metrics import baseline_metrics, tracked_metri
 from attnlab.records.mlflow.tracker import NullTracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import result as outcome
-from attnlab.tasks.learner import Learner
+from attnlab.tasks.base import Learner, load
+from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report, Task, TaskData
@@ -119,7 +120,7 @@ class Keeper:
         self.tracker.finish(status)
 
     def _draw(self) -> None:
-        from attnlab.tasks.forecasting.figures.run import draw_run
+        from attnlab.figures.run import draw_run
 
         with self.writing("the figures"):
             self.tracker.log_artifacts(*draw_run(self.folder), folder="plots")
@@ -148,7 +149,7 @@ class Keeper:
         shutil.copy(self.folder.path / "config.yaml", scratch)
         shutil.copytree(self.folder.assets, scratch / "assets")
         outcome.save_weights(learner.model, scratch / "best.weights.h5")
-        example, output = learner.served_example()
+        example, output = load(kind_of(self.config.task.name).served)(self.config.document)
         self.tracker.log_model(
             scratch,
             requirements=[f"attnlab=={__version__}"],

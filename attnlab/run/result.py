@@ -15,8 +15,7 @@ from attnlab.config.sections import RunConfig
 if TYPE_CHECKING:
     import keras
 
-    from attnlab.tasks.base import Report, Task
-    from attnlab.tasks.learner import Learner
+    from attnlab.tasks.base import Learner, Report, Task
 
 # Bytes of a file that each variable takes beside its numbers, amply.
 _HDF5_OVERHEAD = 8192

@@ -1,21 +1,118 @@
-"""What every task is, and what it hands over: its data, its parts, its report."""
+"""What a kind of task states of itself: all that the rest may know of it.
+
+A kind is a folder below `attnlab/tasks`, or a package of somebody else's, whose `kind` module has a
+`KIND`. Its tasks name that as their `kind`; nothing outside asks for more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
-
-from attnlab.tasks.translation.corpora.corpus import Progress as Progress
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import keras
+    import numpy as np
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+
+# Told how far a long preparation is: items done, items in all or None, what is being done.
+Progress = Callable[[int, int | None, str], None]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number by which models of a kind are judged.
+
+    Attributes:
+        name: as in metrics.json, for example `rmse`; in the history with `val_` before it.
+        direction: `min` or `max`: which way is better.
+        label: the name as figures and prose have it.
+        perfect: the best value there is, from which the skill reckons; None where the metric has
+            no skill.
+        in_units: whether it counts in the units of the report.
+        in_tables: whether the table at the end of a run has a column for it.
+        item_test: what tests two groups of runs item by item: `squared` or `absolute` (Diebold and
+            Mariano's test of these losses of forecasts), or the path of a test of the kind's own,
+            as `compare.items` calls it; None: nothing does.
+    """
+
+    name: str
+    direction: str
+    label: str
+    perfect: float | None = None
+    in_units: bool = False
+    in_tables: bool = True
+    item_test: str | None = None
+
+
+class Verb(NamedTuple):
+    """A word of the command line that a kind brings with it.
+
+    Attributes:
+        help: one line of help.
+        command: path of its click command.
+        uses_run: whether it is what a trained run of the kind is for.
+    """
+
+    help: str
+    command: str
+    uses_run: bool = False
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of task. Parts that take long to import are paths, `package.module:attribute`.
+
+    Attributes:
+        name: for example `forecasting`; conf/model/settings has `<name>_<architecture>.yaml`.
+        item: what a model of it makes, in a word: `forecast`, `translation`.
+        metrics: the numbers of its reports.
+        reported: the metric by which runs are compared unless another is asked for.
+        learner: path of its `Learner`, called with configuration, task and model.
+        figures: path of a function that draws a run: `(run folder, metrics.json)` to figures by
+            file name.
+        served: path of a function that gives, by a configuration as plain mappings, an input and
+            an output of the model that MLflow serves: `{"values": nested lists, "dtype": name}`.
+        verbs: its own words of the command line; `plot embeddings` is a word of the verb `plot`.
+        takes_data: whether its tasks take a corpus from the group `data`.
+        architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
+        evaluation: names of the settings that `Task.evaluate` takes beside the part.
+        bars: metrics that are shown while it trains, as the history names them.
+    """
+
+    name: str
+    item: str
+    metrics: tuple[Metric, ...]
+    reported: str
+    learner: str
+    figures: str
+    served: str
+    verbs: Mapping[str, Verb] = field(default_factory=dict)
+    takes_data: bool = False
+    architectures: Mapping[str, str] = field(default_factory=dict)
+    evaluation: tuple[str, ...] = ()
+    bars: tuple[str, ...] = ("train_loss", "val_loss")
+
+    def metric(self, name: str) -> Metric | None:
+        """The metric of a name, also of a column of the history such as `val_loss`."""
+        for prefix in ("train_", "val_", "test_"):
+            name = name.removeprefix(prefix)
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+    def is_lower_better(self, name: str) -> bool:
+        """Which way a metric or a column of the history is better; higher where it is unknown."""
+        known = self.metric(name)
+        return known is not None and known.direction == "min"
+
+
+def load(path: str) -> Any:
+    """What stands at a path `package.module:attribute` of a `Kind`."""
+    module, _, attribute = path.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 class TaskData(Protocol):
@@ -42,10 +139,12 @@ class Task(Protocol):
     """What is learned, from which data, under which protocol.
 
     Attributes:
+        kind: what kind of task it is.
         name: the task's name.
         monitor: the metric that chooses the best epoch, and its direction (`min`, `max`).
     """
 
+    kind: ClassVar[Kind]
     name: str
     monitor: tuple[str, str]
 
@@ -88,80 +187,72 @@ class Task(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Windows:
-    """One part of a forecasting task, in model units.
+class Losses(NamedTuple):
+    """What a chunk of gradient steps cost.
 
     Attributes:
-        history: (N, S, 1) float32, newest last.
-        target: (N, horizon) float32.
-        index: (N,) int64, position of each first target in the series, or the window's number.
-        times: label of each first target; the index as text where there are no times.
+        values: (steps,) mean loss of each step, before its update.
+        sizes: (steps,) number of items or tokens that each mean is over.
     """
 
-    history: np.ndarray
-    target: np.ndarray
-    index: np.ndarray
-    times: list[str]
-
-    def __len__(self) -> int:
-        return len(self.target)
+    values: np.ndarray
+    sizes: np.ndarray
 
 
-@dataclass(frozen=True)
-class Splits:
-    """A task's parts.
+class Chunk(Protocol):
+    """Consecutive gradient steps that are taken without looking up."""
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+
+
+class Learner(Protocol):
+    """A model, its optimizer and its task's data.
+
+    Whatever is random in an epoch follows from the seed, the epoch and the number of the step.
 
     Attributes:
-        train: what the weights and the scaler are fitted on.
-        validation: what epochs and settings are chosen on; None where the protocol has none.
-        test: what is reported.
-        name: the task's name.
-        source: where the data come from.
-        digest: SHA-256 of the raw values.
-        extra: further parts to report on, such as "extrapolation".
-        scaler: the scaling in words.
+        model: what is trained.
+        optimizer: what trains it, with all its variables.
     """
 
-    train: Windows
-    validation: Windows | None
-    test: Windows
-    name: str
-    source: str
-    digest: str
-    extra: dict[str, Windows] = field(default_factory=dict)
-    scaler: str = ""
+    model: keras.Model
+    optimizer: keras.Optimizer
 
-    def parts(self) -> dict[str, Windows]:
-        """The parts that there are, by name, extra ones left out."""
-        parts = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {name: windows for name, windows in parts.items() if windows is not None}
+    def chunks(self, epoch: int) -> Sequence[Chunk]:
+        """The steps of an epoch, in their order.
 
-    def part(self, name: str) -> Windows:
-        """The windows of "train", "validation", "test" or an extra part.
-
-        Raises:
-            ValueError: there is no such part.
+        Args:
+            epoch: its number, from 1.
         """
-        parts = self.parts() | self.extra
-        if name not in parts:
-            raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
-        return parts[name]
 
-    def counts(self) -> dict[str, int]:
-        """Windows by part, extra ones left out."""
-        return {name: len(windows) for name, windows in self.parts().items()}
+    def train(self, chunk: Any, rates: np.ndarray, first_step: int) -> Losses:
+        """Take the steps of one chunk.
 
-    def describe(self) -> dict[str, Any]:
-        """Counts and sizes for a log: JSON-ready."""
-        counts = {
-            "train": len(self.train),
-            "validation": 0 if self.validation is None else len(self.validation),
-            "test": len(self.test),
-        }
-        counts |= {name: len(windows) for name, windows in self.extra.items()}
-        sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
-        return counts | sizes | {"scaler": self.scaler}
+        Args:
+            chunk: one of `chunks`.
+            rates: (steps,) learning rate of each step.
+            first_step: gradient steps taken before, over the whole run.
+        """
+
+    def validate(self, epoch: int) -> dict[str, float]:
+        """Metrics on the validation part, `val_` before each name; empty without such a part.
+
+        The names are the same in each epoch; what an epoch leaves out is NaN.
+        """
+
+    def report(self) -> Report:
+        """Score the model as it is on the test part."""
+
+    def extra_reports(self) -> dict[str, Any]:
+        """Scores on the task's further parts, JSON-ready; None where the model can't be applied."""
+
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Attention weights on a few test items, for attention.npz; None where nothing attends."""
+
+    def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
+        """Draw what a person would like to see while it trains; most epochs draw nothing."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +274,7 @@ class Report:
         units: what the numbers count.
         oracles: those baselines that know the rule and so don't count for the skill.
         skills: the skill against each baseline, oracles too.
-        metric: the one that rows are ordered by: `rmse` (lower is better) or `bleu` (higher).
+        metric: the one that the kind reports, by which rows are ordered.
         details: what else is worth keeping, JSON-ready.
     """
 
@@ -194,9 +285,9 @@ class Report:
     notes: list[str]
     predictions: dict[str, np.ndarray]
     units: str
+    metric: str
     oracles: tuple[str, ...] = ()
     skills: dict[str, float] = field(default_factory=dict)
-    metric: str = "rmse"
     details: dict[str, Any] = field(default_factory=dict)
 
     def scores(self) -> dict[str, Any]:
@@ -216,20 +307,3 @@ class Report:
         """What metrics.json keeps of a further part, JSON-ready."""
         numbers = {"test": self.metrics, "baselines": self.baselines, "skill": self.skill}
         return {**numbers, **self.details}
-
-
-@dataclass(frozen=True)
-class SeriesView:
-    """A series to draw.
-
-    Attributes:
-        values: (n,) float64 in `units`.
-        times: a label a value.
-        borders: part name -> position where the part begins; empty where parts are shuffled.
-        units: what the numbers count.
-    """
-
-    values: np.ndarray
-    times: list[str]
-    borders: dict[str, int]
-    units: str

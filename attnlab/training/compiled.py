@@ -73,7 +73,7 @@ def _signature(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
     options = [config.task, config.attention, config.model, config.data]
     optimizer = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
     parts = [
-        *([option.name, option.target, dict(option.settings)] for option in options if option),
+        *([option.name, dict(option.settings)] for option in options if option),
         [config.optimizer.name, optimizer],
         [config.trainer.precision, config.trainer.jit],
         _layout(model),

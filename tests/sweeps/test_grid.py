@@ -83,7 +83,7 @@ COMPOSED = [
     ["task=translate", "attention=multi_head", "data=builtin", "data.pairs=200"],
     ["experiment=book_fib_attention", "trainer.epochs=1", "optimizer.learning_rate=0.5"],
     ["model=transformer", "attention=multi_head", "schedule=noam", "schedule.warmup_steps=7"],
-    ["model/settings=forecast_rnn", "++trainer.patience=3", "model.units=5", "seed=1"],
+    ["model/settings=forecasting_rnn", "++trainer.patience=3", "model.units=5", "seed=1"],
 ]
 
 

@@ -16,7 +16,7 @@ from command_line import CONF, ROOT, some_pairs
 
 from attnlab.run.building import import_tensorflow, make_model, make_task, start_afresh
 from attnlab.run.runner import run
-from attnlab.tasks.learner import make_learner
+from attnlab.tasks.base import make_learner
 from attnlab.training import compiled as sharing
 
 import_tensorflow()
@@ -81,7 +81,7 @@ def translation(folder: Path) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("kind", ["forecast", pytest.param("translation", marks=pytest.mark.slow)])
 def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("attnlab.tasks.forecasting.figures.run.draw_run", lambda folder: [])
+    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
     given = (*FIB, *DROPPING) if kind == "forecast" else translation(tmp_path)
     wanted = (*given, "trainer.epochs=2", "seed=5")
     outcome = attnlab(*wanted, "tracking.enabled=false")
@@ -244,7 +244,7 @@ def test_a_run_leaves_the_process_as_it_was(compose, monkeypatch):
 
     import keras
 
-    monkeypatch.setattr("attnlab.tasks.forecasting.figures.run.draw_run", lambda folder: [])
+    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
 
     def state():
         gc.collect()

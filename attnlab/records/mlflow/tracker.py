@@ -277,5 +277,7 @@ class Tracker(NullTracker):
             _log.debug("MLflow: %s", what)
 
 
-def _sendable(array: np.ndarray | None) -> dict[str, Any] | None:
+def _sendable(array: Any) -> dict[str, Any] | None:
+    if isinstance(array, dict):
+        return array
     return None if array is None else {"values": array.tolist(), "dtype": str(array.dtype)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.tasks.base import Progress, SeriesView, Splits, Windows
+from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import digest
 from attnlab.tasks.forecasting.data.fibonacci import MOST_NUMBERS, fibonacci, shuffled_split
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.splits import SeriesView, Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
 from attnlab.tasks.settings import fraction, refuse, whole
 

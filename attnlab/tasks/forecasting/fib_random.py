@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.tasks.base import Progress, Splits, Windows
+from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines
 from attnlab.tasks.forecasting.data.csv_series import digest
 from attnlab.tasks.forecasting.data.fibonacci import random_sequences
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.splits import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
 from attnlab.tasks.settings import refuse, whole
 

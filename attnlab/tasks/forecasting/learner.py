@@ -9,13 +9,14 @@ import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.learner import Losses
+from attnlab.tasks.base import Losses
 from attnlab.training.batches import BatchPlan, shuffled_plan
 from attnlab.training.compiled import take_over
 from attnlab.training.program import Program
 
 if TYPE_CHECKING:
-    from attnlab.tasks.base import Report, Splits
+    from attnlab.tasks.base import Report
+    from attnlab.tasks.forecasting.splits import Splits
     from attnlab.tasks.forecasting.task import ForecastingTask
 
 # Windows whose attention weights are kept for the figure.
@@ -95,11 +96,6 @@ class ForecastLearner:
             "history": self._task.report_units(test.history[chosen, :, 0]).astype(np.float32),
             "index": test.index[chosen],
         }
-
-    def served_example(self) -> tuple[np.ndarray, np.ndarray]:
-        """One history in natural units, and a forecast's shape."""
-        history = self._task.last_history()[None].astype(np.float64)
-        return history, np.zeros((1, self._task.horizon))
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Nothing: an epoch is over before a figure is drawn."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -88,6 +89,22 @@ def build_report(
         notes=notes,
         predictions={name: column.reshape(-1) for name, column in columns.items()},
         units=units,
+        metric="rmse",
         oracles=oracles,
         skills=skills,
     )
+
+
+def result_line(metrics: Mapping[str, Any]) -> str:
+    """The test result in a line, beside the best baseline's."""
+    rmse = metrics.get("test", {}).get("rmse")
+    if rmse is None:
+        return ""
+    text = f"test RMSE {rmse:.4g}"
+    baseline = str(metrics.get("best_baseline"))
+    other = metrics.get("baselines", {}).get(baseline, {}).get("rmse")
+    if other is not None:
+        text += f"   best baseline: {baseline.replace('_', ' ')} {other:.4g}"
+    if metrics.get("skill") is not None:
+        text += f"   skill {metrics['skill']:.3g}"
+    return text

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress, SeriesView, Splits, Windows
+from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
 from attnlab.tasks.forecasting.data.scaling import KINDS, Scaler
+from attnlab.tasks.forecasting.splits import SeriesView, Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
 from attnlab.tasks.settings import choice, fraction, refuse, whole
 

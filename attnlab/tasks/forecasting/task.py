@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from attnlab.errors import RequestError, RunFailed
-from attnlab.tasks.base import Progress, Report, SeriesView, Splits, Windows
+from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import build_report
+from attnlab.tasks.forecasting.splits import SeriesView, Splits, Windows
 
 if TYPE_CHECKING:
     import keras
@@ -39,6 +41,7 @@ class ForecastingTask:
         horizon: numbers to forecast.
     """
 
+    kind: ClassVar[Kind] = KIND
     name: ClassVar[str]
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     units: str
@@ -297,3 +300,13 @@ class ForecastingTask:
     def _notes(self, part: str) -> list[str]:
         """Caveats on the part's report."""
         return []
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input of the model that MLflow serves, one history, and an output, one forecast."""
+    task = document["task"]
+    history, horizon = task["history"], task.get("horizon", 1)
+    return (
+        {"values": [[0.0] * history], "dtype": "float64"},
+        {"values": [[0.0] * horizon], "dtype": "float64"},
+    )

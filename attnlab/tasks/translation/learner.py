@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.learner import Losses
+from attnlab.tasks.base import Losses
 from attnlab.tasks.translation.attention_maps import examples, stacked
 from attnlab.tasks.translation.batches import padded, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
@@ -154,11 +154,6 @@ class TranslationLearner:
             `source` and `target`, (N, ...) labels of tokens, "" behind the last one.
         """
         return stacked(examples(self._task, self.model, self._search, "test", _EXAMPLES))
-
-    def served_example(self) -> tuple[np.ndarray, np.ndarray]:
-        """A sentence, and the shape of a translation."""
-        sources, _, _ = self._task.tokenized.texts("test")
-        return np.array(sources[:1], object), np.array([""], object)
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.text.preprocessing import TextSettings
 from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, tokenize_corpus
 from attnlab.tasks.translation.text.tokenizers import Tokenizer
@@ -77,6 +78,7 @@ class Translate:
         length_penalty: alpha of the beam search.
     """
 
+    kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
 
     def __init__(
@@ -270,3 +272,9 @@ class Translate:
         shared = self.text.shared_vocabulary
         target = source if shared else Tokenizer.load(folder / _TOKENIZERS["target"])
         self._tokenizers, self._longest = (source, target), longest
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input of the model that MLflow serves, one sentence, and an output, its translation."""
+    sentence = {"values": [""], "dtype": "object"}
+    return sentence, sentence

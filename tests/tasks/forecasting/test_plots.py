@@ -11,9 +11,10 @@ import pytest
 from matplotlib.image import imread
 
 from attnlab.errors import RequestError
+from attnlab.figures.run import draw_run
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
-from attnlab.tasks.forecasting.figures.run import draw_run, forecast_figure, loss_figure
+from attnlab.tasks.forecasting.figures.run import forecast_figure, loss_figure
 
 METRICS = {
     "task": "sunspots",

@@ -4,13 +4,13 @@ import csv
 import os
 from pathlib import Path
 
-import attnlab.data
 import numpy as np
 import pytest
 
+import attnlab.tasks.forecasting.data as data
 from attnlab.tasks.forecasting.data.csv_series import read_series
 
-EMBEDDED = Path(attnlab.data.__file__).with_name("sunspots.csv")
+EMBEDDED = Path(data.__file__).with_name("sunspots.csv")
 
 
 def test_every_month_from_1749_to_1983_stands_once_in_order():

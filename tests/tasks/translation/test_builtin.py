@@ -17,7 +17,7 @@ from attnlab.tasks.translation.corpora.builtin import VERSION, Builtin
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
 from attnlab.tasks.translation.text.words import split_words
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PARTS = ("train", "validation", "test", "compositions")
 # Of version 1. Where the sentences change, `VERSION` must, too: prepared copies depend on it.
 DIGEST = (1, "5c9e2b921c41f7ff65ea6e9e0c9df999488267f7b9ac70af14deec5b81d4c175")

@@ -20,7 +20,7 @@ from attnlab.tasks.translation.text.cleaning import normalized
 from attnlab.tasks.translation.text.prepared import TextSettings, prepare
 from attnlab.tasks.translation.text.tokenizers import END, START, UNKNOWN
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 ZAHLEN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 

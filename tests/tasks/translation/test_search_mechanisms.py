@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from attnlab.config.composing import conf_folder
+from attnlab.config.options import conf_folder
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.models.translator import END, START

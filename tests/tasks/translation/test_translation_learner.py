@@ -12,7 +12,7 @@ import yaml
 from attnlab.config.composing import conf_folder, options
 from attnlab.errors import RequestError
 from attnlab.run.building import import_tensorflow, make_model, make_task, start_afresh
-from attnlab.tasks.learner import make_learner
+from attnlab.tasks.base import make_learner
 from attnlab.tasks.translation.corpora.builtin import Builtin
 
 import_tensorflow()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.figures.run import draw_run
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.forecasting.figures.run import draw_run
 from attnlab.tasks.translation.figures.run import (
     curves_figure,
     lengths_figure,

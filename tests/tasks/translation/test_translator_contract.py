@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 import yaml
 
-from attnlab.config.composing import conf_folder
+from attnlab.config.options import conf_folder
 from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
 from attnlab.tasks.translation.models.transformer import TransformerTranslator

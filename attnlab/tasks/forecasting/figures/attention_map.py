@@ -17,10 +17,10 @@ from attnlab.figures.style import (
     COLOUR_MAP,
     GREY,
     new_figure,
-    run_result,
     run_title,
     tidy,
 )
+from attnlab.tasks.forecasting.report import result_line
 
 _MOST_WINDOWS = 8
 _MOST_HEADS = 8
@@ -63,7 +63,7 @@ def _one_query(
 ) -> Figure:
     windows, heads, steps = weights.shape
     shown = f"{windows} test windows" + (f", a row for each of {heads} heads" if heads > 1 else "")
-    subtitle = f"{shown}   {run_result(metrics)}"
+    subtitle = f"{shown}   {result_line(metrics)}"
     height = 1.5 + min(max(0.16 * windows * heads, 1.6), 4.2) + 1.3 + 0.6
     figure = new_figure(9, height, f"{run_title(metrics)}: attention", subtitle)
     middle = height - 3.4
@@ -120,7 +120,7 @@ def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
     shown = f"mean of {windows} test windows"
     if all_heads > heads:
         shown += f", {heads} of {all_heads} heads"
-    subtitle = f"{shown}   {run_result(metrics)}"
+    subtitle = f"{shown}   {result_line(metrics)}"
     height = 2.5 * lines + 2.3
     figure = new_figure(9, height, f"{run_title(metrics)}: attention", subtitle)
     upper, lower = figure.subfigures(2, squeeze=False, height_ratios=(2.5 * lines, 1.7))[:, 0]

@@ -1,10 +1,8 @@
-"""The figures of one run, drawn from its folder alone."""
+"""The figures of a forecasting run, drawn from its folder alone."""
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,60 +10,42 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from attnlab.errors import RequestError
+from attnlab.figures.run import read_attention
 from attnlab.figures.style import (
     BLACK,
     BLUE,
     GREY,
     ORANGE,
     new_figure,
-    run_result,
     run_title,
-    save,
     tidy,
     use_log_scale,
     words,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
+from attnlab.tasks.forecasting.report import result_line
 
 _MOST_LABELS = 8
 
 
-def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
-    """Draw a run's figures.
-
-    Forecasts have loss.png, forecast.png and, where the run kept attention.npz, attention.png.
-    Translations have loss.png, lengths.png and attention_1.png, attention_2.png, ...
+def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures of a run by file name: loss, forecast and, where it was kept, attention.
 
     Args:
-        run: A run with metrics, history and predictions.
-        output: The folder for the figures; the run's `plots` if None.
-
-    Returns:
-        The files.
+        run: A run with history and predictions.
+        metrics: Its metrics.json.
 
     Raises:
         RequestError: A file of the run is missing or damaged.
-        OSError: A figure can't be written.
+        KeyError: Something is missing in one of them.
     """
-    output = run.plots if output is None else Path(output)
-    metrics = run.read_metrics()
-    try:
-        draw = _translation_figures if metrics.get("metric") == "bleu" else _forecast_figures
-        figures = draw(run, metrics)
-    except (KeyError, IndexError) as error:
-        raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
-    return [save(figure, output / name) for name, figure in figures.items()]
-
-
-def _forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     predictions = run.read_predictions()
     figures = {
         "loss.png": loss_figure(run.read_history(), metrics),
         "forecast.png": forecast_figure(predictions, metrics),
     }
-    attention = _read_attention(run.path / "attention.npz")
+    attention = read_attention(run)
     if attention:
         order = np.argsort(attention["index"], kind="stable")
         figures["attention.png"] = attention_figure(
@@ -77,13 +57,6 @@ def _forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str
     return figures
 
 
-def _translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    from attnlab.tasks.translation.figures.run import translation_figures
-
-    attention = _read_attention(run.path / "attention.npz")
-    return translation_figures(run.read_history(), metrics, run.read_predictions(), attention)
-
-
 def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
     """Train and validation loss by epoch, the best epoch marked.
 
@@ -91,7 +64,7 @@ def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) 
         history: Columns `epoch`, `train_loss` and perhaps `val_loss`.
         metrics: The run's metrics.json.
     """
-    figure = new_figure(7, 4.2, f"{run_title(metrics)}: loss", run_result(metrics))
+    figure = new_figure(7, 4.2, f"{run_title(metrics)}: loss", result_line(metrics))
     axes = figure.add_subplot()
     curves = {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
     marker = "o" if len(history["epoch"]) < 2 else None
@@ -133,7 +106,7 @@ def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str,
 def _forecast_along_time(
     rows: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
 ) -> Figure:
-    figure = new_figure(9, 5.4, title, run_result(metrics))
+    figure = new_figure(9, 5.4, title, result_line(metrics))
     upper, lower = figure.subplots(2, sharex=True, height_ratios=(2, 1))
     where = rows["index"]
     upper.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
@@ -159,7 +132,7 @@ def _forecast_along_time(
 def _forecast_against_target(
     rows: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
 ) -> Figure:
-    figure = new_figure(9, 4.6, title, run_result(metrics))
+    figure = new_figure(9, 4.6, title, result_line(metrics))
     left, right = figure.subplots(1, 2)
     ends = [float(rows["target"].min()), float(rows["target"].max())]
     left.plot(ends, ends, color=GREY, linewidth=1, label="exact", zorder=1)
@@ -248,14 +221,3 @@ def _labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[st
         f"index {number}" if time == str(number) else time
         for number, time in zip(index, times, strict=True)
     ]
-
-
-def _read_attention(path: Path) -> dict[str, np.ndarray] | None:
-    """The arrays of attention.npz; None where the run has no attention to show."""
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise RequestError(f"{path}: damaged: {error}") from error

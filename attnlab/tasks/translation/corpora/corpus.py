@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from attnlab.errors import RequestError
-
-# How far something long is: (done, of how many if known, what).
-Progress = Callable[[int, int | None, str], None]
+from attnlab.tasks.base import Progress
 
 
 class Pair(NamedTuple):

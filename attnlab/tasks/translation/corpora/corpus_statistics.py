@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair, Progress
+from attnlab.tasks.base import Progress
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, assign_parts
 from attnlab.tasks.translation.text.words import split_words
 

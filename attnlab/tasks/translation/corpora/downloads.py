@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Progress
+from attnlab.tasks.base import Progress
 
 # Python's own names are turned away by some sites, manythings.org among them. Unpacked on the way,
 # bytes could not be counted for the next attempt.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Progress
+from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles, existing_file
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnlab.tasks.translation.corpora.corpus import Progress
+from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
 from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles, existing_file
 from attnlab.tasks.translation.corpora.text_files import check_zip

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from attnlab.figures.run import read_attention
 from attnlab.figures.style import (
     BLACK,
     BLUE,
@@ -21,6 +22,7 @@ from attnlab.figures.style import (
     use_log_scale,
     words,
 )
+from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.figures.maps import maps_figure
 
 # Attention is drawn for as many sentences as have no more heat maps together.
@@ -40,29 +42,22 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
 _MOST_BINS, _FEWEST_SENTENCES = 8, 10
 
 
-def translation_figures(
-    history: Mapping[str, list[float]],
-    metrics: Mapping[str, Any],
-    predictions: Mapping[str, np.ndarray],
-    attention: Mapping[str, np.ndarray] | None,
-) -> dict[str, Figure]:
-    """All figures of a run by their file names.
+def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures of a run by file name: learning, lengths, and where it looked, a sentence each.
 
     Args:
-        history: The columns of history.csv.
-        metrics: The run's metrics.json.
-        predictions: The columns of predictions.csv.
-        attention: The arrays of attention.npz: `cross` and perhaps `encoder` and `decoder`
-            (N, L, H, T, S), padded; `source` and `target`, (N, ...) labels, "" behind the last.
+        run: A run with history and predictions.
+        metrics: Its metrics.json.
 
     Raises:
-        KeyError: Something is missing in them.
+        RequestError: A file of the run is missing or damaged.
+        KeyError: Something is missing in one of them.
     """
     figures = {
-        "loss.png": curves_figure(history, metrics),
-        "lengths.png": lengths_figure(predictions, metrics),
+        "loss.png": curves_figure(run.read_history(), metrics),
+        "lengths.png": lengths_figure(run.read_predictions(), metrics),
     }
-    for number, example in enumerate(_examples(attention or {}), 1):
+    for number, example in enumerate(_examples(read_attention(run) or {}), 1):
         title = f"{run_title(metrics)}: attention"
         figures[f"attention_{number}.png"] = maps_figure(*example, title=title)
     return figures

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair, Progress
+from attnlab.tasks.base import Progress
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, assign_parts
 from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.token_files import write_tokens

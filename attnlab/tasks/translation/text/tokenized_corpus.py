@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus, Progress
+from attnlab.tasks.base import Progress
+from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.text.preprocessing import (
     SIDES,
     STATISTICS,

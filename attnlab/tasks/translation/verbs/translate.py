@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from attnlab.commands.options import find, run_argument, runs_option
+from attnlab.commands.options import find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
+from attnlab.tasks.translation.kind import KIND
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
@@ -118,12 +119,8 @@ def _check(
     Raises:
         RequestError: see its text.
     """
-    config = folder.read_config()
-    if "data" not in config:
-        raise RequestError(
-            f"RUN: expected a run that translates, got {folder.path}; attnlab forecast uses it."
-        )
-    kept = beam or config["task"].get("beam", 1)
+    require_kind(folder, KIND)
+    kept = beam or folder.read_config()["task"].get("beam", 1)
     if n_best > kept:
         raise RequestError(
             f"--n-best: expected at most the hypotheses kept, --beam={kept}, got {n_best}."

@@ -108,7 +108,7 @@ def data_folder(data: str | None) -> Path:
 
 def names() -> list[str]:
     """The corpora that there are."""
-    from attnlab.config.composing import options
+    from attnlab.config.options import options
 
     return options("data")
 
@@ -123,35 +123,35 @@ def make_corpus(name: str, words: tuple[str, ...] | list[str] = ()) -> Corpus:
     Raises:
         RequestError: there is no such corpus or setting, or a value breaks its rule.
     """
+    from attnlab.config.options import option_class
     from attnlab.config.rules import Rule, check_rule
-    from attnlab.run.building import load_class
 
-    content = _content(name)
-    rules, target = content.pop("rules", {}), content.pop("_target_")
-    given = dict(_setting(name, word, content) for word in words)
+    settings, rules = _settings(name)
+    given = dict(_setting(name, word, settings) for word in words)
     for key in given:
         check_rule(f"data.{key}", given[key], Rule.from_mapping(rules.get(key, {})))
-    content.update(given)
-    return load_class(target)(**{key: value for key, value in content.items() if key != "name"})
+    return option_class("data", name)(**{**settings, **given})
 
 
-def _content(name: str) -> dict[str, Any]:
-    from attnlab.config.composing import conf_folder
+def _settings(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A corpus's settings with their defaults, and their rules."""
+    from attnlab.config.options import option_content
     from attnlab.config.rules import nearest
 
-    if name not in names():
+    content = option_content("data", name)
+    if content is None:
         near = nearest(name, names())
         hint = f" Did you mean {near}?" if near else ""
         raise RequestError(f"NAME: expected one of {', '.join(names())}, got {name}.{hint}")
-    return yaml.safe_load((conf_folder() / "data" / f"{name}.yaml").read_text(encoding="utf-8"))
+    settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
+    return settings, content.get("rules", {})
 
 
-def _setting(name: str, word: str, content: dict[str, Any]) -> tuple[str, Any]:
+def _setting(name: str, word: str, settings: dict[str, Any]) -> tuple[str, Any]:
     key, equals, value = word.removeprefix("data.").partition("=")
-    valid = [known for known in content if known != "name"]
-    if not equals or key not in valid:
+    if not equals or key not in settings:
         raise RequestError(
-            f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(valid)}."
+            f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
         )
     try:
         return key, yaml.safe_load(value)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from attnlab.commands.options import find, run_argument, runs_option
+from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.tasks.forecasting.kind import KIND
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,13 +62,9 @@ def command(
     """
     folder = find(run, runs)
     given = _given_history(values, history_file, column)
-    from attnlab.errors import RequestError
+    require_kind(folder, KIND)
     from attnlab.run.loading import TrainedRun
 
-    if "data" in folder.read_config():
-        raise RequestError(
-            f"RUN: expected a run that forecasts, got {folder.path}; attnlab translate uses it."
-        )
     trained = TrainedRun.load(folder, epoch)
     task = cast("ForecastingTask", trained.task)
     history = task.last_history() if given is None else given

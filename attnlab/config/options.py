@@ -1,0 +1,119 @@
+"""The options of each group: YAML files, found by name, that say which class an option is.
+
+An option is `<folder>/<group>/<name>.yaml` in the shipped `conf`, in a folder of the user's
+(`--config-dir`, `$ATTNLAB_CONFIG_DIR`), or in one that an installed package names by an entry point
+of the group `attnlab.config`. Only these files name classes: what a run folder says of them is not
+believed, for a run folder may come from somebody else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from attnlab.config.rules import nearest
+from attnlab.errors import RequestError
+
+CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
+_ENTRY_POINTS = "attnlab.config"
+
+
+def conf_folder() -> Path:
+    """Where the shipped YAML files lie: inside an installed package, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "conf", package.parent / "conf"):
+        if (folder / "config.yaml").is_file():
+            return folder
+    raise RequestError(f"The configuration folder is missing beside {package}: install again.")
+
+
+def add_folder(folder: str) -> None:
+    """Look for options in one more folder, in this process and in those that it starts."""
+    known = os.environ.get(CONFIG_DIR)
+    path = str(Path(folder).expanduser().absolute())
+    os.environ[CONFIG_DIR] = os.pathsep.join([path, *([known] if known else [])])
+
+
+def own_folders() -> list[Path]:
+    """The user's folders of YAML files, and those of installed packages."""
+    given = os.environ.get(CONFIG_DIR, "").split(os.pathsep)
+    return [Path(text).expanduser().absolute() for text in given if text] + _installed()
+
+
+@cache
+def _installed() -> list[Path]:
+    """The folder `conf` of each package that an entry point names."""
+    found = []
+    for point in entry_points(group=_ENTRY_POINTS):
+        package = importlib.import_module(point.value)
+        found += [Path(place) / "conf" for place in package.__path__]
+    return found
+
+
+def options(group: str) -> list[str]:
+    """Names of a group's options."""
+    folders = [conf_folder(), *own_folders()]
+    return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+
+
+def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any] | None:
+    """What an option's file says of its group, wherever it puts it; None where there is none.
+
+    Args:
+        group: a folder of `conf`.
+        name: of the file.
+        whole: all that the file says, not of its group alone.
+
+    Raises:
+        RequestError: the file can't be read, or is no YAML.
+    """
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        return None
+    for folder in (conf_folder(), *own_folders()):
+        path = folder / group / f"{name}.yaml"
+        if path.is_file():
+            content = _read(path, path.stat().st_mtime_ns)
+            return content if whole else content.get(group.partition("/")[0], content)
+    return None
+
+
+@cache
+def _read(path: Path, changed: int) -> dict[str, Any]:
+    """The mapping in a YAML file; not to be changed."""
+    try:
+        content = yaml.safe_load(path.read_text("utf-8")) or {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise RequestError(f"{path}: can't be read: {' '.join(str(error).split())}.") from error
+    if not isinstance(content, dict):
+        raise RequestError(f"{path}: expected settings, KEY: VALUE, got {content!r}.")
+    return content
+
+
+def option_class(group: str, name: Any) -> type:
+    """The class that an option's file names as its `_target_`.
+
+    Raises:
+        RequestError: there is no such option here, or its file names no class that there is.
+    """
+    content = option_content(group, name)
+    if content is None:
+        near = nearest(str(name), options(group))
+        hint = f" Did you mean {near}?" if near else ""
+        raise RequestError(
+            f"{group}={name}: there is no such option here.{hint} An option of your own is found "
+            f"by --config-dir FOLDER or ${CONFIG_DIR}. Valid: {', '.join(options(group))}."
+        )
+    path = str(content.get("_target_"))
+    module, _, attribute = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RequestError(
+            f"{group}={name}: expected a _target_ in its file that exists, got {path} ({error})."
+        ) from error

@@ -1,0 +1,53 @@
+"""The figures of one run, drawn from its folder alone, as its kind draws them."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.figures.style import save
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import load
+from attnlab.tasks.kinds import kind_of
+
+
+def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
+    """Draw a run's figures.
+
+    Args:
+        run: A run with metrics, history and predictions.
+        output: The folder for the figures; the run's `plots` if None.
+
+    Returns:
+        The files.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        OSError: A figure can't be written.
+    """
+    output = run.plots if output is None else Path(output)
+    metrics = run.read_metrics()
+    try:
+        figures = load(kind_of(metrics["task"]).figures)(run, metrics)
+    except (KeyError, IndexError) as error:
+        raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
+    return [save(figure, output / name) for name, figure in figures.items()]
+
+
+def read_attention(run: RunDirectory) -> dict[str, np.ndarray] | None:
+    """The arrays of a run's attention.npz; None where it has no attention to show.
+
+    Raises:
+        RequestError: The file is damaged.
+    """
+    path = run.path / "attention.npz"
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise RequestError(f"{path}: damaged: {error}") from error

@@ -1,0 +1,43 @@
+"""Which kinds of task there are, and of which kind a task is."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib.metadata import entry_points
+
+from attnlab import tasks
+from attnlab.config.options import option_class
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Kind, load
+
+_ENTRY_POINTS = "attnlab.kinds"
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """All kinds: a folder of `attnlab/tasks` each, and those of installed packages' entry points.
+
+    An entry point of the group `attnlab.kinds` has the path of a `Kind` as its value.
+    """
+    folders = [found.name for found in pkgutil.iter_modules(tasks.__path__) if found.ispkg]
+    paths = [f"{tasks.__name__}.{name}.kind:KIND" for name in sorted(folders)]
+    paths += [point.value for point in entry_points(group=_ENTRY_POINTS)]
+    return tuple(load(path) for path in paths)
+
+
+def kind_of(task: str) -> Kind:
+    """The kind of a task by the task's name.
+
+    Raises:
+        RequestError: there is no such task here.
+    """
+    return option_class("task", task).kind  # type: ignore[attr-defined]
+
+
+def known_kind(task: object) -> Kind | None:
+    """The kind of a task by its name; None where the task isn't known here."""
+    try:
+        return kind_of(str(task))
+    except RequestError:
+        return None

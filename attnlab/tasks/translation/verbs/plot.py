@@ -1,0 +1,142 @@
+"""`attnlab plot positional-encoding`, `plot embeddings`: positions and vocabularies drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.plot import output_option, say, writing
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.kind import KIND
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from attnlab.tasks.translation.text.tokenizers import Tokenizer
+
+
+@click.command("positional-encoding")
+@click.option(
+    "--length",
+    default=100,
+    show_default=True,
+    type=click.IntRange(2, 2000),
+    help="Number of positions.",
+)
+@click.option(
+    "--units",
+    default=128,
+    show_default=True,
+    type=click.IntRange(2, 4096),
+    help="Width of the vectors.",
+)
+@click.option(
+    "--dimensions", metavar="I,J,...", help="Draw the waves of these, from 0; default a choice."
+)
+@click.option(
+    "--offset",
+    default=None,
+    type=click.IntRange(1),
+    help="Steps that the circles show.  [default: 10, or half the length]",
+)
+@click.option(
+    "--output",
+    default="positional-encoding",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the figures.",
+)
+def positional_encoding(
+    length: int, units: int, dimensions: str | None, offset: int | None, output: Path
+) -> None:
+    """Draw the sinusoidal encoding: matrix, waves, rotating circles, distances.
+
+    P(k, 2i) = sin(k / 10000^(2i/units)), P(k, 2i+1) = cos(k / 10000^(2i/units)).
+    """
+    chosen = None if dimensions is None else _dimensions(dimensions, units)
+    steps = min(10, max(length // 2, 1)) if offset is None else offset
+    if steps >= length:
+        raise RequestError(f"--offset: expected 1 to {length - 1}, below --length, got {steps}.")
+    from attnlab.layers.sinusoids import sinusoidal
+    from attnlab.tasks.translation.figures.positions import draw_positional_encoding
+
+    with writing(output):
+        drawn = draw_positional_encoding(
+            sinusoidal(length, units), output, dimensions=chosen, offset=steps
+        )
+    say(drawn)
+
+
+@click.command("embeddings")
+@run_argument
+@click.option(
+    "--words",
+    default=150,
+    show_default=True,
+    type=click.IntRange(3, 2000),
+    help="How many of the most frequent words.",
+)
+@click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
+@output_option
+@runs_option
+def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str | None) -> None:
+    """Draw the vocabularies that a translation RUN learned as maps: PCA of the embeddings.
+
+    RUN is a run folder, an MLflow run id or its first characters, or "latest".
+    """
+    found = find(run, runs)
+    require_kind(found, KIND)
+    from attnlab.figures.style import save
+    from attnlab.run.loading import TrainedRun
+    from attnlab.tasks.translation.figures.embeddings import embeddings_figure
+
+    trained = TrainedRun.load(found, epoch)
+    folder = output or found.plots
+    drawn = []
+    learned_by: Any = trained.task
+    for side, table in trained.model.embeddings().items():
+        source = side == "source"
+        tokenizer = learned_by.source_tokenizer if source else learned_by.target_tokenizer
+        vectors, labels = _most_frequent(table, tokenizer, words)
+        config = trained.config
+        name = f"{config.task.name} · {config.attention.name}"
+        title = f"{name}: {side} embeddings, epoch {trained.epoch}"
+        figure = embeddings_figure(vectors, labels, title=title)
+        with writing(folder):
+            drawn.append(save(figure, folder / f"embeddings_{side}.png"))
+    say(drawn)
+
+
+def _most_frequent(
+    table: np.ndarray, tokenizer: Tokenizer, most: int
+) -> tuple[np.ndarray, list[str]]:
+    """The vectors and labels of the words that are most frequent in training.
+
+    A vocabulary is in the order of frequency behind its special tokens; that of BPE has all bytes
+    first, then pieces in the order of their merges.
+    """
+    import numpy as np
+
+    from attnlab.tasks.translation.text.token_cutters import BYTES, SPECIAL_TOKENS
+
+    first = len(SPECIAL_TOKENS) + (BYTES if tokenizer.kind == "bpe" else 0)
+    if first + 2 >= tokenizer.size:  # nothing was merged
+        first = len(SPECIAL_TOKENS)
+    ids = range(first, min(first + most, tokenizer.size))
+    labels = [tokenizer.pieces([token])[0] for token in ids]
+    return np.asarray(table)[ids.start : ids.stop], labels
+
+
+def _dimensions(text: str, units: int) -> list[int]:
+    """The numbers of a list such as 0,1,10."""
+    words = text.replace(",", " ").split()
+    numbers = [int(word) for word in words if word.isdecimal() and len(word) < 10]
+    if not 1 <= len(numbers) == len(words) <= 12 or max(numbers) >= units:
+        raise RequestError(
+            f"--dimensions: expected 1 to 12 numbers from 0 to {units - 1} with commas between, "
+            f"got {text}."
+        )
+    return numbers
