@@ -9,10 +9,11 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.baselines import nearest_rows
+from attnlab.tasks.translation.batches import cut_sources
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.task import Translate, sources_for
-from attnlab.tasks.translation.text.ragged import Ragged
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START, UNKNOWN
+from attnlab.tasks.translation.task import Translate
+from attnlab.tasks.translation.text.token_files import Ragged
+from attnlab.tasks.translation.text.tokenizers import END
 
 PAIRS = [
     ("the dog sleeps", "der Hund schläft"),
@@ -47,13 +48,6 @@ def translate(cache, **settings) -> Translate:
 def ragged(*rows: list[int]) -> Ragged:
     offsets = np.cumsum([0, *map(len, rows)])
     return Ragged(np.array([token for row in rows for token in row], np.uint16), offsets)
-
-
-def test_the_models_know_the_same_special_tokens():
-    from attnlab.tasks.translation.models import translator
-
-    theirs = translator.PAD, translator.UNKNOWN, translator.START, translator.END
-    assert theirs == (PAD, UNKNOWN, START, END)
 
 
 def test_data_are_counted_by_part(tmp_path):
@@ -106,9 +100,9 @@ def test_the_monitor_knows_its_direction(tmp_path, monitor, mode):
 def test_sources_are_cut_where_the_model_has_a_longest_length():
     rows = [np.array([5, 6, 7, 8, END]), np.array([5, END])]
     limited = SimpleNamespace(fixed_length=3, max_positions=None)
-    assert [row.tolist() for row in sources_for(limited, rows)] == [[5, 6, END], [5, END]]
+    assert [row.tolist() for row in cut_sources(limited, rows)] == [[5, 6, END], [5, END]]
     free = SimpleNamespace(fixed_length=None, max_positions=None)
-    assert [row.tolist() for row in sources_for(free, rows)] == [row.tolist() for row in rows]
+    assert [row.tolist() for row in cut_sources(free, rows)] == [row.tolist() for row in rows]
 
 
 def test_the_nearest_pair_is_the_one_of_the_largest_cosine():

@@ -1,8 +1,6 @@
 """Cleaning: Unicode and spaces always, the book's way on request."""
 
-import os
 import pickle
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -56,13 +54,10 @@ def test_no_such_cleaning():
 
 
 @pytest.mark.realdata
-def test_the_books_own_pairs_come_out_of_tatoeba():
+def test_the_books_own_pairs_come_out_of_tatoeba(realdata):
     """939 of its 1,000: the others were changed at Tatoeba since, or are in the part held out."""
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
-    with open(Path(folder, "book", "english-german-test.pkl"), "rb") as stream:
+    with open(realdata / "book" / "english-german-test.pkl", "rb") as stream:
         book = [tuple(map(str, pair)) for pair in pickle.load(stream)]
-    lines = Path(folder, "tatoeba", "deu.txt").read_text(encoding="utf-8").splitlines()
+    lines = (realdata / "tatoeba" / "deu.txt").read_text(encoding="utf-8").splitlines()
     cleaned = {tuple(map(book_cleaning, line.split("\t")[:2])) for line in lines}
     assert sum(pair in cleaned for pair in book) == 939

@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from attnlab.tasks.translation.corpora.builtin import Builtin
 from attnlab.tasks.translation.text.words import split_words
 
 # Genders of each noun form: m, f, n, and p for the plural.
@@ -135,8 +134,8 @@ def _fitting(preposition, before, adjectives, noun):
 
 
 @pytest.fixture(scope="module")
-def sentences():
-    texts = [pair.target for pair in Builtin().pairs()]
+def sentences(builtin_parts):
+    texts = [pair.target for part in builtin_parts.values() for pair in part]
     return [split_words(text[0].lower() + text[1:]) for text in texts]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from pathlib import Path
 
 import pytest
 from download_server import serving
@@ -112,11 +111,8 @@ def test_the_address_is_the_sites():
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("reverse", [False, True])
-def test_the_real_file(tmp_path, reverse):
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
-    corpus = Tatoeba(path=str(Path(folder, "tatoeba", "deu.txt")), reverse=reverse)
+def test_the_real_file(tmp_path, realdata, reverse):
+    corpus = Tatoeba(path=str(realdata / "tatoeba" / "deu.txt"), reverse=reverse)
     corpus.open(tmp_path)
     parts = assign_parts(corpus, seed=0)
     sources: dict[int, set[str]] = {0: set(), 1: set(), 2: set()}

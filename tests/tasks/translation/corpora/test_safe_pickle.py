@@ -230,7 +230,7 @@ def test_nothing_is_unpickled_and_nothing_looked_up(pickled, monkeypatch):
 
 @pytest.mark.parametrize("protocol", [0, 2, 5])
 def test_a_file_cut_off_anywhere_is_refused(pickled, protocol):
-    content = pickle.dumps(PAIRS, protocol)
+    content = pickle.dumps(PAIRS[:1, :1], protocol)
     for length in range(len(content)):
         with pytest.raises(RequestError):
             read_string_array(pickled(content[:length]))

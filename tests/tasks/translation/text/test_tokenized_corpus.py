@@ -15,12 +15,13 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.text import preparing
+from attnlab.tasks.translation.text import preprocessing
 from attnlab.tasks.translation.text.cleaning import normalized
-from attnlab.tasks.translation.text.prepared import TextSettings, prepare
+from attnlab.tasks.translation.text.preprocessing import TextSettings
+from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus
 from attnlab.tasks.translation.text.tokenizers import END, START, UNKNOWN
 
-ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 ZAHLEN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
@@ -64,13 +65,15 @@ def listed(*train, validation=(("a", "a"),), test=(("a", "a"),)):
     return Listed(train=list(train), validation=list(validation), test=list(test))
 
 
-def prepared(corpus, cache, seed=0, progress=None, **settings):
-    return prepare(corpus, TextSettings(**settings), seed=seed, cache=cache, progress=progress)
+def tokenized(corpus, cache, seed=0, progress=None, **settings):
+    return tokenize_corpus(
+        corpus, TextSettings(**settings), seed=seed, cache=cache, progress=progress
+    )
 
 
 @pytest.mark.parametrize("tokenizer", ["word", "char", "bpe"])
 def test_rows_are_the_sentences(tokenizer, tmp_path):
-    data = prepared(Counting(), tmp_path, tokenizer=tokenizer)
+    data = tokenized(Counting(), tmp_path, tokenizer=tokenizer)
     for name in ("validation", "test"):
         sources, targets, links = data.texts(name)
         part = data.parts[name]
@@ -87,7 +90,7 @@ def test_rows_are_the_sentences(tokenizer, tmp_path):
 
 def test_rows_are_padded_at_the_end(tmp_path):
     corpus = listed(("a b", "x"), ("b", "x y z"))
-    part = prepared(corpus, tmp_path).parts["train"]
+    part = tokenized(corpus, tmp_path).parts["train"]
     a, b = part.source[0][:2]
     np.testing.assert_array_equal(part.source.padded([1, 0, -1]), [[b, 3, 0], [a, b, 3], [0] * 3])
     assert part.source.padded([1], width=5).tolist() == [[b, 3, 0, 0, 0]]
@@ -102,7 +105,7 @@ def test_rows_are_padded_at_the_end(tmp_path):
 
 def test_vocabularies_know_the_training_part_alone(tmp_path):
     corpus = listed(("a b", "x y"), validation=[("c", "x z")], test=[("d a", "y")])
-    data = prepared(corpus, tmp_path)
+    data = tokenized(corpus, tmp_path)
     assert data.source_tokenizer.vocabulary.tokens[4:] == [" a", " b"]
     assert data.parts["validation"].source[0].tolist() == [UNKNOWN, END]
     rates = [data.statistics["parts"][name]["source"]["unknown_rate"] for name in data.parts]
@@ -112,7 +115,7 @@ def test_vocabularies_know_the_training_part_alone(tmp_path):
 
 def test_a_shared_vocabulary_is_one(tmp_path):
     for _ in range(2):
-        data = prepared(listed(("a b", "x")), tmp_path, shared_vocabulary=True)
+        data = tokenized(listed(("a b", "x")), tmp_path, shared_vocabulary=True)
         assert data.source_tokenizer is data.target_tokenizer
         assert data.statistics["vocabulary"] == {"source": 7, "target": 7}
         assert {*data.source_tokenizer.vocabulary.tokens[4:]} == {" a", " b", " x"}
@@ -120,7 +123,7 @@ def test_a_shared_vocabulary_is_one(tmp_path):
 
 def test_long_sentences_lose_their_end_and_are_counted(tmp_path):
     corpus = listed(("a b c d", "x y"), ("a b", "x y z"), ("a b c", "x y z u"))
-    data = prepared(corpus, tmp_path, max_length=3)
+    data = tokenized(corpus, tmp_path, max_length=3)
     part, counts = data.parts["train"], data.statistics["parts"]["train"]
     assert data.source_tokenizer.decode([part.source[0]]) == ["a b c"]
     assert part.source.lengths.tolist() == [4, 3, 4]
@@ -133,7 +136,7 @@ def test_long_sentences_lose_their_end_and_are_counted(tmp_path):
 
 def test_what_cleaning_leaves_empty_is_dropped_and_counted(tmp_path):
     corpus = listed(("Go!", "Geh!"), ("1999", "1999"), ("No", "?!"))
-    data = prepared(corpus, tmp_path, clean="book")
+    data = tokenized(corpus, tmp_path, clean="book")
     assert data.statistics["parts"]["train"]["dropped"] == 2
     assert data.texts("train")[:2] == (["go"], ["geh"])
     assert len(data.parts["train"].target) == 1
@@ -141,7 +144,7 @@ def test_what_cleaning_leaves_empty_is_dropped_and_counted(tmp_path):
 
 def test_duplicates_are_counted_by_part(tmp_path):
     train = [("a", "x"), ("a", "x"), ("a", "y"), ("b", "x")]
-    data = prepared(listed(*train, test=[("a", "z"), ("c", "z")]), tmp_path)
+    data = tokenized(listed(*train, test=[("a", "z"), ("c", "z")]), tmp_path)
     counts = data.statistics["parts"]
     keys = ("pairs", "duplicates", "repeated_sources", "sources_in_train")
     assert [counts["train"][key] for key in keys] == [4, 1, 2, 4]
@@ -150,14 +153,14 @@ def test_duplicates_are_counted_by_part(tmp_path):
 
 def test_links_and_spaces(tmp_path):
     corpus = listed(("a  b", "x\ny", "0-0 1-1"), ("a", "x", ""), test=[("a", "x", None)])
-    data = prepared(corpus, tmp_path / "plain")
+    data = tokenized(corpus, tmp_path / "plain")
     assert data.texts("train") == (["a b", "a"], ["x y", "x"], ["0-0 1-1", ""])
     assert data.texts("test")[2] is None
-    assert prepared(corpus, tmp_path / "book", clean="book").texts("train")[2] is None
+    assert tokenized(corpus, tmp_path / "book", clean="book").texts("train")[2] is None
 
 
 def test_of_the_training_texts_some_are_kept(tmp_path):
-    data = prepared(Counting(2000, digits=4), tmp_path)
+    data = tokenized(Counting(2000, digits=4), tmp_path)
     assert len(data.texts("train")[0]) == len(data.texts("train")[1]) == 100
     rows = [data.parts["train"].source[row] for row in range(100)]
     assert data.source_tokenizer.decode(rows) == data.texts("train")[0]
@@ -165,7 +168,7 @@ def test_of_the_training_texts_some_are_kept(tmp_path):
 
 def test_more_words_than_two_bytes_can_number(tmp_path):
     words = " ".join(f"w{number}" for number in range(70_000))
-    data = prepared(listed((words, "x")), tmp_path)
+    data = tokenized(listed((words, "x")), tmp_path)
     assert data.source_tokenizer.size == 70_004
     assert data.parts["train"].source.tokens.dtype == np.int32
     assert data.parts["train"].target.tokens.dtype == np.uint16
@@ -173,15 +176,15 @@ def test_more_words_than_two_bytes_can_number(tmp_path):
 
 
 def test_a_large_corpus_is_fitted_on_sentences_from_all_over_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(preparing, "MOST_FITTED", 13)
-    data = prepared(Counting(1000, digits=3), tmp_path)
+    monkeypatch.setattr(preprocessing, "MOST_FITTED", 13)
+    data = tokenized(Counting(1000, digits=3), tmp_path)
     assert data.statistics["fitted_on"] == 13
-    assert list(preparing.evenly(map(str, range(10)), 10, 3)) == ["3", "6", "9"]
-    assert len(list(preparing.evenly(map(str, range(997)), 997, 13))) == 13
+    assert list(preprocessing.evenly(map(str, range(10)), 10, 3)) == ["3", "6", "9"]
+    assert len(list(preprocessing.evenly(map(str, range(997)), 997, 13))) == 13
 
 
 def test_statistics_say_what_was_done(tmp_path):
-    data = prepared(Counting(notes=("by rule",)), tmp_path, tokenizer="bpe", vocabulary=300)
+    data = tokenized(Counting(notes=("by rule",)), tmp_path, tokenizer="bpe", vocabulary=300)
     assert data.statistics["corpus"] == "counting"
     assert data.statistics["languages"] == ["en", "de"]
     assert data.statistics["notes"] == ["by rule"]
@@ -191,9 +194,9 @@ def test_statistics_say_what_was_done(tmp_path):
 
 def test_a_second_time_it_comes_from_the_cache(tmp_path):
     corpus = Counting()
-    first = prepared(corpus, tmp_path)
+    first = tokenized(corpus, tmp_path)
     reads = corpus.reads
-    second = prepared(corpus, tmp_path)
+    second = tokenized(corpus, tmp_path)
     assert corpus.reads == reads
     assert (first.digest, first.statistics) == (second.digest, second.statistics)
     assert isinstance(second.parts["train"].source.tokens, np.memmap)
@@ -215,19 +218,19 @@ def test_a_second_time_it_comes_from_the_cache(tmp_path):
     ],
 )
 def test_other_settings_are_another_entry(corpus, changes, tmp_path):
-    usual = prepared(Counting(), tmp_path)
-    other = prepared(corpus, tmp_path, **changes)
+    usual = tokenized(Counting(), tmp_path)
+    other = tokenized(corpus, tmp_path, **changes)
     assert usual.folder != other.folder
     assert usual.digest != other.digest
 
 
 def test_the_seed_divides_only_where_there_are_no_own_parts(tmp_path):
     corpus = listed(("a", "x"))
-    assert prepared(corpus, tmp_path, seed=1).folder == prepared(corpus, tmp_path, seed=2).folder
+    assert tokenized(corpus, tmp_path, seed=1).folder == tokenized(corpus, tmp_path, seed=2).folder
 
 
 def test_the_same_corpus_is_the_same_in_another_cache(tmp_path):
-    first, second = (prepared(Counting(), tmp_path / name, tokenizer="bpe") for name in "ab")
+    first, second = (tokenized(Counting(), tmp_path / name, tokenizer="bpe") for name in "ab")
     assert first.digest == second.digest
 
 
@@ -248,9 +251,9 @@ def _turn(path):
     + ["test.target.offsets.npy", "validation.target.txt"],
 )
 def test_a_damaged_entry_is_made_again(name, damage, tmp_path, caplog):
-    first = prepared(Counting(), tmp_path)
+    first = tokenized(Counting(), tmp_path)
     damage(first.folder / name)
-    again = prepared(Counting(), tmp_path)
+    again = tokenized(Counting(), tmp_path)
     assert again.digest == first.digest
     assert "made again" in caplog.text and str(first.folder) in caplog.text
     assert [path.name for path in (tmp_path / "prepared").iterdir()] == [first.folder.name]
@@ -264,7 +267,7 @@ def test_two_may_prepare_at_once(tmp_path):
             meeting.wait(timeout=60)
 
     with ThreadPoolExecutor(2) as threads:
-        jobs = [threads.submit(prepared, Counting(), tmp_path, progress=wait) for _ in range(2)]
+        jobs = [threads.submit(tokenized, Counting(), tmp_path, progress=wait) for _ in range(2)]
     first, second = (job.result() for job in jobs)
     assert first.digest == second.digest
     assert [path.name for path in (tmp_path / "prepared").iterdir()] == [first.folder.name]
@@ -272,21 +275,21 @@ def test_two_may_prepare_at_once(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from tests.data.test_prepared import Counting, Path, prepared
+from test_tokenized_corpus import Counting, Path, tokenized
 def progress(done, total, what):
     if what == {what!r}:
         os.kill(os.getpid(), signal.SIGKILL)
-prepared(Counting(), Path({cache!r}), progress=progress)
+tokenized(Counting(), Path({cache!r}), progress=progress)
 """
 
 
 @pytest.mark.parametrize("what", ["reading", "fitting on target", "encoding"])
 def test_a_killed_preparation_leaves_nothing_half_done(what, tmp_path):
     code = KILLED.format(what=what, cache=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, timeout=120)
     assert done.returncode == -signal.SIGKILL
     assert list((tmp_path / "prepared").glob("counting*")) == []
-    assert len(prepared(Counting(), tmp_path).parts) == 3
+    assert len(tokenized(Counting(), tmp_path).parts) == 3
 
 
 def test_what_the_killed_leave_is_removed_some_day(tmp_path):
@@ -294,7 +297,7 @@ def test_what_the_killed_leave_is_removed_some_day(tmp_path):
     old.mkdir(parents=True)
     new.mkdir()
     os.utime(old, (0, 0))
-    prepared(Counting(), tmp_path)
+    tokenized(Counting(), tmp_path)
     assert (old.exists(), new.exists()) == (False, True)
 
 
@@ -305,7 +308,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (2048, limits[1]))
     try:
         with pytest.raises(RequestError) as error:
-            prepared(Counting(1000, digits=3), tmp_path)
+            tokenized(Counting(1000, digits=3), tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)
@@ -317,7 +320,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
 def test_a_cache_that_is_a_file(tmp_path):
     (tmp_path / "cache").write_text("")
     with pytest.raises(RequestError, match="cache"):
-        prepared(Counting(), tmp_path / "cache")
+        tokenized(Counting(), tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
@@ -329,15 +332,15 @@ def test_a_cache_that_is_a_file(tmp_path):
         (Counting(), {"clean": "all"}, "task.clean: expected one of none, book, got 'all'"),
     ],
 )
-def test_what_can_not_be_prepared(corpus, settings, words, tmp_path):
+def test_what_can_not_be_tokenized(corpus, settings, words, tmp_path):
     with pytest.raises(RequestError, match=words):
-        prepared(corpus, tmp_path, **settings)
+        tokenized(corpus, tmp_path, **settings)
     assert not any((tmp_path / "prepared").glob("*"))
 
 
 def test_it_says_how_far_it_is(tmp_path):
     said = []
-    prepared(Counting(), tmp_path, progress=lambda *each: said.append(each))
+    tokenized(Counting(), tmp_path, progress=lambda *each: said.append(each))
     assert [*dict.fromkeys(what for _, _, what in said)] == [
         *("dividing", "reading", "fitting on source", "fitting on target", "encoding"),
     ]
@@ -347,9 +350,9 @@ def test_it_says_how_far_it_is(tmp_path):
 
 PEAK = """
 import re
-from tests.data.test_prepared import Counting, Path, prepared
+from test_tokenized_corpus import Counting, Path, tokenized
 from attnlab.training.batches import token_plan
-part = prepared(Counting({count}, digits=6), Path({cache!r}), tokenizer="bpe").parts["train"]
+part = tokenized(Counting({count}, digits=6), Path({cache!r}), tokenizer="bpe").parts["train"]
 plan = token_plan(part.source.lengths, part.target.lengths, size=2048, seed=0, epoch=1)
 part.source.padded(plan[0]), part.target.padded(plan[0])
 # Not ru_maxrss: that one has the parent's, from before this program was loaded.
@@ -363,7 +366,7 @@ def test_memory_grows_by_some_tens_of_bytes_a_pair(tmp_path):
     for count in (20_000, 220_000):
         code = PEAK.format(count=count, cache=str(tmp_path))
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=True
         )
         peaks[count] = int(done.stdout) * 1024
     assert peaks[220_000] - peaks[20_000] < 200_000 * 200
@@ -372,16 +375,13 @@ def test_memory_grows_by_some_tens_of_bytes_a_pair(tmp_path):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("shared", [False, True])
-def test_every_pair_of_tatoeba_comes_back(shared, tmp_path):
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
+def test_every_pair_of_tatoeba_comes_back(shared, tmp_path, realdata):
     from attnlab.tasks.translation.corpora.tatoeba import Tatoeba
 
-    corpus = Tatoeba(path=str(Path(folder, "tatoeba", "deu.txt")))
+    corpus = Tatoeba(path=str(realdata / "tatoeba" / "deu.txt"))
     corpus.open(tmp_path)
     settings = {"tokenizer": "bpe", "vocabulary": 4000, "shared_vocabulary": shared}
-    data = prepared(corpus, tmp_path, **settings)
+    data = tokenized(corpus, tmp_path, **settings)
     assert sum(len(part.source) for part in data.parts.values()) == 48122
     back = set()
     for part in data.parts.values():

@@ -13,7 +13,7 @@ from command_line import CONF, Outcome
 from download_server import serving
 
 from attnlab.cli import main
-from attnlab.tasks.translation.commands.data import make_corpus, names
+from attnlab.tasks.translation.verbs.data import make_corpus, names
 
 TABS = "".join(f"The number {n}.\tDie Zahl {n}.\n" for n in range(40)) + "The number 1.\tDie 1.\n"
 

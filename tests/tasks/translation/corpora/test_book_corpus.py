@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from pathlib import Path
 
@@ -95,11 +94,8 @@ def test_the_digest_follows_the_file(book):
 
 
 @pytest.mark.realdata
-def test_the_real_file(tmp_path):
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
-    corpus = Book(path=str(Path(folder, "book", "english-german-test.pkl")))
+def test_the_real_file(tmp_path, realdata):
+    corpus = Book(path=str(realdata / "book" / "english-german-test.pkl"))
     corpus.open(tmp_path)
     pairs = pairs_of(corpus)
     assert len(pairs) == 1000

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
+import itertools
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-import yaml
+from small_translators import QUERYING, own_settings, small_translator
 
-from attnlab.config.options import conf_folder
-from attnlab.tasks.translation.models.build import build_translator
+from attnlab.config.options import option_content
 from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
 from attnlab.tasks.translation.models.transformer import TransformerTranslator
 from attnlab.tasks.translation.models.translator import END, PAD, START
 
 S, T, V_SOURCE, V_TARGET = 5, 4, 11, 13
+SIZES = {"source_size": V_SOURCE, "target_size": V_TARGET, "max_source": S, "max_target": T + 1}
 SOURCE = np.array([[4, 5, 6, 7, END], [10, 4, END, PAD, PAD]], np.int32)
 TARGET = np.array([[START, 5, 6, 12], [START, 8, PAD, PAD]], np.int32)
 SMALL = {
     "rnn": {"units": 8, "embedding": 6, "maxout_units": 5, "dropout": 0.0},
     "transformer": {"units": 8, "heads": 2, "feed_forward": 11, "dropout": 0.0},
 }
-NOT_SETTINGS = ("name", "_target_", "rules")
-FILES = sorted((conf_folder() / "attention").glob("*.yaml"))
-MECHANISMS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FILES}
-
-
 TRANSLATORS = {"rnn": RecurrentTranslator, "transformer": TransformerTranslator}
+Settings = tuple[tuple[str, Any], ...]
 
 
 class Case(NamedTuple):
@@ -39,8 +35,8 @@ class Case(NamedTuple):
 
     model: str
     attention: str
-    choices: tuple[tuple[str, Any], ...] = ()
-    changes: tuple[tuple[str, Any], ...] = ()
+    choices: Settings = ()
+    changes: Settings = ()
 
     def __str__(self) -> str:
         settings = [f"{key}={value}" for key, value in (*self.choices, *self.changes)]
@@ -51,19 +47,14 @@ class Case(NamedTuple):
         return self.attention != "none"
 
 
-def model_settings(model: str) -> dict[str, Any]:
-    path = conf_folder() / "model" / "settings" / f"translate_{model}.yaml"
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))["model"]
-    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
-    return {**own, **SMALL[model]}
+def model_content(model: str) -> dict[str, Any]:
+    return option_content("model/settings", f"translation_{model}")
 
 
 @pytest.mark.parametrize("model", TRANSLATORS)
 def test_the_yaml_lists_the_constructor_and_a_rule_for_each_setting(model):
-    path = conf_folder() / "model" / "settings" / f"translate_{model}.yaml"
-    assert path.read_text(encoding="utf-8").startswith("# @package _global_\n# ")
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))["model"]
-    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
+    content = model_content(model)
+    own = own_settings(content)
     parameters = inspect.signature(TRANSLATORS[model].__init__).parameters
     defaults = {name: p.default for name, p in parameters.items() if name in own}
     assert content["name"] == model and set(content["rules"]) == set(own)
@@ -74,31 +65,12 @@ def test_the_yaml_lists_the_constructor_and_a_rule_for_each_setting(model):
     assert set(parameters) - passed == set(own)
 
 
-def mechanism(name: str, **changes):
-    content = MECHANISMS[name]
-    module, _, cls = content["_target_"].rpartition(".")
-    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
-    small = {key: value for key, value in (("window", 2), ("heads", 2)) if key in own}
-    return getattr(importlib.import_module(module), cls)(**{**own, **small, **changes})
-
-
 def build(case: Case, **changes):
-    """The case's model with no weight left at 0 or 1, so that a forgotten one shows."""
-    keras.utils.set_random_seed(3)
-    settings = {**model_settings(case.model), **dict(case.changes), **changes}
-    model = build_translator(
-        case.model,
-        settings,
-        lambda: mechanism(case.attention, **dict(case.choices)),
-        source_size=V_SOURCE,
-        target_size=V_TARGET,
-        max_source=S,
-        max_target=T + 1,
+    settings = {**own_settings(model_content(case.model)), **SMALL[case.model]}
+    settings |= {**dict(case.changes), **changes}
+    return small_translator(
+        case.model, case.attention, settings, by=0.3, choices=dict(case.choices), **SIZES
     )
-    draw = np.random.default_rng(5)
-    for weight in model.trainable_variables:
-        weight.assign(weight + 0.3 * draw.normal(size=weight.shape))
-    return model
 
 
 @functools.cache
@@ -107,44 +79,46 @@ def built(case: Case):
     return build(case)
 
 
-def variants(name: str) -> list[tuple]:
+def variants(name: str) -> list[Settings]:
     """A mechanism's choices and switches, one at a time away from its default."""
-    content = MECHANISMS[name]
+    content = option_content("attention", name)
     rules = {key: rule for key, rule in content["rules"].items() if "." not in key}
     values = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
     values |= {key: [False, True] for key, rule in rules.items() if rule.get("type") == "bool"}
     return [
-        ((key, value),)
-        for key, options in values.items()
-        for value in options
-        if value != content[key]
+        ((key, value),) for key, known in values.items() for value in known if value != content[key]
     ]
 
 
-PLACES = (
+PLACES: tuple[Settings, ...] = (
     (("placement", "before_step"),),
     (("placement", "after_step"),),
     (("placement", "after_step"), ("input_feeding", True)),
 )
-QUERYING = [name for name in MECHANISMS if name not in ("none", "pooling")]
+CELLS = ("simple", "gru", "lstm")
 DEFAULTS = [
     Case("rnn", "none"),
-    *(Case("rnn", name) for name in QUERYING),
-    *(Case("transformer", name) for name in QUERYING),
+    *(Case(model, name) for model in TRANSLATORS for name in QUERYING),
 ]
-CELLS = ("simple", "gru", "lstm")
+# Pairwise: every mechanism with every cell and every place, and every cell with every place.
+GRID = [
+    Case("rnn", name, (), (("cell", cell), *PLACES[(i + j) % 3]))
+    for i, name in enumerate(QUERYING)
+    for j, cell in enumerate(CELLS)
+]
+# Every choice with either model; cells and places take turns.
+CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
+TURNS = itertools.cycle(itertools.product(CELLS, PLACES))
 CASES = [
-    *(Case("rnn", "none", (), (("cell", cell),)) for cell in CELLS),
+    *GRID,
     *(
-        Case("rnn", name, (), (("cell", cell), *place))
-        for name in QUERYING
-        for cell in CELLS
-        for place in PLACES
+        Case("rnn", name, choice, (("cell", cell), *place))
+        for (name, choice), (cell, place) in zip(CHOICES, TURNS, strict=False)
     ),
-    *(Case("rnn", name, choices) for name in QUERYING for choices in variants(name)),
-    *(Case("transformer", name, choices) for name in QUERYING for choices in [(), *variants(name)]),
+    *(Case("transformer", name) for name in QUERYING),
+    *(Case("transformer", name, choice) for name, choice in CHOICES),
     Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
-    Case("rnn", "none", (), (("output", "maxout"), ("layers", 2))),
+    Case("rnn", "none", (), (("output", "maxout"), ("layers", 2), ("cell", "simple"))),
     Case("rnn", "bahdanau", (), (("layers", 2), ("cell", "lstm"))),
     Case("rnn", "bahdanau", (), (("output", "attentional"), ("reset_after", False))),
     Case("rnn", "bahdanau", (), (("tie_embeddings", "output"), ("embedding", 5))),
@@ -259,7 +233,17 @@ def test_attend_gives_the_weights_of_all_layers(case):
         assert np.all(maps["encoder"][1, ..., 3:] == 0)
 
 
-@defaults
+FEW = [
+    Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
+    Case("rnn", "bahdanau"),
+    Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
+    Case("transformer", "multi_head"),
+]
+few = pytest.mark.parametrize("case", FEW, ids=str)
+IDS = tf.TensorSpec((None, None), tf.int32)
+
+
+@few
 def test_a_search_can_repeat_memory_and_reorder_state(case):
     model = built(case)
     memory = memory_of(case)
@@ -285,23 +269,13 @@ def test_weights_can_be_saved_and_loaded(case, tmp_path):
     np.testing.assert_array_equal(model((SOURCE, TARGET)), expected)
 
 
-FEW = [
-    Case("rnn", "none", (), (("layers", 2), ("cell", "lstm"))),
-    Case("rnn", "bahdanau"),
-    Case("rnn", "luong_local", (), (("input_feeding", True), ("reverse_source", True))),
-    Case("transformer", "multi_head"),
-]
-few = pytest.mark.parametrize("case", FEW, ids=str)
-IDS = tf.TensorSpec((None, None), tf.int32)
-
-
 @few
 def test_graphs_take_any_shape(case):
     model = built(case)
     program = tf.function(lambda source, target: model((source, target)), input_signature=[IDS] * 2)
-    np.testing.assert_allclose(program(SOURCE, TARGET), model((SOURCE, TARGET)), atol=1e-5)
+    np.testing.assert_allclose(program(SOURCE, TARGET), whole(case)[0], atol=1e-5)
     short = (SOURCE[1:, :3], TARGET[1:, :2])
-    np.testing.assert_allclose(program(*short), model(short), atol=1e-5)
+    np.testing.assert_allclose(program(*short)[0], whole(case)[0][1, :2], atol=1e-5)
 
 
 @few
@@ -322,7 +296,7 @@ def loss_and_gradients(model, source, target, training):
 
 # Compiling is what takes the time of these.
 @pytest.mark.parametrize(
-    "case", [FEW[1], pytest.param(FEW[2], marks=pytest.mark.slow), FEW[3]], ids=str
+    "case", [FEW[1], *(pytest.param(case, marks=pytest.mark.slow) for case in FEW[2:])], ids=str
 )
 def test_xla_computes_the_same(case):
     model = built(case)
@@ -350,13 +324,12 @@ def test_mixed_precision_computes_nearly_the_same(case):
         model = build(case)
     finally:
         keras.config.set_dtype_policy("float32")
-    exact = built(case)
-    model.set_weights(exact.get_weights())
+    model.set_weights(built(case).get_weights())
     assert all(weight.dtype == "float32" for weight in model.trainable_variables)
-    logits = model((SOURCE, TARGET))
-    assert logits.dtype == "float32"
-    np.testing.assert_allclose(logits, exact((SOURCE, TARGET)), atol=0.25)
     memory = model.encode(SOURCE)
+    states = model.decode(TARGET, memory).states
+    logits = model.logits(states)
+    assert (states.dtype, logits.dtype) == ("bfloat16", "float32")
+    np.testing.assert_allclose(logits, whole(case)[0], atol=0.25)
     steps, _ = stepwise(model, memory, tf.constant(TARGET))
     np.testing.assert_allclose(steps, logits, atol=0.2)
-    assert model.decode(TARGET, memory).states.dtype == "bfloat16"

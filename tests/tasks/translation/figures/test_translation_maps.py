@@ -59,9 +59,9 @@ def test_end_may_be_among_the_tokens():
 
 
 def test_padding_is_cut_off():
-    table = weights(3, 11, 13)
-    (picture,) = pictures(maps_figure({"cross": table}, SOURCE, TARGET, head=2))
-    np.testing.assert_array_equal(picture, table[1, :8, :6])
+    table = weights(11, 13)
+    (picture,) = pictures(maps_figure({"cross": table}, SOURCE, TARGET))
+    np.testing.assert_array_equal(picture, table[:8, :6])
 
 
 def test_maps_may_lack_end():
@@ -92,30 +92,6 @@ def test_a_transformer_has_three_blocks_with_one_scale():
     assert words(cross)[-7:] == [*SOURCE, "<end>", "head 3"]
     limits = {axes.images[0].get_clim() for axes in (encoder, decoder, cross)}
     assert limits == {(0, max(table.max() for table in maps.values()))}
-
-
-def test_a_layer_and_a_head_are_chosen():
-    table = weights(4, 3, 8, 6)
-    figure = maps_figure({"cross": table}, SOURCE, TARGET, layer=4, head=2)
-    np.testing.assert_array_equal(pictures(figure)[0], table[3, 1])
-    assert figure.texts[1].get_text().endswith("layer 4   head 2")
-    row = maps_figure({"cross": table}, SOURCE, TARGET, layer=3).axes[1]
-    assert [word for word in words(row) if " " in word] == [
-        *("layer 3", "head 1", "head 2", "head 3")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"layer": 3}, "layer: expected 1 to 2 for the cross maps, got 3"),
-        ({"layer": 0}, "layer: expected 1 to 2"),
-        ({"head": 4}, "head: expected 1 to 3"),
-    ],
-)
-def test_a_layer_that_there_is_not_is_refused(options, sentence):
-    with pytest.raises(RequestError, match=sentence):
-        maps_figure({"cross": weights(2, 3, 8, 6)}, SOURCE, TARGET, **options)
 
 
 @pytest.mark.parametrize(

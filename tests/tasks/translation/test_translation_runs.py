@@ -7,6 +7,23 @@ import json
 
 import numpy as np
 import pytest
+from command_line import Outcome
+
+
+@pytest.fixture
+def command(translating, monkeypatch, capfd):
+    """A command on the run, in this process."""
+    from attnlab.cli import main
+
+    monkeypatch.chdir(translating.attnlab.folder)
+    monkeypatch.setenv("ATTNLAB_RUNS", str(translating.attnlab.runs))
+
+    def command(*words: str) -> Outcome:
+        code = main(list(words))
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return command
 
 
 def read_json(path):
@@ -58,8 +75,8 @@ def test_its_hypotheses_are_kept_with_their_references(translating):
     assert statistics["parts"]["test"]["pairs"] == len(rows["source"])
 
 
-def test_evaluate_gives_the_runs_own_numbers_again(translating):
-    code, out, err = translating.attnlab("evaluate", "latest", "--json")
+def test_evaluate_gives_the_runs_own_numbers_again(translating, command):
+    code, out, err = command("evaluate", "latest", "--json")
     assert code == 0, err
     metrics = read_json(translating.folder / "metrics.json")
     found = json.loads(out)
@@ -67,13 +84,11 @@ def test_evaluate_gives_the_runs_own_numbers_again(translating):
     assert found["epoch"] == metrics["best_epoch"]
 
 
-def test_evaluate_takes_the_mean_of_epochs_and_a_beam(translating):
+def test_evaluate_takes_the_mean_of_epochs_and_a_beam(translating, command):
     from attnlab.records.run_directory import RunDirectory
     from attnlab.run.loading import TrainedRun
 
-    code, out, err = translating.attnlab(
-        "evaluate", "latest", "--average", "2", "--beam", "3", "--json"
-    )
+    code, out, err = command("evaluate", "latest", "--average", "2", "--beam", "3", "--json")
     assert code == 0, err
     found = json.loads(out)
     assert (found["epoch"], found["beam"]) == ("mean of 1, 2", 3)
@@ -117,8 +132,8 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
         ("evaluate latest --epoch 1 --average 2", "--average: expected at most the 1 epochs"),
     ],
 )
-def test_what_it_cannot_do_is_said(translating, words, sentence):
-    code, out, err = translating.attnlab(*words.split())
+def test_what_it_cannot_do_is_said(command, words, sentence):
+    code, out, err = command(*words.split())
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
     assert sentence in line

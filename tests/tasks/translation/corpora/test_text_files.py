@@ -9,11 +9,12 @@ import zipfile
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora import archives
-from attnlab.tasks.translation.corpora.archives import check_gzip, check_zip
+from attnlab.tasks.translation.corpora import text_files
 from attnlab.tasks.translation.corpora.text_files import (
     BLANK,
     EMPTY_SIDE,
+    check_gzip,
+    check_zip,
     parallel_pairs,
     read_lines,
     scan,
@@ -215,7 +216,7 @@ def test_members_that_are_not_read(zipped, members, tmp_path):
 
 
 def test_a_bomb_is_refused_by_its_size(zipped, monkeypatch):
-    monkeypatch.setattr(archives, "LARGEST_MEMBER", 1 << 20)
+    monkeypatch.setattr(text_files, "LARGEST_MEMBER", 1 << 20)
     with pytest.raises(RequestError, match="at most 1,048,576 bytes unpacked, got 2,097,152"):
         pairs_of(zipped({"deu.txt": b"\n" * (2 << 20)}))
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnlab.tasks.translation.attention_details import attention_details
+from attnlab.tasks.translation.attention_maps import attention_details
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.task import Translate
 

@@ -1,8 +1,6 @@
 """Tokenizers: nothing collides, BPE gives every text back, words and pieces find each other."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -221,11 +219,8 @@ def test_there_must_be_something_to_fit_on(kind):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("side", [0, 1])
-def test_bpe_gives_back_every_sentence_of_tatoeba(side):
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
-    lines = Path(folder, "tatoeba", "deu.txt").read_text(encoding="utf-8").splitlines()
+def test_bpe_gives_back_every_sentence_of_tatoeba(realdata, side):
+    lines = (realdata / "tatoeba" / "deu.txt").read_text(encoding="utf-8").splitlines()
     texts = [line.split("\t")[side] for line in lines]
     assert len(texts) == 48122
     tokenizer = Tokenizer.fit(map(normalized, texts), kind="bpe", size=4000)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 
 import pytest
 from download_server import serving
+from pooch import file_hash
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.multi30k import KNOWN, URL, Multi30k
@@ -142,11 +142,8 @@ def test_the_address_names_a_commit_so_that_the_digests_hold():
 
 
 @pytest.mark.realdata
-def test_the_real_files(tmp_path):
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
-    path = Path(folder, "multi30k")
+def test_the_real_files(tmp_path, realdata):
+    path = realdata / "multi30k"
     corpus = Multi30k(path=str(path))
     corpus.open(tmp_path)
     assert corpus.lines == {"train": 29_000, "test": 1_014}
@@ -158,10 +155,4 @@ def test_the_real_files(tmp_path):
     ]
     assert not sources[0] & sources[1]
     digests = {name: digest for name, digest in KNOWN.items() if (path / name).exists()}
-    assert {name: sha256_of(path / name) for name in digests} == digests
-
-
-def sha256_of(path: Path) -> str:
-    from pooch import file_hash
-
-    return file_hash(str(path))
+    assert {name: file_hash(str(path / name)) for name in digests} == digests
