@@ -57,8 +57,10 @@ class Translate:
     Attributes:
         name: `translate`.
         monitor: the validation metric that chooses the best epoch, and its direction.
-        source_tokenizer: cuts what is translated.
+        tokenized: the corpus in tokens, once it is loaded.
+        source_tokenizer: cuts what is translated, once that is loaded or read.
         target_tokenizer: cuts translations; the same object where the vocabulary is shared.
+        longest: tokens of the longest source trained on, END included, and of the longest target.
 
     Args:
         corpus: the pairs.
@@ -80,6 +82,10 @@ class Translate:
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
+    tokenized: TokenizedCorpus
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    longest: tuple[int, ...]
 
     def __init__(
         self,
@@ -114,69 +120,25 @@ class Translate:
         self.label_smoothing = label_smoothing
         self.score_every, self.score_sentences = score_every, score_sentences
         self.beam, self.length_penalty = beam, length_penalty
-        self._tokenized: TokenizedCorpus | None = None
-        self._tokenizers: tuple[Tokenizer, Tokenizer] | None = None
-        self._longest = (0, 0)
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TranslationData:
-        """Find the corpus, cut it into tokens (once, cached), and divide it.
-
-        Args:
-            seed: decides which pairs are in which part, where the corpus has no own parts.
-            progress: told how far it is.
+        """Find the corpus, cut it into tokens (once, cached), and divide it by the seed.
 
         Raises:
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        self._tokenized = tokenize_corpus(
+        self.tokenized = tokenize_corpus(
             self.corpus, self.text, seed=seed, cache=self.cache, progress=progress
         )
-        tokenized = self._tokenized
-        self._tokenizers = (tokenized.source_tokenizer, tokenized.target_tokenizer)
-        train = tokenized.parts["train"]
-        self._longest = (int(train.source.lengths.max()), int(train.target.lengths.max()))
-        return TranslationData(tokenized, self.corpus.name, self.corpus.origin)
-
-    @property
-    def tokenized(self) -> TokenizedCorpus:
-        """The corpus in tokens.
-
-        Raises:
-            RuntimeError: `load` was not called.
-        """
-        if self._tokenized is None:
-            raise RuntimeError("Translate: call load() first")
-        return self._tokenized
-
-    @property
-    def source_tokenizer(self) -> Tokenizer:  # noqa: D102
-        return self._both_tokenizers()[0]
-
-    @property
-    def target_tokenizer(self) -> Tokenizer:  # noqa: D102
-        return self._both_tokenizers()[1]
-
-    def _both_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        if self._tokenizers is None:
-            raise RuntimeError("Translate: call load() or load_from() first")
-        return self._tokenizers
-
-    @property
-    def longest_source(self) -> int:
-        """Tokens of the longest source trained on, END included."""
-        return self._longest[0]
+        self.source_tokenizer = self.tokenized.source_tokenizer
+        self.target_tokenizer = self.tokenized.target_tokenizer
+        train = self.tokenized.parts["train"]
+        self.longest = int(train.source.lengths.max()), int(train.target.lengths.max())
+        return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The translator, its weights drawn.
-
-        Args:
-            attention: makes one mechanism; called for each place that wants one.
-            model: `rnn` or `transformer`, and its settings.
-
-        Raises:
-            RequestError: there is no such model, or its parts don't fit.
-        """
+        """The translator, its weights drawn; see `Task.build`."""
         from attnlab.tasks.translation.models.build import build_translator
 
         return build_translator(
@@ -186,20 +148,14 @@ class Translate:
             source_size=self.source_tokenizer.size,
             target_size=self.target_tokenizer.size,
             shared=self.text.shared_vocabulary,
-            max_source=self._longest[0],
-            max_target=self._longest[1],
+            max_source=self.longest[0],
+            max_target=self.longest[1],
         )
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1
     ) -> SentenceTranslator:
-        """What turns sentences into translations by a model.
-
-        Args:
-            model: what `build` gave.
-            beam: hypotheses kept; None takes the task's.
-            n_best: translations of each sentence.
-        """
+        """What turns sentences into translations by a model; without a `beam`, the task's."""
         from attnlab.tasks.translation.sentences import SentenceTranslator
 
         return SentenceTranslator(
@@ -208,19 +164,14 @@ class Translate:
             self.target_tokenizer,
             clean=self.text.clean,
             lowercase=self.text.lowercase,
-            longest=self.longest_source,
+            longest=self.longest[0],
             beam=self.beam if beam is None else beam,
             n_best=n_best,
             length_penalty=self.length_penalty,
         )
 
     def evaluate(self, model: keras.Model, part: str = "test", beam: int | None = None) -> Report:
-        """Translate one part of the corpus and score it beside the baselines.
-
-        Args:
-            model: what `build` gave, trained.
-            part: its name.
-            beam: hypotheses kept; None takes the task's.
+        """Translate a part and score it beside the baselines; without a `beam`, by the task's.
 
         Raises:
             RequestError: the corpus has no such part.
@@ -240,12 +191,12 @@ class Translate:
 
     def save(self, folder: Path) -> None:
         """Write the tokenizers, and what the lengths and the text's treatment were."""
-        for side, tokenizer in zip(_TOKENIZERS, self._both_tokenizers(), strict=True):
-            if side == "source" or not self.text.shared_vocabulary:
-                tokenizer.save(folder / _TOKENIZERS[side])
+        self.source_tokenizer.save(folder / _TOKENIZERS["source"])
+        if not self.text.shared_vocabulary:
+            self.target_tokenizer.save(folder / _TOKENIZERS["target"])
         content = {
             "text": asdict(self.text),
-            "longest": self._longest,
+            "longest": self.longest,
             "languages": [self.corpus.source_language, self.corpus.target_language],
             "statistics": self.tokenized.statistics,
         }
@@ -268,10 +219,11 @@ class Translate:
             raise RequestError(
                 f"{path}: expected the text settings {asdict(self.text)}, got {saved}"
             )
-        source = Tokenizer.load(folder / _TOKENIZERS["source"])
-        shared = self.text.shared_vocabulary
-        target = source if shared else Tokenizer.load(folder / _TOKENIZERS["target"])
-        self._tokenizers, self._longest = (source, target), longest
+        self.longest = longest
+        self.source_tokenizer = Tokenizer.load(folder / _TOKENIZERS["source"])
+        self.target_tokenizer = self.source_tokenizer
+        if not self.text.shared_vocabulary:
+            self.target_tokenizer = Tokenizer.load(folder / _TOKENIZERS["target"])
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -69,7 +69,7 @@ def test_what_it_saves_is_enough_to_build_and_translate(tmp_path, shared):
     task.save(folder)
     again = translate(tmp_path / "nowhere", shared_vocabulary=shared, lowercase=True)
     again.load_from(folder)
-    assert again.longest_source == task.longest_source == 4
+    assert again.longest == task.longest == (4, 5)
     text = "THE dog sings"
     assert again.source_tokenizer.encode([text]) == task.source_tokenizer.encode([text])
     assert (again.source_tokenizer is again.target_tokenizer) == shared

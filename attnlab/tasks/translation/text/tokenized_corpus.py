@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import logging
 import os
@@ -34,7 +33,6 @@ from attnlab.tasks.translation.text.tokenizers import Tokenizer
 _FORMAT = 1
 _LIST = "files.json"
 _ABANDONED = 24 * 3600.0  # seconds after which nobody works in a temporary folder any more
-_numbers = itertools.count()
 log = logging.getLogger(__name__)
 
 
@@ -115,9 +113,9 @@ def tokenize_corpus(
 ) -> TokenizedCorpus:
     """A corpus in tokens; the first time it is read and cut, then it is found in the cache.
 
-    The cache has a folder for each content, division and treatment of the text. It is filled under
-    another name and renamed when it is whole, so nothing half-done is ever found, and several
-    processes may do it at once. What is damaged is made again.
+    The cache has a folder for each content, division and treatment of the text. One process at a
+    time fills it, under another name, and renames it when it is whole, so nothing half-done is ever
+    found. What is damaged is made again.
 
     Args:
         corpus: an opened corpus.
@@ -130,16 +128,25 @@ def tokenize_corpus(
         RequestError: the corpus can't be read or is too small, a setting can't be met, or the cache
             can't be written.
     """
+    import filelock
+
     root = Path(cache).expanduser() / "prepared"
     folder = root / f"{corpus.name}-{_key(corpus, settings, seed)}"
-    found = _found(folder)
-    if found:
-        return found
     try:
-        with _temporary(root, folder.name) as temporary:
-            preprocess(temporary, corpus, settings, seed, progress or (lambda *_: None))
-            _list_files(temporary)
-            _install(temporary, folder)
+        return TokenizedCorpus(folder)
+    except RequestError as error:
+        if folder.exists():
+            log.warning("%s It is made again.", error)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(root / f".{folder.name}.lock"):
+            with suppress(RequestError):  # while this one waited, another process may have made it
+                return TokenizedCorpus(folder)
+            with _temporary(root, folder.name) as temporary:
+                preprocess(temporary, corpus, settings, seed, progress or (lambda *_: None))
+                _list_files(temporary)
+                shutil.rmtree(folder, ignore_errors=True)
+                os.rename(temporary, folder)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise RequestError(
@@ -158,52 +165,20 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _found(folder: Path) -> TokenizedCorpus | None:
-    if not folder.exists():
-        return None
-    try:
-        return TokenizedCorpus(folder)
-    except RequestError as error:
-        log.warning("%s It is made again.", error)
-        return None
-
-
 @contextmanager
 def _temporary(root: Path, name: str) -> Iterator[Path]:
     """A new folder beside the one to come; it is gone afterwards unless it was renamed."""
-    root.mkdir(parents=True, exist_ok=True)
-    _tidy(root)
-    folder = root / f".tmp-{os.getpid()}-{next(_numbers)}-{name}"
+    for left in root.glob(".tmp-*"):  # by processes that were killed long ago
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+    folder = root / f".tmp-{os.getpid()}-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _tidy(root: Path) -> None:
-    """Remove what killed processes left behind long ago."""
-    for left in root.glob(".tmp-*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def _install(temporary: Path, folder: Path) -> None:
-    """Rename, unless another process was quicker; what is damaged is put out of the way."""
-    for _ in range(3):
-        try:
-            return os.rename(temporary, folder)
-        except OSError:
-            if not folder.exists():
-                raise
-        if _found(folder):
-            return None
-        damaged = temporary.with_name(f"{temporary.name}-damaged")
-        with suppress(FileNotFoundError):
-            os.rename(folder, damaged)
-        shutil.rmtree(damaged, ignore_errors=True)
-    return os.rename(temporary, folder)
 
 
 def _list_files(folder: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -244,11 +245,13 @@ def _turn(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [_cut, _turn, Path.unlink], ids=["cut", "turned", "gone"])
 @pytest.mark.parametrize(
-    "name",
-    ["files.json", "statistics.json", "source_tokenizer.json", "train.source.tokens.npy"]
-    + ["test.target.offsets.npy", "validation.target.txt"],
+    ("name", "damage"),
+    [
+        *(("files.json", _cut), ("statistics.json", _turn), ("source_tokenizer.json", Path.unlink)),
+        *(("train.source.tokens.npy", _cut), ("test.target.offsets.npy", _turn)),
+        *(("validation.target.txt", Path.unlink), ("files.json", Path.unlink)),
+    ],
 )
 def test_a_damaged_entry_is_made_again(name, damage, tmp_path, caplog):
     first = tokenized(Counting(), tmp_path)
@@ -256,21 +259,29 @@ def test_a_damaged_entry_is_made_again(name, damage, tmp_path, caplog):
     again = tokenized(Counting(), tmp_path)
     assert again.digest == first.digest
     assert "made again" in caplog.text and str(first.folder) in caplog.text
-    assert [path.name for path in (tmp_path / "prepared").iterdir()] == [first.folder.name]
+    assert entries(tmp_path) == [first.folder.name]
 
 
-def test_two_may_prepare_at_once(tmp_path):
-    meeting = threading.Barrier(2)
+def test_of_two_at_once_one_prepares_and_the_other_waits(tmp_path):
+    corpora = [Counting(), Counting()]
+    begun = threading.Event()
 
-    def wait(done, total, what):
-        if what == "encoding" and done == 0:
-            meeting.wait(timeout=60)
+    def tell(done, total, what):
+        begun.set()
+        time.sleep(0.05)
 
     with ThreadPoolExecutor(2) as threads:
-        jobs = [threads.submit(tokenized, Counting(), tmp_path, progress=wait) for _ in range(2)]
-    first, second = (job.result() for job in jobs)
-    assert first.digest == second.digest
-    assert [path.name for path in (tmp_path / "prepared").iterdir()] == [first.folder.name]
+        first = threads.submit(tokenized, corpora[0], tmp_path, progress=tell)
+        begun.wait(60)
+        second = threads.submit(tokenized, corpora[1], tmp_path)
+        assert first.result().digest == second.result().digest
+    assert corpora[1].reads == 0
+    assert entries(tmp_path) == [first.result().folder.name]
+
+
+def entries(cache):
+    """What the cache has in it, but for locks."""
+    return [path.name for path in (cache / "prepared").iterdir() if path.suffix != ".lock"]
 
 
 KILLED = """
@@ -314,7 +325,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
         signal.signal(signal.SIGXFSZ, ignored)
     assert str(error.value).startswith(f"{tmp_path / 'prepared'}: expected to write")
     assert "\n" not in str(error.value)
-    assert list((tmp_path / "prepared").iterdir()) == []
+    assert entries(tmp_path) == []
 
 
 def test_a_cache_that_is_a_file(tmp_path):
@@ -335,7 +346,7 @@ def test_a_cache_that_is_a_file(tmp_path):
 def test_what_can_not_be_tokenized(corpus, settings, words, tmp_path):
     with pytest.raises(RequestError, match=words):
         tokenized(corpus, tmp_path, **settings)
-    assert not any((tmp_path / "prepared").glob("*"))
+    assert not any((tmp_path / "prepared").glob("[!.]*"))
 
 
 def test_it_says_how_far_it_is(tmp_path):
