@@ -45,14 +45,7 @@ def example(
     source: np.ndarray,
     target: np.ndarray,
 ) -> Example:
-    """The attention on one sentence and one translation, whoever wrote it.
-
-    Args:
-        model: a `Translator`.
-        tokenizers: of the source and of the target.
-        source: (S,) ids, END included.
-        target: (T,) ids without START and END.
-    """
+    """The attention on one sentence, (S,) ids and END, and a translation (T,), whoever wrote it."""
     read = np.concatenate([[START], target])
     maps = model.attend(np.asarray(source)[None], read[None])
     return Example(
@@ -65,15 +58,7 @@ def example(
 def examples(
     task: Translate, model: keras.Model, search: Search, part: str, count: int
 ) -> list[Example]:
-    """The attention on some sentences of a part, short and long ones; none where nothing attends.
-
-    Args:
-        task: translation, loaded.
-        model: its model.
-        search: of that model.
-        part: the corpus's part.
-        count: how many sentences.
-    """
+    """The attention on some sentences of a part, short and long ones; none without attention."""
     sources = task.tokenized.parts[part].source
     order = np.argsort(sources.lengths, kind="stable")
     # Neither the shortest nor the longest ones, which are seldom typical.

@@ -56,13 +56,7 @@ class _Compiled(NamedTuple):
 
 
 class TranslationLearner:
-    """A translator on its corpus; see `Learner`.
-
-    Args:
-        config: the run's configuration.
-        task: translation, loaded.
-        model: its model.
-    """
+    """A translator on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer

@@ -91,12 +91,7 @@ class TranslationProgram:
     def train(
         self, batches: Batches, rates: Sequence[float] | np.ndarray, first_step: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Take a step for each batch.
-
-        Args:
-            batches: source and target of each step.
-            rates: learning rate of each step.
-            first_step: gradient steps taken before, over the whole run.
+        """Take a step for each batch at its rate, after `first_step` steps in the whole run.
 
         Returns:
             (steps,) mean loss of each step's real tokens before its update, float64, NaN where

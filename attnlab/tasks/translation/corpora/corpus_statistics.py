@@ -50,15 +50,10 @@ class PartStatistics:
 def describe(
     corpus: Corpus, *, seed: int, progress: Progress | None = None
 ) -> dict[str, PartStatistics]:
-    """Read a corpus once through and count; memory grows with its vocabulary, hardly with it.
+    """The statistics of each part of an opened corpus, train first.
 
-    Args:
-        corpus: an opened corpus.
-        seed: divides it where it has no parts of its own.
-        progress: told how many pairs are counted.
-
-    Returns:
-        The statistics of each part, train first.
+    It is read once through; memory grows with its vocabulary and hardly with its length. The seed
+    divides it where it has no parts of its own.
 
     Raises:
         RequestError: the corpus can't be read, or is too small to be divided.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.records.files import write_text
 from attnlab.tasks.base import Progress
 
 # Python's own names are turned away by some sites, manythings.org among them. Unpacked on the way,
@@ -91,7 +92,7 @@ def _fetch(url: str, folder: Path, name: str, known: str | None, downloader: _Do
         ) from error
     if not expected:
         digest = pooch.file_hash(str(folder / name))
-        _replace(record, f"{digest}  {name}\n")  # as sha256sum -c reads it
+        write_text(record, f"{digest}  {name}\n")  # as sha256sum -c reads it
     return folder / name
 
 
@@ -214,9 +215,3 @@ def _recorded(record: Path) -> str | None:
     if not found:
         raise RequestError(f"{record}: expected a SHA-256 in hex, got a damaged file: delete it.")
     return found.group()
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, "utf-8")
-    os.replace(temporary, path)

@@ -98,15 +98,9 @@ def _checked(corpus: Corpus, codes: np.ndarray) -> PartAssignment:
 
 
 def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """A random choice of about `count` rows that never parts rows with one key.
+    """A random choice of at least `count` rows that never parts rows with one key.
 
-    Args:
-        keys: (N,) uint64, such as hashes of sources.
-        count: rows wanted; at least so many are taken.
-        seed: decides which.
-
-    Returns:
-        (N,) bool, True where a row is taken.
+    `keys` are (N,) uint64, such as hashes of sources; gives (N,) bool, True where a row is taken.
     """
     taken = np.zeros(len(keys), dtype=bool)
     taken[_Order(keys, seed).take(count)] = True

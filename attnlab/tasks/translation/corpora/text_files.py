@@ -75,10 +75,7 @@ def read_lines(path: Path) -> Iterator[str]:
 def tab_pairs(path: Path, dropped: dict[str, int], links: Path | None = None) -> Iterator[Pair]:
     """Pairs from lines of a source, a tab and a target; further columns don't count.
 
-    Args:
-        path: the file; its blank lines are skipped and counted.
-        dropped: counts what is left out, by reason.
-        links: a file with the word alignment of each line.
+    Blank lines are skipped and counted in `dropped`; `links` has the word alignment of each line.
 
     Raises:
         RequestError: a line has no tab or an empty side; names the line.
@@ -106,11 +103,7 @@ def parallel_pairs(
 ) -> Iterator[Pair]:
     """Pairs from two files, a line of one with the same line of the other.
 
-    Args:
-        sources: a sentence a line.
-        targets: their translations.
-        dropped: counts what is left out, by reason: pairs with an empty side.
-        links: a file with the word alignment of each line.
+    Pairs with an empty side are counted in `dropped`; `links` has the word alignment of each line.
 
     Raises:
         RequestError: the files differ in their numbers of lines.
@@ -212,22 +205,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_zip(path: Path) -> None:
-    """Refuse what is no whole zip archive with one text file, such as a login page in its place.
-
-    Raises:
-        RequestError: with what was expected.
-    """
+    """Refuse, by a `RequestError`, what is no whole zip archive with one text file."""
     if not zipfile.is_zipfile(path):
         raise RequestError(f"{path}: expected a zip archive, got something else.")
     _read_through(path)
 
 
 def check_gzip(path: Path) -> None:
-    """Refuse what is no whole gzip file.
-
-    Raises:
-        RequestError: with what was expected.
-    """
+    """Refuse, by a `RequestError`, what is no whole gzip file."""
     with open(path, "rb") as stream:
         if stream.read(2) != b"\x1f\x8b":
             raise RequestError(f"{path}: expected a gzip file, got something else.")

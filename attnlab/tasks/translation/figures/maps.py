@@ -66,17 +66,7 @@ def draw_maps(
     *,
     title: str = "attention",
 ) -> Path:
-    """Draw `maps_figure` into a file.
-
-    Args:
-        maps: As there.
-        source_pieces: As there.
-        target_pieces: As there.
-        path: Ends with .png, .pdf or .svg.
-        title: As there.
-
-    Returns:
-        The path.
+    """Draw `maps_figure` into a file that ends with .png, .pdf or .svg; returns its path.
 
     Raises:
         RequestError: Another ending.

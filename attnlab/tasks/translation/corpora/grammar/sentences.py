@@ -303,12 +303,7 @@ BEYOND = (
 
 
 def sentences(kinds: tuple[Kind, ...], seed: int | str) -> Iterator[Translation]:
-    """An endless stream, the same on every machine; a sentence may come again.
-
-    Args:
-        kinds: what it is made of.
-        seed: of all chance in it.
-    """
+    """An endless stream, the same on every machine; a sentence may come again."""
     choices = Choices(Random(seed).random)
     urn = [kind for kind in kinds for _ in range(kind.weight)]
     while True:
