@@ -1,9 +1,7 @@
-"""Downloads into a cache: checked by digest, resumed where they stopped."""
+"""Downloads into a cache by pooch, checked by digest."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Callable
 from hashlib import sha256
@@ -14,13 +12,9 @@ from attnlab.errors import RequestError
 from attnlab.records.files import write_text
 from attnlab.tasks.base import Progress
 
-# Python's own names are turned away by some sites, manythings.org among them. Unpacked on the way,
-# bytes could not be counted for the next attempt.
-_HEADERS = {
-    "User-Agent": "Mozilla/5.0 (compatible; attnlab)",
-    "Accept-Encoding": "identity",
-}
-_CHUNK = 1 << 13  # what a cut can lose
+# Python's own names are turned away by some sites, manythings.org among them.
+_HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; attnlab)"}
+_CHUNK = 1 << 13
 _TIMEOUT = 30  # seconds without a byte
 _ATTEMPTS = 5
 
@@ -59,8 +53,10 @@ def fetch(
         raise RequestError(f"data.url: expected an address http://... or https://..., got {url!r}.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(folder / f".{name}.lock"):
-            return _fetch(url, folder, name, known, _Downloader(folder / name, check, progress))
+        with filelock.FileLock(folder / ".lock"):
+            for left in folder.glob("tmp*"):  # by a download that was killed
+                left.unlink()
+            return _fetch(url, folder, name, known, _Downloader(name, check, progress))
     except OSError as error:
         reason = error.strerror or str(error)
         raise RequestError(f"{folder}: expected room for {name}, but: {reason}.") from error
@@ -82,7 +78,7 @@ def _fetch(url: str, folder: Path, name: str, known: str | None, downloader: _Do
     try:
         pooch.retrieve(url, expected and f"sha256:{expected}", name, folder, downloader=downloader)
     except requests.RequestException as error:
-        raise RequestError(_explained(error, url, downloader.arrived())) from error
+        raise RequestError(f"{url}: expected the file, but {_reason(error)}.") from error
     except RequestError:
         raise
     except ValueError as error:  # pooch's word for another digest
@@ -97,113 +93,67 @@ def _fetch(url: str, folder: Path, name: str, known: str | None, downloader: _Do
 
 
 class _Downloader:
-    """A downloader for pooch that goes on where an earlier one was cut off.
+    """Pooch's downloader of HTTP, tried again where the connection breaks; then the check.
 
-    What has arrived lies in a `.part` file, and beside it the server's version of the file (its
-    ETag or date): the server sends the rest only as long as the version is still the same.
+    It is its own progress bar, as pooch takes one.
 
     Attributes:
         digest: SHA-256 of the finished download.
     """
 
     def __init__(
-        self, path: Path, check: Callable[[Path], None] | None, progress: Progress | None
+        self, name: str, check: Callable[[Path], None] | None, progress: Progress | None
     ) -> None:
-        self.name, self.digest = path.name, ""
-        self.part, self.version = (
-            path.with_name(f"{path.name}.part{end}") for end in ("", ".json")
-        )
-        self.check, self.progress = check, progress or (lambda *_: None)
+        self.name, self.check, self.progress = name, check, progress
+        self.total, self.done, self.digest = 0, 0, ""
 
     def __call__(self, url: str, output_file: str, pooch: Any, check_only: bool = False) -> None:
         """Download `url` to `output_file`; pooch's protocol."""
         import requests
-        from pooch import file_hash
+        from pooch import HTTPDownloader, file_hash
 
+        broken = (
+            requests.ConnectionError,
+            requests.Timeout,
+            requests.exceptions.ChunkedEncodingError,
+        )
+        download = HTTPDownloader(
+            progressbar=self, chunk_size=_CHUNK, headers=_HEADERS, timeout=_TIMEOUT
+        )
         for attempt in range(_ATTEMPTS):
-            before = self.arrived()
             try:
-                self._receive(url)
+                self.done = 0
+                download(url, output_file, pooch)
                 break
-            except (
-                requests.ConnectionError,
-                requests.Timeout,
-                requests.exceptions.ChunkedEncodingError,
-            ):
-                # Another attempt is worth it only while bytes come in.
-                if attempt + 1 == _ATTEMPTS or self.arrived() <= before:
+            except broken:
+                # Another attempt is worth it only where bytes came in.
+                if attempt + 1 == _ATTEMPTS or not self.done:
                     raise
-        self.version.unlink(missing_ok=True)
-        try:
-            if self.check:
-                self.check(self.part)
-        except RequestError:
-            self.part.unlink(missing_ok=True)
-            raise
-        self.digest = file_hash(str(self.part))
-        os.replace(self.part, output_file)
+        if self.check:
+            self.check(Path(output_file))
+        self.digest = file_hash(output_file)
 
-    def arrived(self) -> int:
-        """Bytes that are here already."""
-        return self.part.stat().st_size if self.part.exists() else 0
+    def update(self, count: int) -> None:
+        """So many bytes more are here."""
+        self.done = min(self.done + count, self.total or self.done + count)
+        if self.progress:
+            self.progress(self.done, self.total or None, self.name)
 
-    def _receive(self, url: str) -> None:
-        import requests
+    def reset(self) -> None:
+        """Pooch says so before the last update, which has all bytes."""
+        self.done = 0
 
-        done, version = self.arrived(), self._version(url)
-        wanted = {"Range": f"bytes={done}-", "If-Range": version} if version and done else {}
-        headers = {**_HEADERS, **wanted}
-        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
-            if wanted and response.status_code == 416:  # there are not that many bytes
-                self.version.unlink()
-                return self._receive(url)
-            response.raise_for_status()
-            if response.status_code != 206:
-                done = 0
-            left = response.headers.get("Content-Length", "")
-            total = done + int(left) if left.isdigit() else None
-            with open(self.part, "ab" if done else "wb") as stream:
-                kept = {"url": url, "version": _version_of(response.headers)}
-                self.version.write_text(json.dumps(kept), "utf-8")
-                self.progress(done, total, self.name)
-                for chunk in response.iter_content(_CHUNK):
-                    stream.write(chunk)
-                    done += len(chunk)
-                    self.progress(done, total, self.name)
-
-    def _version(self, url: str) -> str | None:
-        """The version of the file whose beginning is here; None where nothing can be resumed."""
-        try:
-            kept = json.loads(self.version.read_bytes())
-            return kept["version"] if kept["url"] == url else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+    def close(self) -> None:
+        """Nothing is open."""
 
 
-def _version_of(headers: Any) -> str | None:
-    """What tells a server's file from a later one; None where bytes come packed and can't count."""
-    tag = headers.get("ETag", "W/")
-    version = headers.get("Last-Modified") if tag.startswith("W/") else tag
-    return None if "Content-Encoding" in headers else version
-
-
-def _explained(error: Exception, url: str, kept: int) -> str:
-    """Why a download failed, in one sentence."""
+def _reason(error: Exception) -> str:
+    """Why a download failed."""
     response = getattr(error, "response", None)
     if response is not None:
-        return (
-            f"{url}: expected the file, but the server answered {response.status_code} "
-            f"{response.reason}."
-        )
-    if kept:
-        return (
-            f"{url}: the download was cut off after {kept:,} bytes, which are kept: "
-            "the same command goes on from there."
-        )
-    return (
-        f"{url}: expected to reach the server, but it did not answer ({type(error).__name__}); "
-        "without a network, give the files by data.path."
-    )
+        return f"the server answered {response.status_code} {response.reason}"
+    kind = type(error).__name__
+    return f"the server did not answer to the end ({kind}); without a network, give data.path"
 
 
 def _recorded(record: Path) -> str | None:

@@ -157,7 +157,7 @@ def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
         (("fetch",), "Missing argument 'NAME'"),
         (("fetch", "book"), "expected a corpus that can be downloaded (multi30k, tatoeba), got b"),
         (("fetch", "tatoeba", "url=nowhere"), "data.url: expected an address http://"),
-        (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, give the files by"),
+        (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, give data.path"),
         (("fetsh",), "No such command 'fetsh'"),
     ],
 )
