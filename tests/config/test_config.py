@@ -102,6 +102,36 @@ def test_the_model_follows_task_and_attention_unless_it_is_chosen(
     assert ("anchor" in config.model.settings) == (task != "translate")
 
 
+@pytest.mark.parametrize(
+    ("attention", "place"), [("bahdanau", "before_step"), ("luong_local", "after_step")]
+)
+def test_a_place_left_open_stands_in_the_configuration(compose, attention, place):
+    """Written out or not: it is the same run, and a comparison sees where runs differ."""
+    options = ("task=translate", f"attention={attention}")
+    left_open, named = compose(*options), compose(*options, f"model.placement={place}")
+    assert left_open.model.settings["placement"] == place
+    assert left_open.document == {**named.document, "paths": left_open.document["paths"]}
+    assert left_open.digest == named.digest
+    other = compose(*options, "model.placement=before_step")
+    assert other.model.settings["placement"] == "before_step"
+
+
+@pytest.mark.parametrize(
+    ("attention", "readout"), [("none", "state"), ("bahdanau", "concat"), ("pooling", "context")]
+)
+def test_a_readout_left_open_stands_in_the_configuration(compose, attention, readout):
+    config = compose("task=sunspots", f"attention={attention}")
+    assert config.model.settings["readout"] == readout
+    transformer = compose("task=sunspots", "model=transformer", "attention=multi_head")
+    assert "readout" not in transformer.model.settings
+
+
+def test_all_translators_read_out_alike_unless_told_otherwise(compose):
+    mechanisms = [name for name in options("attention") if name != "pooling"]
+    configs = [compose("task=translate", "model=rnn", f"attention={name}") for name in mechanisms]
+    assert {config.model.settings["output"] for config in configs} == {"attentional"}
+
+
 @pytest.mark.parametrize("name", ["rnn", "transformer"])
 def test_a_forecasters_settings_are_its_constructors(name):
     from attnlab.tasks.forecasting.models.forecaster import Forecaster

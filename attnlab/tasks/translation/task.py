@@ -16,7 +16,7 @@ from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.text.preprocessing import TextSettings
 from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, tokenize_corpus
-from attnlab.tasks.translation.text.tokenizers import Tokenizer
+from attnlab.tasks.translation.text.tokenizers import START, Tokenizer
 
 if TYPE_CHECKING:
     import keras
@@ -138,10 +138,10 @@ class Translate:
         return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The translator, its weights drawn; see `Task.build`."""
+        """The translator, its weights drawn; with the corpus at hand it knows how often words are."""
         from attnlab.tasks.translation.models.build import build_translator
 
-        return build_translator(
+        made = build_translator(
             model.name,
             model.settings,
             attention,
@@ -151,6 +151,11 @@ class Translate:
             max_source=self.longest[0],
             max_target=self.longest[1],
         )
+        if "tokenized" in vars(self):
+            counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
+            counts[START] = 0  # begins each row and is never written
+            made.expect(counts)
+        return made
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1

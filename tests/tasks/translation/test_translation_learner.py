@@ -10,8 +10,8 @@ import pytest
 from small_translators import QUERYING
 
 from attnlab.errors import RequestError
-from attnlab.run.building import import_tensorflow, make_model, make_task, start_afresh
-from attnlab.tasks.base import make_learner
+from attnlab.run.building import import_tensorflow, make_task, start_afresh
+from attnlab.run.loop import make_learner
 from attnlab.tasks.translation.corpora.builtin import Builtin
 
 import_tensorflow()
@@ -50,7 +50,7 @@ def learner(compose, pairs):
         task = make_task(config)
         task.load(config.seed)
         start_afresh(config.seed)
-        return make_learner(config, task, make_model(config, task))
+        return make_learner(config, task)
 
     return make
 
@@ -93,6 +93,19 @@ def test_models_learn_with_every_mechanism(learner, attention, model):
     names = {"val_loss", "val_perplexity", "val_accuracy", "val_bleu", "val_chrf"}
     assert set(after) == names and np.isfinite(list(after.values())).all()
     assert after["val_perplexity"] == pytest.approx(np.exp(after["val_loss"]))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_starts_from_how_often_words_are(learner, model):
+    """Before its first step a model knows no less than the words' shares, so needn't learn them."""
+    some = learner("multi_head", model, "model.tie_embeddings=none", "task.label_smoothing=0")
+    rows = some._train.target
+    counts = np.bincount(np.concatenate([rows[row][1:] for row in range(len(rows))]))
+    shares = counts[counts > 0] / counts.sum()
+    entropy = -np.sum(shares * np.log(shares))
+    losses, tokens = trained(some, rate=0.0)
+    assert np.average(losses, weights=tokens) == pytest.approx(entropy, abs=0.25)
+    assert entropy + 0.5 < np.log(some.model.target_size)
 
 
 def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens(learner):

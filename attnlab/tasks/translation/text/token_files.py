@@ -13,6 +13,8 @@ import numpy as np
 from attnlab.tasks.translation.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _CHUNK_ROWS, _CHUNK_LETTERS = 8192, 1 << 21
+# Tokens that are counted together, so that those of a large file never fill the memory.
+_BLOCK = 1 << 20
 
 
 class Ragged:
@@ -56,6 +58,12 @@ class Ragged:
     def lengths(self) -> np.ndarray:
         """(N,) int32, the tokens of each row."""
         return np.diff(self.offsets).astype(np.int32)
+
+    def counts(self, size: int) -> np.ndarray:
+        """(size,) int64, how often each token below `size` occurs in all rows."""
+        blocks = range(0, len(self.tokens), _BLOCK)
+        found = (np.bincount(self.tokens[i : i + _BLOCK], minlength=size) for i in blocks)
+        return sum(found, np.zeros(size, np.int64))
 
     def padded(self, rows: np.ndarray, width: int | None = None) -> np.ndarray:
         """(len(rows), width) int32: some rows, with zeros behind each.
