@@ -48,14 +48,10 @@ class AlignedSentence(NamedTuple):
 
 
 def parse_links(text: str, where: str = "links") -> Links:
-    """Links in Pharaoh's format: `0-0 1-2`, a possible link `1?2` or `1p2`.
-
-    Args:
-        text: The links of one sentence pair, with spaces between; empty for none.
-        where: What an error calls the place.
+    """Links of one pair in Pharaoh's format: `0-0 1-2`, a possible link `1?2` or `1p2`.
 
     Raises:
-        RequestError: Something else stands there.
+        RequestError: Something else stands there; it names the place as `where`.
     """
     sure, possible = set(), set()
     for word in text.split():
@@ -117,12 +113,7 @@ def predicted_links(sentence: AlignedSentence, *, shift: int = 0) -> frozenset[L
 
 
 def alignment_error_rate(sentences: Iterable[AlignedSentence], *, shift: int = 0) -> float:
-    """How wrong the maps of a part are; links are counted over the whole part.
-
-    Args:
-        sentences: Maps with their gold links.
-        shift: As in `word_weights`: 0 plain, 1 for the input word.
-    """
+    """How wrong the maps of a part are, `shift` as in `word_weights`."""
     return error_rate((predicted_links(each, shift=shift), each.gold) for each in sentences)
 
 

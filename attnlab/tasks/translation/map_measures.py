@@ -16,14 +16,8 @@ _ROUNDING = 1e-6  # of weights in float32 that should add up to a round number
 def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
     """H_t = - sum_s a_ts ln a_ts in nats, a row divided by its sum first.
 
-    0 where a step looks at one position, ln S where it looks at all alike.
-
-    Args:
-        weights: (..., T, S).
-        normalised: Divide by ln S, so that sentences of all lengths lie in 0 to 1 (S = 1 gives 0).
-
-    Returns:
-        (..., T).
+    0 where a step looks at one position, ln S where at all alike: (..., T, S) to (..., T).
+    Normalised it is divided by ln S, so that all sentences lie in 0 to 1 (S = 1 gives 0).
     """
     rows = _distributions(weights)
     values = -(rows * np.log(np.where(rows > 0, rows, 1.0))).sum(axis=-1) + 0.0
@@ -41,12 +35,7 @@ def diagonal_distance(weights: np.ndarray) -> np.ndarray:
 
     Positions stand in the middle of their cells, so that reading both sentences backwards changes
     nothing, and a map of equal lengths that goes straight along its diagonal has the distance 0.
-
-    Args:
-        weights: (..., T, S).
-
-    Returns:
-        (..., T), at least 0 and below 1.
+    (..., T, S) to (..., T), below 1.
     """
     rows = _distributions(weights)
     steps, width = rows.shape[-2:]
@@ -70,15 +59,9 @@ def covered_share(weights: np.ndarray) -> np.ndarray:
 
 
 def head_similarity(weights: np.ndarray) -> np.ndarray:
-    """Mean cosine of the rows of two heads, over all pairs of heads and all target steps.
+    """Mean cosine of two heads' rows, over all pairs of heads and steps: (..., H, T, S) to (...).
 
-    1 where all heads look alike, 0 where no two look at the same position.
-
-    Args:
-        weights: (..., H, T, S).
-
-    Returns:
-        (...); NaN for one head, which has none to be compared with.
+    1 where all heads look alike, 0 where no two look at the same position; NaN for one head.
     """
     rows = map_rows(weights, axes=3)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)

@@ -63,13 +63,7 @@ def bleu_of_all_references(
     In a corpus with several translations of one source, a translation can be right and not be the
     one that a row asks for.
 
-    Args:
-        sources: of each row; rows with one source have one hypothesis.
-        hypotheses: of each row.
-        references: of each row.
-
-    Returns:
-        BLEU, 0 to 100, and the number of different sources.
+    Rows with one source have one hypothesis. Gives BLEU, 0 to 100, and the number of sources.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -91,15 +85,8 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dic
     BLEU of a sentence counts only the n-gram orders that it has (`effective_order`), so identical
     text scores 100 however short. The mean over sentences is not the score of the whole part.
 
-    Args:
-        hypotheses: Detokenised translations.
-        references: Detokenised references, in the same order.
-
     Returns:
         `bleu` and `chrf`, each (N,), 0 to 100.
-
-    Raises:
-        ValueError: As for `score`.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF

@@ -138,7 +138,7 @@ class Translate:
         return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The translator, its weights drawn; with the corpus at hand it knows how often words are."""
+        """The translator, its weights drawn; with the corpus it knows how often words are."""
         from attnlab.tasks.translation.models.build import build_translator
 
         made = build_translator(

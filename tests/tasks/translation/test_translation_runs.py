@@ -126,7 +126,7 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("forecast latest", "RUN: expected a run that forecasts"),
+        ("forecast latest", "RUN: expected a run of forecasting"),
         ("evaluate latest --part dev", "--part: expected one of train, validation, test, got dev."),
         ("evaluate latest --average 3", "--average: expected at most the 2 epochs"),
         ("evaluate latest --epoch 1 --average 2", "--average: expected at most the 1 epochs"),

@@ -76,7 +76,7 @@ def _array_in(content: bytes) -> np.ndarray:
         if opcode.name not in _STEPS:
             raise _Refused(f"it has the step {opcode.name}")
         # An unpickler makes room for all places up to one that is named.
-        if opcode.name.endswith("PUT") and argument > len(content):
+        if opcode.name.endswith("PUT") and (argument or 0) > len(content):
             raise _Refused(f"it keeps something in place {argument}")
     found = _Unpickler(content).load()
     if not isinstance(found, _Array):

@@ -224,8 +224,8 @@ def test_a_run_that_forecasts_is_refused(trained, capfd):
     out, err = capfd.readouterr()
     assert (code, out) == (2, "")
     assert err == (
-        f"attnlab: RUN: expected a run that translates, got {trained.folder}; "
-        "attnlab forecast uses it.\n"
+        f"attnlab: RUN: expected a run of translation, got {trained.folder}, which is of "
+        "forecasting; attnlab forecast uses it.\n"
     )
 
 
