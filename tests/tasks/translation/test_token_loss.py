@@ -38,9 +38,10 @@ def ours(logits, smoothing, jit=False):
     return both(tf.constant(logits), tf.constant(LABELS))
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
-@pytest.mark.parametrize("scale", [1.0, 300.0])
+@pytest.mark.parametrize(
+    "scale, smoothing, jit",
+    [(1.0, 0.0, True), (300.0, 0.0, False), (1.0, 0.1, False), (300.0, 0.7, True)],
+)
 def test_loss_and_gradient_are_the_formula(scale, smoothing, jit):
     values = logits(scale)
     expected = formula(values, LABELS, smoothing)

@@ -60,10 +60,9 @@ def test_a_translation_does_not_depend_on_its_batch(name, attention, beam):
 @pytest.mark.parametrize(
     "name, attention, beam",
     [
-        ("rnn", "bahdanau", 1),
+        ("transformer", "multi_head", 1),
+        pytest.param("transformer", "multi_head", 3, marks=pytest.mark.slow),
         pytest.param("rnn", "bahdanau", 3, marks=pytest.mark.slow),
-        pytest.param("transformer", "multi_head", 1, marks=pytest.mark.slow),
-        ("transformer", "multi_head", 3),
     ],
 )
 def test_xla_and_caches_of_fixed_length_find_the_same(name, attention, beam):

@@ -136,7 +136,10 @@ def test_scores_by_length():
 
 @pytest.mark.parametrize("rows", [1, 2, 11])
 def test_few_sentences(rows):
-    lengths_figure(predictions(rows), METRICS).draw_without_rendering()
+    figure = lengths_figure(predictions(rows), METRICS)
+    figure.draw_without_rendering()
+    bleu, _ = (lines[0] for lines in figure.axes[0].containers)
+    assert len(bleu.get_xdata()) == 1
 
 
 def test_maps_are_drawn_without_padding():

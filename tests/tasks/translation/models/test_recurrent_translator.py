@@ -105,7 +105,7 @@ def test_bahdanau_is_the_papers_appendix(row):
         maxout = np.array([max(wide[2 * j], wide[2 * j + 1]) for j in range(MAXOUT)])
         logits.append(maxout @ model.vocabulary.kernel.numpy() + model.vocabulary.bias.numpy())
     np.testing.assert_allclose(model((SOURCE, TARGET))[row], logits, atol=1e-4)
-    maps = model.attend(SOURCE, TARGET)["cross"][row, 0, 0]
+    maps = model.decode(TARGET, model.encode(SOURCE)).attention["cross"][0][row, 0]
     np.testing.assert_allclose(maps[:, : len(ids)], weights, atol=1e-5)
 
 
@@ -242,7 +242,7 @@ def test_all_directions_together_are_as_wide_as_the_decoder():
 
 def test_a_local_window_follows_the_target():
     model = make(lambda: LuongLocalAttention(alignment="monotonic", window=1))
-    weights = model.attend(SOURCE, TARGET)["cross"][0, 0, 0]
+    weights = model.decode(TARGET, model.encode(SOURCE)).attention["cross"][0].numpy()[0, 0]
     near = np.abs(np.arange(5)[None] - np.arange(4)[:, None]) <= 1
     assert np.all((weights > 0) == near)
 

@@ -157,7 +157,7 @@ def test_self_attention_is_multi_head_whatever_looks_at_the_source():
 
 def test_a_local_window_follows_the_target():
     model = make(lambda: LuongLocalAttention(alignment="monotonic", window=1))
-    weights = model.attend(SOURCE, TARGET)["cross"][0, 0, 0]
+    weights = model.decode(TARGET, model.encode(SOURCE)).attention["cross"][0].numpy()[0, 0]
     near = np.abs(np.arange(5)[None] - np.arange(4)[:, None]) <= 1
     assert np.all((weights > 0) == near)
 

@@ -209,7 +209,17 @@ def test_gradients_reach_every_weight(case):
         assert size.max() > 1e-9 or variable.path.endswith("key_bias"), variable.path
 
 
-@defaults
+FEW = [
+    Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
+    Case("rnn", "bahdanau"),
+    Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
+    Case("transformer", "multi_head"),
+]
+few = pytest.mark.parametrize("case", FEW, ids=str)
+IDS = tf.TensorSpec((None, None), tf.int32)
+
+
+@pytest.mark.parametrize("case", [*FEW, Case("transformer", "bahdanau")], ids=str)
 def test_attend_gives_the_weights_of_all_layers(case):
     """By a graph for any shape, which the eager weights hold to account."""
     model = built(case)
@@ -231,16 +241,6 @@ def test_attend_gives_the_weights_of_all_layers(case):
         assert maps["decoder"].shape == (2, 2, 2, T, T)
         assert np.all(np.triu(maps["decoder"], 1) == 0)
         assert np.all(maps["encoder"][1, ..., 3:] == 0)
-
-
-FEW = [
-    Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
-    Case("rnn", "bahdanau"),
-    Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
-    Case("transformer", "multi_head"),
-]
-few = pytest.mark.parametrize("case", FEW, ids=str)
-IDS = tf.TensorSpec((None, None), tf.int32)
 
 
 @few
@@ -269,7 +269,7 @@ def test_weights_can_be_saved_and_loaded(case, tmp_path):
     np.testing.assert_array_equal(model((SOURCE, TARGET)), expected)
 
 
-@few
+@pytest.mark.parametrize("case", [FEW[1], FEW[3]], ids=str)
 def test_graphs_take_any_shape(case):
     model = built(case)
     program = tf.function(lambda source, target: model((source, target)), input_signature=[IDS] * 2)
@@ -294,10 +294,9 @@ def loss_and_gradients(model, source, target, training):
     return [loss, *(tf.convert_to_tensor(gradient) for gradient in gradients)]
 
 
-# Compiling is what takes the time of these.
-@pytest.mark.parametrize(
-    "case", [FEW[1], *(pytest.param(case, marks=pytest.mark.slow) for case in FEW[2:])], ids=str
-)
+# Compiling is what takes the time of these; `test_translation_program` has XLA for a smaller model.
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FEW[1:], ids=str)
 def test_xla_computes_the_same(case):
     model = built(case)
     arguments = (model, tf.constant(SOURCE), tf.constant(TARGET), False)
