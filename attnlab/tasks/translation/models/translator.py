@@ -191,11 +191,7 @@ class Translator(keras.Model):
         return self.logits(self.decode(target, memory, training=training).states)
 
     def attend(self, source, target) -> dict[str, np.ndarray]:
-        """Attention weights of all layers, by what is attended to.
-
-        Args:
-            source: (B, S) int.
-            target: (B, T) int.
+        """Attention weights of all layers for ids (B, S) and (B, T), by what is attended to.
 
         Returns:
             `cross` (B, L, H, T, S) of the L decoder layers, where there is attention; for a
@@ -231,10 +227,5 @@ class Translator(keras.Model):
 
 
 def memory_length(attention: Attention, longest: int | None) -> int | None:
-    """The memory length to build a mechanism for: the longest source, or what it says it reaches.
-
-    Args:
-        attention: a mechanism that is not built yet.
-        longest: source that is to be expected; None where that is not known.
-    """
+    """The memory length to build a mechanism for: the longest source, or what it reaches."""
     return min(longest, attention.fixed_length or longest) if longest else None
