@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 
@@ -93,3 +94,45 @@ def compose(tmp_path_factory):
             )
 
     return compose
+
+
+@pytest.fixture
+def drawn_texts(monkeypatch):
+    """A function from a figure to all that is written in it, and the box that each text takes.
+
+    Ticks beyond an axis' ends are not drawn, so they are not among them.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    def drawn(figure):
+        found = {}
+        draw = Text.draw
+
+        def note(self, renderer):
+            draw(self, renderer)
+            if self.get_visible() and self.get_text().strip():
+                found[id(self)] = (self.get_text(), self.get_window_extent().padded(-1))
+
+        monkeypatch.setattr(Text, "draw", note)
+        FigureCanvasAgg(figure).draw()
+        return list(found.values())
+
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def three_groups(tmp_path_factory):
+    """Synthetic runs of five seeds for none, bahdanau (better) and pooling; only to be read."""
+    from compared_runs import BETTER, NONE, SAME, write_group
+
+    runs = tmp_path_factory.mktemp("three_groups")
+    for attention, values in (("none", NONE), ("bahdanau", BETTER), ("pooling", SAME)):
+        write_group(runs, attention, values)
+    return runs
+
+
+@pytest.fixture
+def runs(three_groups, tmp_path):
+    """A copy of them, to be added to."""
+    return shutil.copytree(three_groups, tmp_path / "runs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -75,6 +75,7 @@ def test_holm_leaves_out_tests_that_were_not_made():
     assert holm([None, None]) == [None, None]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_lies_between_the_raw_value_and_bonferroni(p_values):
     for raw, corrected in zip(p_values, holm(p_values), strict=True):
@@ -87,8 +88,7 @@ def test_diebold_mariano_gives_the_published_value():
     second = (np.array([13, 26, 24, 40, 59]) - truth) ** 2
     found = diebold_mariano(first, second)
     assert found.statistic == pytest.approx(-2.2229922806, abs=1e-10)
-    assert found.p_less == pytest.approx(0.0451556587, abs=1e-10)
-    assert found.p == pytest.approx(2 * found.p_less)
+    assert found.p == pytest.approx(2 * 0.0451556587, abs=2e-10)
     assert diebold_mariano(second, first).statistic == -found.statistic
 
 
