@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 import statistics as plain
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
-
-import numpy as np
 
 from attnlab.compare.metrics import Quantity, check_metric
 from attnlab.compare.runs import (
@@ -324,25 +322,19 @@ def _check_reference(given: str | None, compared: list[Comparison]) -> None:
 
 def _result(group: Group, metric: Quantity, geometric: bool) -> GroupResult:
     """What a group amounts to by itself."""
-    values = np.array(list(group.values.values()))
+    values = list(group.values.values())
     ends = sorted(values, reverse=metric.direction > 0)
     runs = list(group.runs.values())
     sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
-    interval = mean_interval(np.log(values) if geometric else values)
     return GroupResult(
         group=group,
-        interval=Interval(interval.n, *_ends(interval[1:], geometric)),  # type: ignore[arg-type]
-        best=float(ends[0]),
-        worst=float(ends[-1]),
+        interval=mean_interval(values, geometric),
+        best=ends[0],
+        worst=ends[-1],
         skill=_mean([metric.skill(run.metrics) for run in runs]),
         parameters=(min(sizes), max(sizes)) if sizes else None,
         seconds_per_epoch=_mean([_seconds_per_epoch(run) for run in runs]),
     )
-
-
-def _ends(values: Iterable[float | None], geometric: bool) -> list[float | None]:
-    """A mean and the ends of its interval, of logarithms turned back."""
-    return [None if v is None else math.exp(v) if geometric else v for v in values]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -385,13 +377,8 @@ def _against(
 def _difference(group: Group, reference: Group, geometric: bool) -> Difference:
     """Paired over the seeds that both have."""
     shared = group.shared_seeds(reference)
-    values = np.array([group.values[seed] for seed in shared])
-    base = np.array([reference.values[seed] for seed in shared])
-    if not geometric:
-        return paired_difference(values, base)
-    n, *ends, p = paired_difference(np.log(values), np.log(base))
-    mean, low, high = _ends(ends, geometric)
-    return Difference(n, mean, low, high, p)
+    values = [group.values[seed] for seed in shared]
+    return paired_difference(values, [reference.values[seed] for seed in shared], geometric)
 
 
 def _verdict(difference: Difference, p: float | None, direction: int, nothing: float) -> str:

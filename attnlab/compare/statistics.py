@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
 from attnlab.compare.metrics import Quantity
@@ -48,7 +49,7 @@ class Difference(NamedTuple):
 
     Attributes:
         n: How many pairs.
-        mean: Mean of variant - reference; None without pairs.
+        mean: Mean of variant - reference, or geometric mean of their ratio; None without pairs.
         low: Lower end of its 95 % interval; None below two pairs.
         high: Upper end.
         p: Two-sided p value of the paired t test; None where it isn't defined: below two pairs, or
@@ -63,64 +64,51 @@ class Difference(NamedTuple):
 
 
 class DieboldMariano(NamedTuple):
-    """Whether one forecast's losses are larger than another's.
-
-    Attributes:
-        statistic: Above 0 where the first has larger losses; with the small-sample correction.
-        p: Two-sided p value under Student's t with n - 1 degrees of freedom.
-    """
+    """The statistic, above 0 where the first losses are larger, and its two-sided p value."""
 
     statistic: float
     p: float
 
 
-def mean_interval(values: Sequence[float] | np.ndarray) -> Interval:
+def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
     """Student's t interval of a mean: mean -+ t(0.975, n - 1) s / sqrt(n).
 
     Args:
         values: (n,), at least one.
-
-    Raises:
-        ValueError: No values.
+        geometric: Take the mean and the interval of the logarithms, and turn them back.
     """
-    values = np.asarray(values, float)
-    n = len(values)
-    if n == 0:
-        raise ValueError("values: expected at least one, got none")
-    mean = float(values.mean())
+    numbers = _numbers(values, geometric)
+    n, back = len(numbers), math.exp if geometric else float
+    mean = numbers.mean()
     if n < 2:
-        return Interval(n, mean)
-    half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
-    return Interval(n, mean, mean - half, mean + half)
+        return Interval(n, back(mean))
+    half = stdtrit(n - 1, (1 + LEVEL) / 2) * numbers.std(ddof=1) / math.sqrt(n)
+    return Interval(n, back(mean), back(mean - half), back(mean + half))
 
 
 def paired_difference(
-    values: Sequence[float] | np.ndarray, reference: Sequence[float] | np.ndarray
+    values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> Difference:
     """The paired t test and its interval.
 
     Args:
         values: (n,) of a variant.
         reference: (n,) of what it is held against, in the order of the same pairs.
-
-    Raises:
-        ValueError: They differ in length.
+        geometric: Test the logarithms, so that the difference is a ratio.
     """
-    values, reference = np.asarray(values, float), np.asarray(reference, float)
-    if values.shape != reference.shape:
-        raise ValueError(
-            f"expected as many values as of the reference, got {len(values)} and {len(reference)}"
-        )
-    if not len(values):
+    own, base = _numbers(values, geometric), _numbers(reference, geometric)
+    n, differences = len(own), own - base
+    if not n:
         return Difference(0)
-    interval = mean_interval(values - reference)
-    if interval.n < 2:
+    interval = mean_interval(np.exp(differences) if geometric else differences, geometric)
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    if spread <= _ROUNDING * max(np.abs(own).max(), np.abs(base).max()):
         return Difference(*interval)
-    spread = float((values - reference).std(ddof=1))
-    if spread <= _ROUNDING * max(np.abs(values).max(), np.abs(reference).max()):
-        return Difference(*interval)
-    statistic = interval.mean / (spread / math.sqrt(interval.n))
-    return Difference(*interval, p=_two_sided(statistic, interval.n - 1))
+    return Difference(*interval, p=_two_sided(differences.mean() / (spread / math.sqrt(n)), n - 1))
+
+
+def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:
+    return np.log(values) if geometric else np.asarray(values, float)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -142,9 +130,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def diebold_mariano(
-    losses: Sequence[float] | np.ndarray,
-    reference: Sequence[float] | np.ndarray,
-    horizon: int = 1,
+    losses: ArrayLike, reference: ArrayLike, horizon: int = 1
 ) -> DieboldMariano | None:
     """Diebold and Mariano's test with the correction of Harvey, Leybourne and Newbold 1997.
 
@@ -159,19 +145,11 @@ def diebold_mariano(
     Returns:
         The test; None where it isn't defined: fewer than `horizon` + 2 losses, or differences whose
         estimated variance isn't above 0.
-
-    Raises:
-        ValueError: They differ in length.
     """
-    losses, reference = np.asarray(losses, float), np.asarray(reference, float)
-    if losses.shape != reference.shape:
-        raise ValueError(
-            f"expected as many losses as of the reference, got {len(losses)} and {len(reference)}"
-        )
-    n = len(losses)
+    difference = np.subtract(losses, reference)
+    n = len(difference)
     if n < horizon + 2:
         return None
-    difference = losses - reference
     centred = difference - difference.mean()
     covariances = [float(centred[lag:] @ centred[: n - lag]) / n for lag in range(horizon)]
     variance = (covariances[0] + 2 * sum(covariances[1:])) / n
