@@ -7,7 +7,9 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_forecast, write_group, write_run
 from scipy import stats
 
+from attnlab.compare.figure import comparison_figure
 from attnlab.compare.selection import Filters
+from attnlab.compare.tables import results_table
 from attnlab.errors import RequestError
 
 
@@ -153,6 +155,17 @@ def test_a_metric_may_be_a_path(runs):
     assert comparison.metric.direction == -1
     assert row.item_test is None
     assert only(runs, metric="alignment.coverage").metric.direction == 0
+
+
+def test_a_task_that_is_not_known_here_is_compared_without_better_and_worse(tmp_path):
+    write_group(tmp_path, "none", NONE, task="unheard_of")
+    write_group(tmp_path, "bahdanau", BETTER, task="unheard_of")
+    comparison = only(tmp_path)
+    row = rows(comparison)["bahdanau"]
+    assert (comparison.metric.path, comparison.metric.direction) == ("rmse", 0)
+    assert (row.verdict, row.item_test, row.skill) == ("lower", None, 1 - np.mean(BETTER) / 2)
+    assert results_table(comparison).header[4:6] == ["lowest", "highest"]
+    assert comparison_figure(compared(tmp_path)).subfigs
 
 
 def test_runs_that_are_not_completed_are_counted(runs):
