@@ -9,7 +9,6 @@ import zipfile
 
 import pytest
 import yaml
-from attnlab.tasks.translation.commands.data import make_corpus, names
 from command_line import CONF, Outcome
 from download_server import serving
 

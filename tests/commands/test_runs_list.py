@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import re
+import shutil
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from command_line import ROOT
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
 
 
-@pytest.fixture
-def made(tmp_path, monkeypatch):
-    """Seven runs, told apart by their seeds, the last ones without an end."""
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory):
+    """Seven runs, told apart by their seeds, the last ones without an end; only to be read."""
+    tmp_path = tmp_path_factory.mktemp("seven")
     make(tmp_path, 0, "fib", "none", 9, test={"rmse": 0.5}, skill=0.5, units=4)
     make(tmp_path, 1, "fib", "bahdanau", 5, test={"rmse": 0.25}, skill=0.75, units=8)
     make(tmp_path, 2, "sunspots", "bahdanau", 4, test={"rmse": 20.0}, skill=-0.5, sweep="grid")
@@ -26,6 +25,19 @@ def made(tmp_path, monkeypatch):
     make(tmp_path, 5, "fib", "none", 1, "killed", sweep="grid", pruned=True)
     make(tmp_path, 6, "fib", "none", 0, "killed", tracked=False)
     return tmp_path
+
+
+@pytest.fixture
+def made(seven, monkeypatch):
+    """The same as the runs that are listed unless told otherwise."""
+    monkeypatch.setenv("ATTNLAB_RUNS", str(seven))
+
+
+@pytest.fixture
+def own(seven, tmp_path, monkeypatch):
+    """A copy of them, to be changed."""
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
+    return shutil.copytree(seven, tmp_path / "runs")
 
 
 def make(
@@ -39,10 +51,11 @@ def make(
     skill=None,
     units=64,
     tracked=True,
+    monitor=None,
     **more,
 ):
     config = {
-        "task": {"name": task, "history": 20},
+        "task": {"name": task, "history": 20, **({"monitor": monitor} if monitor else {})},
         "attention": {"name": attention},
         "model": {"name": "rnn", "units": units},
         "optimizer": {"learning_rate": 1e-3},
@@ -100,6 +113,8 @@ def seeds(capsys, *words):
         ("--sort skill", [1, 0, 3, 2, 4, 5, 6]),
         ("--sort skill --reverse", [2, 3, 0, 1, 4, 5, 6]),
         ("--sort seconds --state completed", [3, 2, 1, 0]),
+        ("--sort test --task fib --task translate", [3, 1, 0, 4, 5, 6]),
+        ("--sort best --reverse --limit 4", [2, 1, 0, 3]),
         ("--sort seed --reverse", [6, 5, 4, 3, 2, 1, 0]),
         ("--reverse --limit 2", [6, 5]),
     ],
@@ -148,7 +163,7 @@ def test_the_test_column_has_the_metric_of_the_task(made, capsys):
     assert (rows["1"][7], rows["3"][7]) == ("0.25", "31.2")
     assert out.splitlines()[8] == "test is bleu or rmse, as the task has it."
     _, out, _ = asked(capsys, "--task", "fib")
-    assert "as the task has it" not in out
+    assert "test is rmse, as the task has it." in out.splitlines()
     _, out, _ = asked(capsys, "--json", "--task", "translate")
     assert (json.loads(out)[0]["metric"], json.loads(out)[0]["test"]) == ("bleu", 31.25)
 
@@ -168,8 +183,8 @@ def test_hidden_runs_are_counted(made, capsys):
     assert out.splitlines()[-1] == "2 more runs are not shown; --limit shows more."
 
 
-def test_a_half_deleted_folder_is_shown_as_damaged_and_says_why(made, capsys):
-    folder = next(made.glob("fib/bahdanau/*"))
+def test_a_half_deleted_folder_is_shown_as_damaged_and_says_why(own, capsys):
+    folder = next(own.glob("fib/bahdanau/*"))
     (folder / "status.json").unlink()
     folder.with_name("empty").mkdir()
     folder.with_name(".removing-x").mkdir()
@@ -179,27 +194,68 @@ def test_a_half_deleted_folder_is_shown_as_damaged_and_says_why(made, capsys):
     assert [line.split()[:5] for line in out.splitlines()[1:2]] == [
         [folder.name, "damaged", "fib", "bahdanau", "1"]
     ]
-    assert len(out.splitlines()) == 3
-    assert "status.json: missing" in out
+    assert "status.json: missing" in out.splitlines()[-1]
     assert len(seeds(capsys)) == 7
 
 
-def test_a_run_whose_config_is_damaged_fits_no_value(made, capsys):
-    folder = next(made.glob("fib/bahdanau/*"))
+def test_a_run_whose_config_is_damaged_fits_no_value(own, capsys):
+    folder = next(own.glob("fib/bahdanau/*"))
     (folder / "config.yaml").write_text("{")
     assert seeds(capsys, "--where", "model.units=4,8") == [0]
 
 
-def test_filters_load_nothing_heavy(made):
-    words = ["runs", "--where", "model.units=8", "--since", "1w", "--sort", "test"]
-    heavy = ("numpy", "tensorflow", "keras", "mlflow", "matplotlib", "scipy", "hydra")
-    code = (
-        f"import sys; from attnlab.cli import main; main({words}); "
-        f"print([name for name in {heavy} if name in sys.modules])"
+def test_the_table_fits_100_columns_and_has_the_newest_last(own, capsys):
+    make(own, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000, mlflow_run_id="abc123")
+    (folder,) = own.glob("fib_random/*/*")
+    test = {"rmse": 0.0123456, "mae": 0.01}  # as before there were several metrics
+    results = {"best_value": 123456.789, "test": test, "skill": -0.123456, "units": "x"}
+    RunDirectory(folder).write_json("metrics.json", results)
+    _, out, _ = asked(capsys)
+    head, *lines = out.splitlines()
+    assert head.split() == "run state task attention seed epoch best test skill age".split()
+    assert all(len(line) <= 100 and "…" not in line for line in [head, *lines])
+    shown = lines[-2].split()
+    assert shown[0] == folder.name
+    assert shown[2:9] == [
+        *("fib_random", "scaled_dot_product", "1000", "1000"),
+        *("1.23e+05", "0.0123", "-0.12"),
+    ]
+    assert re.fullmatch(r"\d+[wdhms]", shown[9])
+    row = json.loads(asked(capsys, "--json", "--limit", "1")[1])[0]
+    assert (row["skill"], row["path"], row["mlflow_run_id"], row["metric"]) == (
+        *(-0.123456, str(folder), "abc123", "rmse"),
     )
-    environment = {"PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(made)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "_s1 " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("task", "monitor", "columns", "expected"),
+    [
+        ("fib", None, ("train_loss", "val_loss"), ("val_loss", 0.25)),
+        ("fib", None, ("train_loss",), ("train_loss", 0.25)),
+        ("translate", None, ("val_loss", "val_bleu"), ("val_bleu", 0.75)),
+        ("translate", "val_chrf", ("val_loss", "val_bleu", "val_chrf"), ("val_chrf", 0.75)),
+        ("translate", "val_loss", ("val_loss", "val_bleu"), ("val_loss", 0.25)),
+        ("unheard_of", None, ("train_loss", "val_loss", "val_x"), ("val_loss", 0.25)),
+        ("fib", None, (), (None, None)),
+    ],
+)
+def test_an_unfinished_run_shows_its_best_so_far(
+    tmp_path, capsys, task, monitor, columns, expected
+):
+    make(tmp_path, 0, task, "none", 0, "killed", monitor=monitor)
+    run = RunDirectory(next(tmp_path.glob("*/*/*")))
+    for epoch, value in enumerate((0.5, 0.25, 0.75, float("nan")), 1) if columns else ():
+        run.history.append({"epoch": epoch, **dict.fromkeys(columns, value)})
+    code, out, _ = asked(capsys, "--json", "--runs", str(tmp_path))
+    row = json.loads(out)[0]
+    assert (code, row["monitor"], row["best"]) == (0, *expected)
+
+
+def test_no_runs_yet_says_how_to_start_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "nothing"))
+    code, out, _ = asked(capsys)
+    assert code == 0
+    assert "Start one: attnlab task=fib" in out
+    assert asked(capsys, "--json") == (0, "[]\n", "")
+    code, _, err = asked(capsys, "--runs", str(tmp_path / "nothing"))
+    assert (code, "--runs: expected an existing folder" in err) == (2, True)

@@ -1,4 +1,4 @@
-"""What a comparison looks like: on a terminal, in files, as a figure."""
+"""What a comparison looks like on a terminal and in files."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import io
 import json
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, write_group
-from matplotlib.figure import Figure
+from compared_runs import BETTER, NONE, SAME, compared, only, write_group
 
-from attnlab.compare import formats
-from attnlab.compare.comparison import compare
-from attnlab.compare.plots import comparison_figure, draw_comparisons
-from attnlab.compare.results import Request
-from attnlab.compare.sheets import number_format, p_text, results_sheet
-from attnlab.compare.table import print_comparisons
+from attnlab.compare.tables import (
+    as_json,
+    comma_separated,
+    latex,
+    markdown,
+    number_format,
+    p_text,
+    print_comparisons,
+    results_table,
+)
 
 
-@pytest.fixture
-def found(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "scaled_dot_product", BETTER, config={"trainer.epochs": 60})
-    write_group(tmp_path, "pooling", SAME)
-    return compare(tmp_path, Request())
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    write_group(runs, "none", NONE)
+    write_group(runs, "scaled_dot_product", BETTER, config={"trainer.epochs": 60})
+    write_group(runs, "pooling", SAME)
+    return compared(runs)
 
 
 def printed(found, monkeypatch, columns=100):
@@ -78,7 +82,7 @@ def test_80_columns_are_enough(found, monkeypatch):
 
 
 def test_markdown_has_a_table_for_results_and_one_for_differences(found):
-    lines = formats.markdown(found).splitlines()
+    lines = markdown(found).splitlines()
     assert lines[0] == "**sunspots: test rmse in sunspots, lower is better**"
     tables = [line for line in lines if line.startswith("|")]
     assert len(tables) == 5 + 4
@@ -89,16 +93,16 @@ def test_markdown_has_a_table_for_results_and_one_for_differences(found):
 
 
 def test_csv_reads_back_with_full_digits(found):
-    rows = list(csv.DictReader(io.StringIO(formats.comma_separated(found))))
+    rows = list(csv.DictReader(io.StringIO(comma_separated(found))))
     assert [row["attention"] for row in rows] == ["scaled_dot_product", "pooling", "none"]
-    assert float(rows[0]["mean"]) == found.tasks[0].rows[0].interval.mean
-    assert float(rows[0]["p_holm"]) == found.tasks[0].rows[0].p_holm
+    assert float(rows[0]["mean"]) == found.tasks[0].results[0].interval.mean
+    assert float(rows[0]["p_holm"]) == found.tasks[0].results[0].p_holm
     assert rows[0]["item_test"] == "Diebold-Mariano"
     assert (rows[2]["verdict"], rows[2]["difference"]) == ("", "")
 
 
 def test_json_has_every_seed(found):
-    (task,) = json.loads(formats.as_json(found))["tasks"]
+    (task,) = json.loads(as_json(found))["tasks"]
     assert (task["reference"], task["direction"]) == ("none", "lower")
     assert task["groups"][0]["values"] == {str(seed): value for seed, value in enumerate(BETTER)}
     assert len(task["groups"][0]["runs"]) == 5
@@ -106,7 +110,7 @@ def test_json_has_every_seed(found):
 
 
 def test_latex_escapes_names(found):
-    text = formats.latex(found)
+    text = latex(found)
     assert r"scaled\_dot\_product & 5 & 0.958" in text
     assert r"95 \% interval" in text
     assert "[$-$0.118, $-$0.086]" in text
@@ -117,19 +121,18 @@ def test_latex_escapes_names(found):
 
 def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
     write_group(tmp_path, "pooling", SAME)
-    found = compare(tmp_path, Request())
+    found = compared(tmp_path)
     text = printed(found, monkeypatch)
     assert "there is one group only, so nothing to hold it against" in text
     assert "difference" not in text
-    assert formats.latex(found).count(r"\begin{tabular}") == 1
-    assert comparison_figure(found).subfigs
+    assert latex(found).count(r"\begin{tabular}") == 1
 
 
 def test_metrics_without_a_direction_have_a_lowest_and_a_highest(tmp_path):
     for name, value in (("none", 0.5), ("pooling", 0.25)):
         write_group(tmp_path, name, SAME, metrics={"attention_map": {"coverage": value}})
-    (comparison,) = compare(tmp_path, Request(metric="attention_map.coverage")).tasks
-    assert results_sheet(comparison).header[4:6] == ["lowest", "highest"]
+    comparison = only(tmp_path, metric="attention_map.coverage")
+    assert results_table(comparison).header[4:6] == ["lowest", "highest"]
 
 
 @pytest.mark.parametrize(
@@ -154,90 +157,3 @@ def test_numbers_of_a_column_have_as_many_decimals(values, written):
 )
 def test_p_values(p, written):
     assert p_text(p) == written
-
-
-# The figure
-
-
-def texts(figure: Figure):
-    return [text.get_text() for text in figure.findobj(lambda it: hasattr(it, "get_text"))]
-
-
-def panels(figure):
-    (task,) = figure.subfigs
-    return [axes for part in task.subfigs for axes in part.axes]
-
-
-def test_the_figure_has_curves_means_and_differences(found):
-    figure = comparison_figure(found)
-    curves, _, means, differences = panels(figure)
-    assert curves.get_title("left") == "validation loss"
-    assert len(curves.lines) == 3
-    assert list(curves.lines[0].get_xdata()) == [1, 2, 3]
-    assert len(curves.collections) == 3  # bands
-    assert [label.get_text() for label in means.get_yticklabels()] == [
-        *("none", "pooling", "scaled_dot_product"),
-    ]
-    seeds = [line for line in means.lines if len(line.get_xdata()) == 5]
-    assert sorted(map(tuple, (line.get_xdata() for line in seeds))) == sorted((NONE, BETTER, SAME))
-    assert differences.get_title("left") == "difference to none, paired by seed"
-    assert "left of the line is better" in texts(figure)
-    assert any(text.startswith("better, p ") for text in texts(figure))
-    assert "reference" in texts(figure)
-
-
-def test_groups_keep_their_looks_in_all_panels(found):
-    curves, _, means, differences = panels(comparison_figure(found))
-
-    def colours(axes):
-        return {line.get_color() for line in axes.lines}
-
-    assert len(colours(curves)) == 3
-    assert colours(curves) <= colours(means)
-    assert len(colours(curves) & colours(differences)) == 2
-
-
-def test_errors_of_several_decades_have_a_logarithmic_axis(tmp_path, drawn_texts):
-    for name in ("none", "pooling"):
-        write_group(tmp_path, name, [1e-4, 1e-3, 1e-2, 0.1, 3.0])
-    figure = comparison_figure(compare(tmp_path, Request(geometric=True)))
-    *_, means, _ = panels(figure)
-    assert means.get_xscale() == "log"
-    assert {"0.001", "0.1", "persistence"} <= {text for text, _ in drawn_texts(figure)}
-
-
-def test_curves_end_where_half_of_the_seeds_do(found):
-    run = next(iter(found.tasks[0].groups[0].runs.values())).run
-    for epoch in range(4, 9):
-        run.history.append({"epoch": epoch, "seconds": 1.0, "val_loss": 0.1})
-    curves, *_ = panels(comparison_figure(found))
-    assert max(line.get_xdata()[-1] for line in curves.lines) == 3
-
-
-@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
-def test_the_figure_is_written(found, tmp_path, suffix):
-    path = draw_comparisons(found, tmp_path / "new" / f"figure.{suffix}")
-    assert path.stat().st_size > 5000
-
-
-def test_tasks_stand_below_each_other(found, tmp_path):
-    write_group(tmp_path, "none", [20, 21], task="translate")
-    write_group(tmp_path, "pooling", [10, 21], task="translate")
-    figure = comparison_figure(compare(tmp_path, Request()))
-    assert len(figure.subfigs) == 2
-    figure.draw_without_rendering()
-
-
-def test_no_text_covers_another(tmp_path, drawn_texts):
-    names = ("none", "bahdanau", "scaled_dot_product", "luong_global", "pooling", "multi_head")
-    for task in ("sunspots", "translate"):
-        for number, name in enumerate(names):
-            config = {"model.cell": "bidirectional_gru"}
-            values = [value * (1 + 0.01 * number**2) for value in NONE]
-            write_group(tmp_path, name, values, task=task, config=config)
-    found = compare(tmp_path, Request(by=("attention", "model.cell")))
-    drawn = drawn_texts(comparison_figure(found))
-    assert len(drawn) > 60
-    for place, (text, box) in enumerate(drawn):
-        for other, other_box in drawn[place + 1 :]:
-            assert not box.overlaps(other_box), f"{text!r} and {other!r}"
