@@ -169,9 +169,7 @@ def _written(found: Comparisons, folder: Path, plot: Path | None) -> list[Path]:
     return [*texts, plot or folder / "comparison.png"]
 
 
-def _snapshot(
-    found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]
-) -> Snapshot:
+def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
     """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
     from attnlab.records.mlflow.parameters import flatten
     from attnlab.records.mlflow.snapshot import Measured, Snapshot

@@ -11,6 +11,7 @@ from attnlab.config.sections import parse
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
+from attnlab.tasks.kinds import known_kind
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 # Of several runs of one configuration the first state of these counts.
@@ -120,11 +121,14 @@ def _read(folder: Path) -> IndexedRun:
 
 
 def _digest(run: RunDirectory, status: Mapping[str, Any]) -> str:
-    """The digest as it is made now: of a configuration that names classes it was another."""
+    """The digest as it is made now: configurations that named classes also said `auto`."""
     noted = str(status.get("config_hash"))
     try:
         if b"_target_:" in (run.path / "config.yaml").read_bytes():
-            return parse(run.read_config(), {}).digest
+            document = run.read_config()
+            kind = known_kind(document.get("task", {}).get("name"))
+            resolved = kind.resolved(document) if kind and kind.resolved else document
+            return parse(resolved, {}).digest
     except (OSError, RequestError):
         pass
     return noted
