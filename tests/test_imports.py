@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab"
 KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))

@@ -64,6 +64,14 @@ def test_class_attributes_are_of_the_protocol(mechanism):
     assert mechanism.cls.placement in ("before_step", "after_step")
 
 
+def test_the_yaml_names_place_and_readout_unless_they_are_the_usual_ones(mechanism):
+    """So that a run's configuration can say them before any mechanism is made."""
+    usual = {"placement": "after_step", "readout": "concat"}
+    for key, otherwise in usual.items():
+        named = mechanism.rules.get(f"model.{key}", {}).get("auto", otherwise)
+        assert named == getattr(mechanism.cls, key)
+
+
 # --- what comes out ----------------------------------------------------------------------------
 
 

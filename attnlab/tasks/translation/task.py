@@ -15,7 +15,7 @@ from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.text.prepared import PreparedCorpus, TextSettings, prepare
-from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
+from attnlab.tasks.translation.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:
     import keras
@@ -167,7 +167,7 @@ class Translate:
         return self._longest[0]
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The translator, its weights drawn.
+        """The translator, its weights drawn; with the corpus at hand it knows how often words are.
 
         Args:
             attention: makes one mechanism; called for each place that wants one.
@@ -178,7 +178,7 @@ class Translate:
         """
         from attnlab.tasks.translation.models.build import build_translator
 
-        return build_translator(
+        made = build_translator(
             model.name,
             model.settings,
             attention,
@@ -188,6 +188,11 @@ class Translate:
             max_source=self._longest[0],
             max_target=self._longest[1],
         )
+        if self._prepared is not None:
+            counts = self._prepared.parts["train"].target.counts(self.target_tokenizer.size)
+            counts[START] = 0  # begins each row and is never written
+            made.expect(counts)
+        return made
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1

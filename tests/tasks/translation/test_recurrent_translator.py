@@ -86,7 +86,7 @@ def read_source(model, ids):
 
 @pytest.mark.parametrize("row", [0, 1])
 def test_bahdanau_is_the_papers_appendix(row):
-    model = make(reset_after=False)
+    model = make(reset_after=False, output="maxout")
     ids = SOURCE[row][SOURCE[row] != PAD]
     memory, first = read_source(model, ids)
     decoder, attention = model.decoder, model.decoder.attention
@@ -200,14 +200,38 @@ def test_an_encoder_ends_at_the_last_real_step(cell, bidirectional):
 # --- settings ----------------------------------------------------------------------------------
 
 
-def test_auto_is_what_the_mechanisms_paper_has():
-    bahdanau, luong, none = (
-        make(a) for a in (BahdanauAttention, LuongGlobalAttention, NoAttention)
-    )
+MECHANISMS = (BahdanauAttention, LuongGlobalAttention, NoAttention)
+
+
+def test_left_open_each_has_its_papers_place_and_all_read_out_alike():
+    made = [make(attention).decoder for attention in MECHANISMS]
+    assert [decoder.before for decoder in made] == [True, False, False]
+    assert {decoder.reads for decoder in made} == {"attentional"}
+    inputs = [decoder.combine.kernel.shape[0] for decoder in made]
+    assert inputs == [2 * UNITS, 2 * UNITS, UNITS]
+
+
+def test_the_auto_of_earlier_versions_is_what_the_mechanisms_paper_has():
+    """Runs that are on disk have it in their configuration, and weights that go with it."""
+    bahdanau, luong, none = (make(attention, output="auto") for attention in MECHANISMS)
     assert (bahdanau.decoder.before, bahdanau.decoder.reads) == (True, "maxout")
     assert (luong.decoder.before, luong.decoder.reads) == (False, "attentional")
     assert (none.decoder.attention, none.decoder.reads) == (None, "state")
-    assert make(LuongGlobalAttention, placement="before_step").decoder.reads == "maxout"
+    before = make(LuongGlobalAttention, placement="before_step", output="auto")
+    assert before.decoder.reads == "maxout"
+
+
+@pytest.mark.parametrize("words", [13, 4001])
+def test_logits_are_as_wide_at_first_whatever_the_vocabulary(words):
+    """Luong's matrix, uniform in +-0.1 for 1,000 units; before a smaller one a tanh saturates."""
+    for units in (10, 250):
+        model = build_translator(
+            "rnn", {"units": units}, LuongGlobalAttention, source_size=V, target_size=words
+        )
+        kernel = model.vocabulary.kernel.numpy()
+        bound = 0.1 * (1000 / units) ** 0.5
+        assert bound * 0.9 < np.abs(kernel).max() <= bound * 1.0001
+        assert np.std(kernel) == pytest.approx(bound / 3**0.5, rel=0.2)
 
 
 def test_all_directions_together_are_as_wide_as_the_decoder():
@@ -236,7 +260,7 @@ def test_a_reversed_source_keeps_its_order_in_memory():
 
 
 def test_without_attention_the_source_comes_in_by_both_directions_alone():
-    model = make(NoAttention)
+    model = make(NoAttention, output="auto")
     memory = model.encode(SOURCE)
     paths = [weight.path.partition("decoder/")[2] for weight in model.decoder.trainable_variables]
     assert memory.projected == ()
@@ -256,13 +280,13 @@ def test_location_scores_reach_as_far_as_the_longest_source():
 
 
 def test_tied_embeddings_are_one_matrix():
-    model = make(shared=True, tie_embeddings="all", maxout_units=EMBEDDING)
+    model = make(shared=True, tie_embeddings="all", embedding=UNITS)
     assert model.source_embedding is model.target_embedding and model.vocabulary is None
-    states = normal(2, 3, EMBEDDING)
+    states = normal(2, 3, UNITS)
     expected = states @ model.target_embedding.embeddings.numpy().T
     np.testing.assert_allclose(model.logits(states), expected, rtol=1e-5, atol=1e-6)
-    count = make(maxout_units=EMBEDDING).count_params() - model.count_params()
-    assert count == V * EMBEDDING + V * EMBEDDING + V
+    count = make(embedding=UNITS).count_params() - model.count_params()
+    assert count == V * UNITS + V * UNITS + V
 
 
 @pytest.mark.parametrize(
@@ -286,7 +310,7 @@ def test_tied_embeddings_are_one_matrix():
         (
             BahdanauAttention,
             {"tie_embeddings": "output"},
-            "model.tie_embeddings=output: expected embeddings as wide .* 7, got 5",
+            "model.tie_embeddings=output: expected embeddings as wide .* 6, got 5",
         ),
         (LuongGlobalAttention, {"encoder_units": 4}, "score=dot needs .* 6 and 8"),
         (lambda: MultiHeadAttention(heads=4), {}, "heads = 4 must divide units = 6"),

@@ -63,6 +63,24 @@ def test_data_are_counted_by_part(tmp_path):
     assert data.digest == translate(tmp_path).load(1).digest
 
 
+def test_a_model_starts_from_how_often_words_are_written(tmp_path):
+    """The biases of START, padding and words that don't occur are those of the rarest."""
+    import keras
+
+    from attnlab.attention import LuongGlobalAttention
+
+    task = translate(tmp_path)
+    task.load(0)
+    settings = {"units": 4, "embedding": 3, "maxout_units": 2}
+    model = task.build(LuongGlobalAttention, SimpleNamespace(name="rnn", settings=settings))
+    rows = task.target_tokenizer.encode([target for _, target in PAIRS[:4]])
+    written = [token for row in rows for token in [*row, END]]
+    counts = np.bincount(written, minlength=task.target_tokenizer.size) + 1
+    shares = keras.ops.softmax(model.vocabulary.bias)
+    np.testing.assert_allclose(shares, counts / counts.sum(), rtol=1e-5)
+    assert counts[START] == counts[PAD] == 1 and counts[END] == 5
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_what_it_saves_is_enough_to_build_and_translate(tmp_path, shared):
     from attnlab.attention import BahdanauAttention
@@ -129,6 +147,12 @@ def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
     for row, place in zip(rows, found, strict=True):
         similar = vectors @ (counted(asked[row]) * idf)
         assert similar[place] == pytest.approx(similar.max(), rel=1e-5)
+
+
+def test_tokens_are_counted_in_all_rows(monkeypatch):
+    rows = ragged([5, 6, 7, 3], [6, 3], [9, 9, 6, 3])
+    monkeypatch.setattr("attnlab.data.ragged._BLOCK", 3)
+    np.testing.assert_array_equal(rows.counts(11), [0, 0, 0, 3, 0, 1, 3, 1, 0, 2, 0])
 
 
 def test_a_sentence_of_train_finds_itself():

@@ -91,6 +91,19 @@ def test_every_model_learns_with_every_mechanism_or_says_why_not(learner, attent
     assert after["val_perplexity"] == pytest.approx(np.exp(after["val_loss"]))
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_it_starts_from_how_often_words_are(learner, model):
+    """Before its first step a model knows no less than the words' shares, so needn't learn them."""
+    some = learner("multi_head", model, "model.tie_embeddings=none", "task.label_smoothing=0")
+    rows = some._train.target
+    counts = np.bincount(np.concatenate([rows[row][1:] for row in range(len(rows))]))
+    shares = counts[counts > 0] / counts.sum()
+    entropy = -np.sum(shares * np.log(shares))
+    losses, tokens = trained(some, rate=0.0)
+    assert np.average(losses, weights=tokens) == pytest.approx(entropy, abs=0.25)
+    assert entropy + 0.5 < np.log(some.model.target_size)
+
+
 def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens(learner):
     from attnlab.tasks.translation.report import padded_batches
 

@@ -58,6 +58,7 @@ class Translator(keras.Model):
         width: of both embeddings.
         tie_embeddings: `none`; `output`: the output matrix is the target's embedding; `all`: the
             source's too, for a vocabulary that both sides share.
+        output_initializer: of an output matrix that is not tied.
         **kwargs: of every Keras model.
 
     Raises:
@@ -71,6 +72,7 @@ class Translator(keras.Model):
         target_size: int,
         width: int,
         tie_embeddings: str = "none",
+        output_initializer: str | keras.initializers.Initializer = "glorot_uniform",
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
@@ -88,7 +90,9 @@ class Translator(keras.Model):
             self.source_embedding = self._embedding(source_size, "source_embedding")
         self.vocabulary = None
         if tie_embeddings == "none":
-            self.vocabulary = keras.layers.Dense(target_size, name="vocabulary")
+            self.vocabulary = keras.layers.Dense(
+                target_size, kernel_initializer=output_initializer, name="vocabulary"
+            )
 
     def _embedding(self, size: int, name: str) -> keras.layers.Layer:
         """One language's table; vectors of length 1 on average, whatever their width."""
@@ -110,6 +114,22 @@ class Translator(keras.Model):
                 f"model.tie_embeddings={self.tie_embeddings}: expected embeddings as wide as what "
                 f"the output layer reads, {states_width}, got {self.width}."
             )
+
+    def expect(self, counts: np.ndarray) -> None:
+        """Start from how often each target word occurs: its logit's bias becomes log share.
+
+        A bias that starts at 0 gets there by learning rates, in thousands of steps. Until then the
+        states before it make up for it: they turn the same for every word, and what is bounded,
+        as Luong's `tanh(W_c [c; s])`, saturates for good. The papers leave open where it starts;
+        a tied output matrix has no bias, so then this does nothing.
+
+        Args:
+            counts: (V,) how often each word is to be written in the training part; one more is
+                counted of each, so that none is impossible.
+        """
+        if self.vocabulary is not None:
+            shares = (counts + 1.0) / (np.sum(counts) + len(counts))
+            self.vocabulary.bias.assign(np.log(shares))
 
     @property
     def fixed_length(self) -> int | None:

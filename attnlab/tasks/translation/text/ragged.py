@@ -9,6 +9,9 @@ from types import TracebackType
 
 import numpy as np
 
+# Tokens that are counted together, so that those of a large file never fill the memory.
+_BLOCK = 2**20
+
 
 class Ragged:
     """Rows of tokens behind each other; read-only, and in memory only as far as they were used.
@@ -51,6 +54,12 @@ class Ragged:
     def lengths(self) -> np.ndarray:
         """(N,) int32, the tokens of each row."""
         return np.diff(self.offsets).astype(np.int32)
+
+    def counts(self, size: int) -> np.ndarray:
+        """(size,) int64, how often each token below `size` occurs in all rows."""
+        blocks = range(0, len(self.tokens), _BLOCK)
+        found = (np.bincount(self.tokens[i : i + _BLOCK], minlength=size) for i in blocks)
+        return sum(found, np.zeros(size, np.int64))
 
     def padded(self, rows: np.ndarray, width: int | None = None) -> np.ndarray:
         """(len(rows), width) int32: some rows, with zeros behind each.

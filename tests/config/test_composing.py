@@ -16,7 +16,7 @@ from attnlab.sweeps.search_settings import SearchConfig
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
 FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
-MODELS = sorted((conf_folder() / "model" / "settings").glob("*.yaml"))
+MODELS = sorted((conf_folder() / "model" / "settings").glob("*_*.yaml"))
 EXPERIMENTS = options("experiment")
 NOT_SETTINGS = {"name", "_target_", "rules"}
 
@@ -69,7 +69,7 @@ NEEDED = {"series": ["task.path=numbers.csv"], "book": ["data.path=pairs.pkl"]}
 def overrides(path: Path) -> list[str]:
     if path in MODELS:
         purpose, name = path.stem.split("_")
-        return [f"task={'translate' if purpose == 'translate' else 'fib'}", f"model={name}"]
+        return [f"task={'translate' if purpose == 'translation' else 'fib'}", f"model={name}"]
     task = ["task=translate"] if path.parent.name == "data" else []
     return [*task, f"{path.parent.name}={path.stem}", *NEEDED.get(path.stem, [])]
 
@@ -79,7 +79,7 @@ def test_it_composes_and_obeys_its_own_rules(compose, path):
     group = "model" if path in MODELS else path.parent.name
     config = compose(*overrides(path))
     option = getattr(config, group)
-    assert (option.name, option.target) == (content(path)["name"], content(path).get("_target_"))
+    assert option.name == content(path)["name"]
     assert set(option.settings) == set(settings(path))
     assert "rules" not in config.document[group]
 
@@ -102,6 +102,36 @@ def test_the_model_follows_task_and_attention_unless_it_is_chosen(
     assert ("anchor" in config.model.settings) == (task != "translate")
 
 
+@pytest.mark.parametrize(
+    ("attention", "place"), [("bahdanau", "before_step"), ("luong_local", "after_step")]
+)
+def test_a_place_left_open_stands_in_the_configuration(compose, attention, place):
+    """Written out or not: it is the same run, and a comparison sees where runs differ."""
+    options = ("task=translate", f"attention={attention}")
+    left_open, named = compose(*options), compose(*options, f"model.placement={place}")
+    assert left_open.model.settings["placement"] == place
+    assert left_open.document == {**named.document, "paths": left_open.document["paths"]}
+    assert left_open.digest == named.digest
+    other = compose(*options, "model.placement=before_step")
+    assert other.model.settings["placement"] == "before_step"
+
+
+@pytest.mark.parametrize(
+    ("attention", "readout"), [("none", "state"), ("bahdanau", "concat"), ("pooling", "context")]
+)
+def test_a_readout_left_open_stands_in_the_configuration(compose, attention, readout):
+    config = compose("task=sunspots", f"attention={attention}")
+    assert config.model.settings["readout"] == readout
+    transformer = compose("task=sunspots", "model=transformer", "attention=multi_head")
+    assert "readout" not in transformer.model.settings
+
+
+def test_all_translators_read_out_alike_unless_told_otherwise(compose):
+    mechanisms = [name for name in options("attention") if name != "pooling"]
+    configs = [compose("task=translate", "model=rnn", f"attention={name}") for name in mechanisms]
+    assert {config.model.settings["output"] for config in configs} == {"attentional"}
+
+
 @pytest.mark.parametrize("name", ["rnn", "transformer"])
 def test_a_forecasters_settings_are_its_constructors(name):
     from attnlab.tasks.forecasting.models.forecaster import Forecaster
@@ -112,7 +142,7 @@ def test_a_forecasters_settings_are_its_constructors(name):
     known = arguments(cls[name]) | arguments(Forecaster)
     # The task gives the horizon, and a Transformer gets as many mechanisms as it has layers.
     known |= {"layers"}
-    path = conf_folder() / "model" / "settings" / f"forecast_{name}.yaml"
+    path = conf_folder() / "model" / "settings" / f"forecasting_{name}.yaml"
     assert set(settings(path)) == known - {"attention", "horizon"}
 
 
