@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,6 @@ from click.testing import CliRunner
 from attnlab.commands import command
 from attnlab.commands.ui import check_port, check_store, server_command
 from attnlab.errors import RequestError
-from attnlab.records.mlflow.tracker import Tracker, store_uri
 from attnlab.records.run_directory import RunDirectory
 
 
@@ -165,10 +165,9 @@ def test_ui_shows_this_projects_store_and_artifacts(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="sends POSIX signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ui_serves_and_ends_quietly(tmp_path, monkeypatch, number):
+def test_ui_serves_and_ends_quietly(tmp_path, empty_store, monkeypatch, number):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    tracker = Tracker.start(store_uri(tmp_path), "fib", "r", {}, {}, tmp_path / "artifacts")
-    assert tracker.finish("FINISHED")
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     code = "from attnlab.commands import command; command('ui')()"
