@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from command_line import CONF, ROOT, some_pairs
 
-from attnlab.run.building import import_tensorflow, make_model, make_task, start_afresh
+from attnlab.run.building import import_tensorflow, make_task, start_afresh
 from attnlab.run.loop import make_learner
 from attnlab.run.runner import run
 from attnlab.training import program_cache
@@ -41,7 +41,7 @@ def learner(compose):
         task = make_task(config)
         task.load(config.seed)
         start_afresh(config.seed)
-        return make_learner(config, task, make_model(config, task))
+        return make_learner(config, task)
 
     return learner
 
@@ -207,7 +207,7 @@ MANY = """
 import gc, sys
 from pathlib import Path
 from hydra import compose, initialize_config_dir
-from attnlab import config
+from attnlab.config import composing as config
 from attnlab.run.runner import run
 
 config.register_schema()
