@@ -55,8 +55,7 @@ class RecurrentEncoder(keras.layers.Layer):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.cell, self.units, self.layers = cell, units, layers
-        self.bidirectional, self.dropout = bidirectional, dropout
+        self.cell, self.units, self.bidirectional = cell, units, bidirectional
         self.reset_after, self.last_states = reset_after, last_states
         self.recurrent = [self._layer(number) for number in range(layers)]
         self.dropouts = [keras.layers.Dropout(dropout) for _ in range(layers)] if dropout else []
