@@ -19,8 +19,8 @@ class LayerStates(NamedTuple):
 
     Attributes:
         states: (B, S, W) of the last layer.
-        last: for each layer, for each direction, the state after its last real step: (B, units),
-            of an LSTM the cell's (B, units) behind it. Empty unless `last_states` was asked for.
+        last: layer, direction, number -> (B, units) after the last real step: the state and, of an
+            LSTM, the cell's. Empty without `last_states`.
     """
 
     states: keras.KerasTensor
