@@ -110,6 +110,8 @@ def option_class(group: str, name: Any) -> type:
     Raises:
         RequestError: there is no such option here, or its file names no class that there is.
     """
+    if not isinstance(name, str):
+        raise RequestError(f"{group}: expected the name of one of its options, got {name}.")
     content = option_content(group, name)
     if content is None:
         near = nearest(str(name), options(group))
