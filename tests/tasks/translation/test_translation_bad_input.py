@@ -1,4 +1,4 @@
-"""A wrong request to translate gets one clear sentence and exit code 2; nothing is written."""
+"""A wrong request to translate gets one clear sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FILES = {
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch, capfd):
-    """The one sentence on standard error; exit code 2, and no run folder."""
+    """The one sentence on standard error; exit code 2, and no run that is done."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
     (tmp_path / "pairs.tsv").write_bytes(TSV)
@@ -57,7 +57,7 @@ def refused(tmp_path, monkeypatch, capfd):
         assert main([f"task={task}", "paths.data=cache", *words]) == 2
         out, err = capfd.readouterr()
         (line,) = [line for line in err.splitlines() if line.startswith("attnlab: ")]
-        assert out == "" and not list(tmp_path.glob("runs/*/*/*"))
+        assert out == "" and not list(tmp_path.glob("runs/*/*/*/metrics.json"))
         return line
 
     return refused
@@ -80,7 +80,7 @@ def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
     line = refused("data=tatoeba", task="fib")
     assert line.startswith("attnlab: data: only task=translate takes a corpus, the other tasks br")
     line = refused("trainer.batch_by=tokens", task="fib")
-    assert "trainer.batch_by: expected items (windows have no tokens), got tokens." in line
+    assert "trainer.batch_by=tokens: windows have no tokens. Valid: items." in line
 
 
 @pytest.mark.parametrize("name", FILES)
