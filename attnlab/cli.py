@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,6 +29,13 @@ _FLAGS = {
     **dict.fromkeys(["--cfg", "-c", "--package", "-p", "--config-path", "-cp"], True),
     **dict.fromkeys(["--config-name", "-cn", "--config-dir", "-cd"], True),
     **{"--experimental-rerun": True, "--info": False, "-i": False},
+}
+_INFO = {"--info", "-i"}  # may have a value
+_INFO_VALUES = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+# Flags that know their values.
+_VALUES = {
+    **dict.fromkeys(["--cfg", "-c"], ("job", "hydra", "all")),
+    **dict.fromkeys(_INFO, _INFO_VALUES),
 }
 _CONFIG_PATH = {"--config-path", "-cp"}
 _CONFIG_DIR = {"--config-dir", "-cd"}
@@ -142,7 +150,7 @@ def _train(arguments: list[str]) -> int:
         with tempfile.TemporaryDirectory() as scratch:
             sys.argv = [before[0], *_hydra_arguments(arguments, scratch)]
             hydra.main(version_base="1.3", config_path=conf, config_name="config")(job)()
-    except (RequestError, SweepFailed, KeyboardInterrupt):
+    except RequestError:
         raise
     except Exception as error:
         # `_job` and sweeps keep their own errors, so this one is about the command line's words.
@@ -151,6 +159,10 @@ def _train(arguments: list[str]) -> int:
         raise
     finally:
         sys.argv = before
+    if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
+        from attnlab.sweeps.plugin import raise_error
+
+        raise_error()
     return max(codes, default=DONE)
 
 
@@ -178,18 +190,21 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
 
     flags: list[str] = []
     overrides: list[str] = []
-    words = iter(arguments)
-    for word in words:
+    words = deque(arguments)
+    while words:
+        word = words.popleft()
         flag, joined, value = word.partition("=")
         if not word.startswith("-"):
             overrides.append(word)
             continue
         if flag not in _FLAGS:
             raise RequestError(_unknown_flag(flag))
-        if _FLAGS[flag] and not joined:
-            value = next(words, "")
+        if not joined:
+            value = _next_value(flag, words)
         if _FLAGS[flag] and not value:
             raise RequestError(f"{flag}: expected a value after it, got none.")
+        if flag in _VALUES and value not in _VALUES[flag]:
+            raise RequestError(f"{flag}: expected one of {', '.join(_VALUES[flag])}, got {value}.")
         if flag in _CONFIG_PATH:
             flags += ["--config-path", *_config_location(value)]
         elif flag in _CONFIG_DIR:
@@ -208,6 +223,14 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     else:
         _refuse_sweep(overrides)
     return [*flags, *settings, *overrides]
+
+
+def _next_value(flag: str, words: deque[str]) -> str:
+    """The word behind a flag, taken away where it is the flag's value; empty without one."""
+    if flag in _INFO:
+        is_value = bool(words) and "=" not in words[0] and not words[0].startswith(("-", "~"))
+        return words.popleft() if is_value else _INFO_VALUES[0]
+    return words.popleft() if _FLAGS[flag] and words else ""
 
 
 def _sweeper(overrides: list[str], saved: bool) -> list[str]:

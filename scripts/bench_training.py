@@ -53,8 +53,8 @@ class Pair:
 
         from attnlab.config import composing as config
         from attnlab.run.building import make_model, make_task, start_afresh
+        from attnlab.tasks.forecasting.program import Program
         from attnlab.training.optimizers import make_optimizer
-        from attnlab.training.program import Program
 
         config.register_schema()
         with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):
@@ -170,9 +170,9 @@ import sys
 import keras
 from attnlab import cli
 from attnlab.figures import run as plots
-from attnlab.run import result as outcome
+from attnlab.run import recorder
 plots.draw_run = lambda *arguments: []
-outcome.save_weights = lambda model, path: open(path, "wb").close()
+recorder.save_weights = lambda model, path: open(path, "wb").close()
 sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from attnlab.cli import main as attnlab  # noqa: E402
-from attnlab.compare.comparison import compare  # noqa: E402
-from attnlab.compare.results import Comparison, Request  # noqa: E402
+from attnlab.compare.comparison import Comparison, Options, compare  # noqa: E402
 from attnlab.records.run_directory import list_runs  # noqa: E402
 
 MECHANISMS = "none,pooling,bahdanau,luong_global,luong_local,scaled_dot_product,multi_head"
@@ -42,11 +41,11 @@ STUDIES = {
 
 def compared(runs: Path, study: Study) -> Comparison | None:
     """The study's runs, held against its reference; None where some are missing."""
-    done = [status for _, status in list_runs(runs) if status["state"] == "completed"]
-    if len(done) < study.runs:
+    listed = list_runs(runs)
+    if sum(status["state"] == "completed" for _, status in listed) < study.runs:
         return None
-    request = Request(metric=study.metric, reference=study.reference, geometric=study.logarithmic)
-    (comparison,) = compare(runs, request).tasks
+    options = Options(metric=study.metric, reference=study.reference, geometric=study.logarithmic)
+    (comparison,) = compare(listed, options).tasks
     return comparison
 
 
@@ -63,7 +62,7 @@ def table(comparison: Comparison) -> str:
         f"| {versus} `{comparison.reference}` | p |",
         "|---|---|---|---|---|---|---|",
     ]
-    for row in comparison.rows:
+    for row in comparison.results:
         n, mean_value, low, high = row.interval
         text = f"| `{row.group.label}` | {n} | {mean_value:.4g} | {low:.4g} to {high:.4g} "
         text += f"| {row.worst:.4g} "

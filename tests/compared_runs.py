@@ -8,9 +8,10 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import yaml
 
-from attnlab.records.run_directory import RunDirectory
+from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
+from attnlab.compare.selection import Filters
+from attnlab.records.run_directory import RunDirectory, list_runs
 
 # Test results of seeds 0 to 4: those of a reference, clearly better ones, and no other ones.
 NONE = (1.00, 1.10, 0.95, 1.05, 1.20)
@@ -19,8 +20,8 @@ SAME = (1.02, 1.07, 0.96, 1.01, 1.23)
 
 _TARGETS = 10 + np.arange(40.0) % 7
 _CONFIG = {
-    "task": {"name": "sunspots", "_target_": "x", "history": 24, "horizon": 1},
-    "attention": {"name": "none", "_target_": "x"},
+    "task": {"name": "sunspots", "history": 24, "horizon": 1},
+    "attention": {"name": "none"},
     "model": {"name": "rnn", "cell": "gru", "units": 16},
     "optimizer": {"name": "adam", "learning_rate": 0.003},
     "trainer": {"epochs": 30, "batch_size": 32},
@@ -35,8 +36,6 @@ _ENVIRONMENT = {
     "packages": {"attnlab": "0.1.0", "tensorflow": "2.21.0", "keras": "3.15.1"},
     "code": {"commit": "0123456789abcdef", "dirty": False},
 }
-# The order in which the runs of one folder began.
-_begun: dict[Path, int] = {}
 
 
 def _without_sync() -> Any:
@@ -73,16 +72,16 @@ def write_run(
         environment: Entries of environment.json in place of the defaults.
     """
     run = RunDirectory.create(runs, task, attention, seed)
-    number = _begun[runs] = _begun.get(runs, 0) + 1
+    number = len(list(runs.glob("*/*/*/status.json")))  # each begins after those before
     began = f"2026-05-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
     own = {"started": began, "data_digest": "d" * 64}
-    run.write_status(state, **{**own, **(status or {})})
+    run.status.write(state, **{**own, **(status or {})})
     settings = {"task.name": task, "attention.name": attention, "seed": seed, **(config or {})}
-    run.write_text("config.yaml", yaml.safe_dump(_changed(_CONFIG, settings), sort_keys=False))
+    run.write_config(_changed(_CONFIG, settings))
     run.write_json("environment.json", {**_ENVIRONMENT, **(environment or {})})
     for epoch in (1, 2, 3):
         seconds = 9.0 if epoch == 1 else 0.5
-        run.append_history({"epoch": epoch, "seconds": seconds, "val_loss": 1.0 / epoch})
+        run.history.append({"epoch": epoch, "seconds": seconds, "val_loss": 1.0 / epoch})
     if state == "completed":
         name, units = ("bleu", "points of 100") if task == "translate" else ("rmse", "sunspots")
         run.write_json(
@@ -136,6 +135,17 @@ def write_translations(run: RunDirectory, texts: Sequence[str], references: Sequ
     run.write_predictions(
         {"index": number, "source": sources, "reference": references, "hypothesis": texts}
     )
+
+
+def compared(runs: Path, filters: Filters | None = None, **options: Any) -> Comparisons:
+    """What `attnlab compare` finds among the runs of a folder."""
+    return compare((filters or Filters()).apply(list_runs(runs)), Options(**options))
+
+
+def only(runs: Path, filters: Filters | None = None, **options: Any) -> Comparison:
+    """The same of runs of one task."""
+    (comparison,) = compared(runs, filters, **options).tasks
+    return comparison
 
 
 def _misses(rmse: float, seed: int) -> np.ndarray:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
-from command_line import CONF, TINY, CommandLine, TrainedRun, some_pairs
+from command_line import CONF, THREADS, TINY, CommandLine, CommandsHere, TrainedRun, some_pairs
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+for variable in THREADS:
+    os.environ.setdefault(variable, "1")
 
 # A script that starts the tests in the background makes them, and what they start, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -41,10 +46,37 @@ def attnlab(tmp_path) -> CommandLine:
     return CommandLine(tmp_path)
 
 
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> CommandsHere:
+    """Commands in this process, in a folder of their own, as if nothing were set around them."""
+    commands = CommandsHere(tmp_path)
+    for name in [name for name in os.environ if name.startswith("ATTNLAB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("ATTNLAB_RUNS", str(commands.runs))
+    monkeypatch.chdir(tmp_path)
+    return commands
+
+
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory) -> TrainedRun:
+def empty_store(tmp_path_factory) -> Path:
+    """An MLflow store without a run, to be copied: making one takes seconds."""
+    from attnlab.records.lock import flocked
+    from attnlab.records.mlflow.settings import store_uri
+    from attnlab.records.mlflow.store import create_store
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # that of all workers
+    with flocked(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        create_store(store_uri(folder), folder / "artifacts")
+    return folder / "mlflow.db"
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, empty_store) -> TrainedRun:
     """A run over a CSV file as spreadsheets write it, with MLflow."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("trained"))
+    attnlab = CommandLine(tmp_path_factory.mktemp("trained"), empty_store)
     months = [f"{1990 + month // 12}-{month % 12 + 1:02d}" for month in range(97)]
     rows = [f"{month},{50 + 13 * (number % 7)}" for number, month in enumerate(months)]
     text = "\r\n".join(["month,rain", *rows, ""])
@@ -59,9 +91,9 @@ def trained(tmp_path_factory) -> TrainedRun:
 
 
 @pytest.fixture(scope="session")
-def translating(tmp_path_factory) -> TrainedRun:
+def translating(tmp_path_factory, empty_store) -> TrainedRun:
     """A run that translates, with gold links and with MLflow."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("translating"))
+    attnlab = CommandLine(tmp_path_factory.mktemp("translating"), empty_store)
     pairs = some_pairs(90)
     lines = [f"{pair.source}\t{pair.target}\r\n" for pair in pairs]
     (attnlab.folder / "pairs.tsv").write_bytes("".join(lines).encode())
@@ -93,3 +125,45 @@ def compose(tmp_path_factory):
             )
 
     return compose
+
+
+@pytest.fixture
+def drawn_texts(monkeypatch):
+    """A function from a figure to all that is written in it, and the box that each text takes.
+
+    Ticks beyond an axis' ends are not drawn, so they are not among them.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    def drawn(figure):
+        found = {}
+        draw = Text.draw
+
+        def note(self, renderer):
+            draw(self, renderer)
+            if self.get_visible() and self.get_text().strip():
+                found[id(self)] = (self.get_text(), self.get_window_extent().padded(-1))
+
+        monkeypatch.setattr(Text, "draw", note)
+        FigureCanvasAgg(figure).draw()
+        return list(found.values())
+
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def three_groups(tmp_path_factory):
+    """Synthetic runs of five seeds for none, bahdanau (better) and pooling; only to be read."""
+    from compared_runs import BETTER, NONE, SAME, write_group
+
+    runs = tmp_path_factory.mktemp("three_groups")
+    for attention, values in (("none", NONE), ("bahdanau", BETTER), ("pooling", SAME)):
+        write_group(runs, attention, values)
+    return runs
+
+
+@pytest.fixture
+def runs(three_groups, tmp_path):
+    """A copy of them, to be added to."""
+    return shutil.copytree(three_groups, tmp_path / "runs")

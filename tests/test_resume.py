@@ -18,7 +18,7 @@ from attnlab.errors import Pruned, RequestError
 from attnlab.records.lock import FolderLock
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
-from attnlab.run.runner import SweepMember, resume, run
+from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.translation.learner import TranslationLearner
 
@@ -48,7 +48,7 @@ def interrupted(config, epochs: int) -> RunDirectory:
     """The folder of a run that was stopped, as a dead process leaves it."""
     before = set(Path(config.paths.runs).glob("*/*/*"))
     with pytest.raises(Stopped):
-        run(config, sweep=stop_after(epochs))
+        run_in(new_folder(config), config, stop_after(epochs))
     (folder,) = set(Path(config.paths.runs).glob("*/*/*")) - before
     status = json.loads((folder / "status.json").read_text())
     assert status["state"] == "running"
@@ -109,7 +109,7 @@ def test_a_finished_run_can_be_trained_longer(compose):
     assert_same_run(folder.path, whole)
     assert folder.read_config()["trainer"]["epochs"] == 5
     status = json.loads((whole / "status.json").read_text())
-    assert folder.read_status()["config_hash"] == status["config_hash"]
+    assert folder.status.read()["config_hash"] == status["config_hash"]
 
 
 def test_a_finished_run_is_shown_and_left_alone(config, whole, capsys):
@@ -145,7 +145,7 @@ def test_a_finished_run_without_its_checkpoint_is_not_begun_again(config):
     checkpoint.write_bytes(b"")
     with pytest.raises(RequestError, match="expected the checkpoint of a finished run"):
         resume(folder, {"trainer.epochs": "9"})
-    assert folder.read_status()["state"] == "completed" and folder.read_history()["epoch"]
+    assert folder.status.read()["state"] == "completed" and folder.history.read()["epoch"]
     assert before == {p.name: p.stat().st_mtime_ns for p in (folder.path / "weights").iterdir()}
 
 
@@ -249,7 +249,8 @@ def test_a_pruned_run_keeps_what_it_has(config, whole):
     runs = Path(config.paths.runs)
     before = set(runs.glob("*/*/*"))
     with pytest.raises(Pruned):
-        run(config, sweep=SweepMember("search", on_epoch=give_up))
+        search = SweepMember("search", on_epoch=give_up)
+        run_in(new_folder(config, search), config, search)
     (path,) = set(runs.glob("*/*/*")) - before
     status = json.loads((path / "status.json").read_text())
     assert (status["state"], status["pruned"], status["sweep"]) == ("killed", True, "search")

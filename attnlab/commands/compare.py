@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.filters import Filters, filter_options, none_fits
+from attnlab.commands.options import listed_runs, runs_folder, runs_option
 from attnlab.errors import RequestError, RunFailed
 
 if TYPE_CHECKING:
-    from attnlab.compare.results import Comparisons, Request
+    from attnlab.compare.comparison import Comparisons
+    from attnlab.records.mlflow.snapshot import Snapshot
 
 FORMATS = ("table", "md", "csv", "latex", "json")
 PICTURES = (".png", ".pdf", ".svg")
@@ -25,14 +30,7 @@ PICTURES = (".png", ".pdf", ".svg")
     show_default=True,
     help="Config keys that make the groups, with commas between: attention.score,model.cell.",
 )
-@click.option("--task", metavar="NAME", help="Only runs of this task.")
-@click.option(
-    "--where",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Only runs with this setting, or one of several with commas; may be repeated.",
-)
-@click.option("--sweep", metavar="NAME", help="Only runs of this sweep.")
+@filter_options("tasks", "attentions", "where", "sweep", "since")
 @click.option(
     "--metric",
     metavar="PATH",
@@ -65,18 +63,7 @@ PICTURES = (".png", ".pdf", ".svg")
 @click.option("--log", is_flag=True, help="Log tables and figure to MLflow, experiment compare.")
 @runs_option
 def command(
-    by: str,
-    task: str | None,
-    where: tuple[str, ...],
-    sweep: str | None,
-    metric: str | None,
-    reference: str | None,
-    geometric: bool,
-    bootstrap: bool | None,
-    form: str,
-    plot: Path | None,
-    log: bool,
-    runs: str | None,
+    filters: Filters, form: str, plot: Path | None, log: bool, runs: str | None, **given: Any
 ) -> None:
     """Compare groups of runs: mean over seeds with its interval, and whether it could be luck.
 
@@ -84,30 +71,29 @@ def command(
     reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also get
     Diebold and Mariano's test over test windows, translations the paired bootstrap over sentences.
     """
+    found = listed_runs(runs)
     folder = runs_folder(runs)
-    if runs and not folder.is_dir():
-        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
-    _check_picture(plot)
-    from attnlab.compare.comparison import compare
-    from attnlab.compare.conditions import read_conditions
-    from attnlab.compare.results import Request
-    from attnlab.compare.runs import Selection
+    if plot and plot.suffix.lower() not in PICTURES:
+        raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")
+    if not found:
+        raise RequestError(
+            f"--runs: expected a folder of runs, but {str(folder)!r} has none: train some first, "
+            "for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
+        )
+    chosen = filters.apply(found)
+    if not chosen:
+        raise RequestError(none_fits(filters, found))
+    from attnlab.compare.comparison import Options, compare
 
-    request = Request(
-        by=_keys(by),
-        selection=Selection(task, sweep, read_conditions(where)),
-        metric=metric,
-        reference=reference,
-        geometric=geometric,
-        bootstrap=bootstrap,
-    )
-    found = compare(folder, request)
-    _show(found, form)
+    options = Options(**{**given, "by": _keys(given["by"])})
+    comparisons = compare(chosen, options)
+    _show(comparisons, form)
     if plot:
-        _draw(found, plot)
+        _draw(comparisons, plot)
         click.echo(f"figure: {plot}", err=form != "table")
     if log:
-        run_id = _log(found, request, folder, plot)
+        asked = {**options._asdict(), **asdict(filters), "by": ",".join(options.by)}
+        run_id = _log(comparisons, asked, folder, plot)
         click.echo(f"logged to MLflow: experiment compare, run {run_id}", err=form != "table")
 
 
@@ -118,23 +104,16 @@ def _keys(text: str) -> tuple[str, ...]:
     return keys
 
 
-def _check_picture(plot: Path | None) -> None:
-    if plot and plot.suffix.lower() not in PICTURES:
-        raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")
-
-
 def _show(found: Comparisons, form: str) -> None:
-    from attnlab.compare import formats as comparison_formats
+    from attnlab.compare import tables
 
     if form == "table":
-        from attnlab.compare.table import print_comparisons
-
-        return print_comparisons(found)
-    write: dict[str, Any] = {
-        "md": comparison_formats.markdown,
-        "csv": comparison_formats.comma_separated,
-        "latex": comparison_formats.latex,
-        "json": comparison_formats.as_json,
+        return tables.print_comparisons(found)
+    write = {
+        "md": tables.markdown,
+        "csv": tables.comma_separated,
+        "latex": tables.latex,
+        "json": tables.as_json,
     }
     click.echo(write[form](found).rstrip("\n"))
     if form == "csv":
@@ -145,7 +124,7 @@ def _show(found: Comparisons, form: str) -> None:
 
 
 def _draw(found: Comparisons, path: Path) -> None:
-    from attnlab.compare.plots import draw_comparisons
+    from attnlab.compare.figure import draw_comparisons
 
     try:
         draw_comparisons(found, path)
@@ -156,53 +135,61 @@ def _draw(found: Comparisons, path: Path) -> None:
         ) from error
 
 
-def _log(found: Comparisons, request: Request, runs: Path, plot: Path | None) -> str:
+def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:
     """Send the tables and the figure to MLflow; returns the run's id there."""
-    import tempfile
+    from attnlab.records.mlflow.copying import Copy
+    from attnlab.records.mlflow.settings import default_uri
+    from attnlab.records.mlflow.store import Store
 
-    from attnlab.compare import formats as comparison_formats
-    from attnlab.records.mlflow.tracker import Tracker, default_uri
-
-    asked = {
-        "by": ",".join(request.by),
-        "metric": request.metric or "main",
-        "task": request.selection.task or "all",
-        "sweep": request.selection.sweep or "all",
-        "where": dict(request.selection.where),
-        "reference": {each.task: each.reference for each in found.tasks},
-        "geometric": request.geometric,
-    }
-    tracker = Tracker.start(
-        default_uri(runs),
-        "compare",
-        f"compare-{asked['by']}",
-        asked,
-        {"attnlab.kind": "compare", "attnlab.folder": str(runs.absolute())},
-        runs / "artifacts",
-    )
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        files = {
-            "comparison.md": comparison_formats.markdown(found),
-            "comparison.csv": comparison_formats.comma_separated(found),
-            "comparison.json": comparison_formats.as_json(found),
-        }
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        figure = plot or folder / "comparison.png"
-        if not plot:
-            _draw(found, figure)
-        tracker.log_metrics(0, _tracked(found))
-        tracker.log_artifacts(*(folder / name for name in files), figure)
-        if not tracker.finish("FINISHED") or tracker.run_id is None:
-            raise RunFailed("--log: MLflow did not take the comparison")
-    return tracker.run_id
+        snapshot = _snapshot(found, asked, runs.absolute(), _written(found, Path(scratch), plot))
+        try:
+            store = Store(default_uri(runs), runs / "artifacts")
+            with store.explained():
+                copy = Copy(store)
+                copy.add(snapshot)
+        except RequestError as error:
+            raise RunFailed(f"--log: MLflow did not take the comparison: {error}") from error
+    return copy.run_id
 
 
-def _tracked(found: Comparisons) -> dict[str, float]:
-    """Means by name, so that comparisons can be looked at side by side."""
-    return {
-        f"{each.task}/{row.group.label.replace(' / ', '/')}_{each.metric.path}": row.interval.mean
-        for each in found.tasks
-        for row in each.rows
+def _written(found: Comparisons, folder: Path, plot: Path | None) -> list[Path]:
+    """The files of a comparison, the figure as it was drawn or new in the folder."""
+    from attnlab.compare import tables
+
+    texts = {
+        folder / "comparison.md": tables.markdown(found),
+        folder / "comparison.csv": tables.comma_separated(found),
+        folder / "comparison.json": tables.as_json(found),
     }
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    if not plot:
+        _draw(found, folder / "comparison.png")
+    return [*texts, plot or folder / "comparison.png"]
+
+
+def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
+    """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
+    from attnlab.records.mlflow.parameters import flatten
+    from attnlab.records.mlflow.snapshot import Measured, Snapshot
+
+    means = {
+        f"{each.task}/{result.group.label.replace(' / ', '/')}_{each.metric.path}": mean
+        for each in found.tasks
+        for result in each.results
+        if (mean := result.interval.mean) is not None
+    }
+    now = round(1000 * time.time())
+    return Snapshot(
+        folder=runs,
+        experiment="compare",
+        name=f"compare-{asked['by']}",
+        status="FINISHED",
+        started=now,
+        ended=now,
+        params=flatten({**asked, "reference": {each.task: each.reference for each in found.tasks}}),
+        tags={"attnlab.kind": "compare", "attnlab.folder": str(runs)},
+        measured=[Measured(0, now, means)],
+        files={path.name: path for path in files},
+    )

@@ -11,7 +11,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
+    from attnlab.records.run_directory import ListedRun, RunDirectory
     from attnlab.tasks.base import Kind
 
 run_argument = click.argument("run", metavar="RUN")
@@ -28,6 +28,20 @@ def runs_folder(runs: str | None) -> Path:
     from attnlab.records.run_directory import default_runs_folder
 
     return Path(runs).expanduser() if runs else default_runs_folder()
+
+
+def listed_runs(runs: str | None) -> list[ListedRun]:
+    """All runs of the folder that `--runs` names, the oldest first.
+
+    Raises:
+        RequestError: there is no such folder.
+    """
+    from attnlab.records.run_directory import list_runs
+
+    folder = runs_folder(runs)
+    if runs and not folder.is_dir():
+        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
+    return list_runs(folder)
 
 
 def require_kind(run: RunDirectory, kind: Kind) -> None:

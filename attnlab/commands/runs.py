@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from attnlab.commands.filters import Filters, filter_options, none_fits
-from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.options import listed_runs, runs_folder, runs_option
 from attnlab.commands.runs_rm import remove
 from attnlab.commands.runs_sync import sync
-from attnlab.commands.runs_table import (
-    SORTS,
-    arranged,
-    plain_console,
-    print_errors,
-    print_rows,
-    row,
-)
+from attnlab.commands.runs_table import SORTS, arranged, print_errors, print_rows, row
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import ListedRun, list_runs
+from attnlab.terminal.console import plain_console
 
 
 @click.group("runs", invoke_without_command=True)
@@ -61,13 +53,19 @@ def command(
     """
     if context.invoked_subcommand:
         return _refuse_options(context)
-    found = listed(runs)
+    found = listed_runs(runs)
     chosen = filters.apply(found)
-    rows = _shown(chosen, sort, reverse, limit)
+    by_age = sort == "started"
+    # Results are read for no others than those shown, unless they decide which these are.
+    rows = arranged([row(each) for each in (chosen[-limit:] if by_age else chosen)], sort, reverse)
+    rows = rows[:limit]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif rows:
-        _print(rows, len(chosen) - len(rows), newest=sort == "started")
+        print_rows(rows)
+        if hidden := len(chosen) - len(rows):
+            which = "older" if by_age else "more"
+            plain_console().print(f"{hidden} {which} runs are not shown; --limit shows more.")
         if filters.failed or {"failed", "damaged"} & set(filters.states):
             print_errors(rows)
     elif found:
@@ -81,18 +79,6 @@ command.add_command(remove)
 command.add_command(sync)
 
 
-def listed(runs: str | None) -> list[ListedRun]:
-    """All runs of the folder that `--runs` names.
-
-    Raises:
-        RequestError: there is no such folder.
-    """
-    folder = runs_folder(runs)
-    if runs and not folder.is_dir():
-        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
-    return list_runs(folder)
-
-
 def _refuse_options(context: click.Context) -> None:
     """Refuse what stands before `rm` or `sync`, where it would be without effect."""
     verb = context.invoked_subcommand
@@ -102,17 +88,3 @@ def _refuse_options(context: click.Context) -> None:
             raise RequestError(
                 f"{option}: expected behind {verb}: attnlab runs {verb} {option} ..."
             )
-
-
-def _shown(chosen: list[ListedRun], sort: str, reverse: bool, limit: int) -> list[dict[str, Any]]:
-    """The rows to show; results are read for no others unless they decide which these are."""
-    if sort == "started":
-        return arranged([row(entry) for entry in chosen[-limit:]], sort, reverse)
-    return arranged([row(entry) for entry in chosen], sort, reverse)[:limit]
-
-
-def _print(rows: list[dict[str, Any]], hidden: int, newest: bool) -> None:
-    print_rows(rows)
-    if hidden:
-        which = "older" if newest else "more"
-        plain_console().print(f"{hidden} {which} runs are not shown; --limit shows more.")

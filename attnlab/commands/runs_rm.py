@@ -136,9 +136,6 @@ def _count(paths: Sequence[Path]) -> str:
 
 def _size(paths: Sequence[Path]) -> str:
     """What the folders take, in words."""
-    total = float(sum(p.lstat().st_size for path in paths for p in path.rglob("*") if p.is_file()))
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if total < 1000 or unit == "GB":
-            return f"{total:.0f} {unit}" if unit == "bytes" else f"{total:.1f} {unit}"
-        total /= 1000
-    raise AssertionError
+    from rich.filesize import decimal
+
+    return decimal(sum(p.lstat().st_size for path in paths for p in path.rglob("*") if p.is_file()))

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from attnlab.compare.metrics import reported_metric
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
+from attnlab.tasks.kinds import known_kind
+from attnlab.terminal.console import WIDTH, plain_console, plain_table
 
 SORTS = ("started", "best", "test", "skill", "seconds", "epoch", "seed")
-_LOWER_IS_BETTER = ("rmse", "val_loss", "train_loss")
+# Of every run, also of one whose task isn't known here.
+_LOSSES = ("val_loss", "train_loss")
 _STYLES = {"completed": "green", "running": "cyan", "failed": "red", "damaged": "magenta"}
 _UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
 _WORDS = ("run", "state", "task", "attention")
 _COLUMNS = (*_WORDS, "seed", "epoch", "best", "test", "skill", "age")
-_ENOUGH_COLUMNS = 100  # for every column of the table
 _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
 
 
@@ -36,7 +36,7 @@ def row(entry: ListedRun) -> dict[str, Any]:
         "attention": status["attention"],
         "seed": status["seed"],
         "epoch": status.get("epoch"),
-        **_results(entry.run),
+        **_results(entry.run, status["task"]),
         "age": _age(status["started"]),
         "started": status["started"],
         "sweep": status.get("sweep"),
@@ -66,19 +66,14 @@ def arranged(
 def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     """Print a table that fits the terminal; without one it is 100 columns wide."""
     console = plain_console()
-    columns = [
-        column
-        for column in _COLUMNS
-        if console.width >= _ENOUGH_COLUMNS or column not in _LEFT_OUT_WHEN_NARROW
-    ]
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="left" if column in _WORDS else "right", no_wrap=True)
+    is_narrow = console.width < WIDTH
+    columns = [name for name in _COLUMNS if not (is_narrow and name in _LEFT_OUT_WHEN_NARROW)]
+    table = plain_table(columns, _WORDS, ruled=False)
     for each in rows:
         table.add_row(*(_cell(column, each[column]) for column in columns))
     console.print(table)
     metrics = {each["metric"] for each in rows if each["metric"]}
-    if metrics - {"rmse"}:
+    if metrics:
         console.print(f"test is {' or '.join(sorted(metrics))}, as the task has it.")
 
 
@@ -92,21 +87,13 @@ def print_errors(rows: Sequence[dict[str, Any]]) -> None:
             console.print(Text(name + error), soft_wrap=True)
 
 
-def plain_console() -> Console:
-    """Standard output; 100 columns wide where it is no terminal."""
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 100)
-    return console
-
-
-def _results(run: RunDirectory) -> dict[str, Any]:
+def _results(run: RunDirectory, task: str) -> dict[str, Any]:
     """The best monitored value and the test result; of an unfinished run the value so far."""
     try:
         metrics = run.read_metrics()
     except RequestError:
-        return _results_so_far(run)
-    metric = metrics.get("metric", "rmse")
+        return _results_so_far(run, task)
+    metric = metrics.get("metric") or reported_metric(metrics, known_kind(task))
     return {
         "monitor": metrics.get("monitor"),
         "best": metrics.get("best_value"),
@@ -117,34 +104,43 @@ def _results(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _results_so_far(run: RunDirectory) -> dict[str, Any]:
+def _results_so_far(run: RunDirectory, task: str) -> dict[str, Any]:
     try:
-        history = run.read_history()
+        history = run.history.read()
     except RequestError:
         history = {}
-    monitor = _monitor(run, history)
-    best = min if monitor in _LOWER_IS_BETTER else max
-    values = [value for value in history.get(monitor, []) if math.isfinite(value)]
+    monitor = _monitored(run, task, history)
+    best = min if monitor and _is_lower_better(task, monitor) else max
+    values = [value for value in history.get(monitor or "", []) if math.isfinite(value)]
     seconds = sum(history["seconds"]) if "seconds" in history else None
     unknown = dict.fromkeys(("metric", "test", "skill"))
     return {"monitor": monitor, "best": best(values, default=None), **unknown, "seconds": seconds}
 
 
-def _monitor(run: RunDirectory, history: dict[str, list[float]]) -> str:
-    """The column of the history that chooses the best epoch."""
-    if "val_bleu" in history:
-        try:
-            return run.read_config()["task"].get("monitor", "val_bleu")
-        except (RequestError, KeyError, AttributeError):
-            return "val_bleu"
-    return "val_loss" if "val_loss" in history else "train_loss"
+def _monitored(run: RunDirectory, task: str, history: Mapping[str, Sequence[float]]) -> str | None:
+    """The column of the history that chooses the best epoch; None before there is one."""
+    if not history:
+        return None
+    try:
+        asked = run.read_config()["task"].get("monitor")
+    except (RequestError, KeyError, AttributeError):
+        asked = None
+    kind = known_kind(task)
+    wanted = (asked, kind.monitored if kind else None, *_LOSSES)
+    return next((column for column in wanted if column in history), None)
+
+
+def _is_lower_better(task: str, name: str) -> bool:
+    kind = known_kind(task)
+    return kind.is_lower_better(name) if kind else name in _LOSSES
 
 
 def _rank(each: dict[str, Any], by: str) -> tuple[str, float]:
     """What a row is sorted by: small is first. Results of unlike metrics stay apart."""
-    kind = {"best": each["monitor"], "test": each["metric"]}.get(by) or ""
-    falling = by == "skill" or (by in ("best", "test") and kind not in _LOWER_IS_BETTER)
-    return kind, -each[by] if falling else each[by]
+    name = each.get({"best": "monitor", "test": "metric"}.get(by, "")) or ""
+    is_result = by in ("best", "test")
+    falling = by == "skill" or (is_result and not _is_lower_better(each["task"], name))
+    return name, -each[by] if falling else each[by]
 
 
 def _age(started: str) -> float | None:

@@ -15,9 +15,7 @@ import click
 from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError
 from attnlab.records.mlflow import store_check
-from attnlab.records.mlflow.store_check import sqlite_path
-from attnlab.records.mlflow.tracker import default_uri
-from attnlab.records.mlflow.worker import QUIET_ENVIRONMENT
+from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT, default_uri, sqlite_path
 from attnlab.records.run_directory import list_runs
 
 # Jobs are seven more processes, which outlive the server; nobody submits any here.
@@ -35,14 +33,14 @@ _SECONDS_TO_END = 5
     "--port", type=click.IntRange(1, 65535), default=5000, show_default=True, help="Port."
 )
 @runs_option
-def command(host: str, port: int, runs: str | None) -> None:
+def command(host: str, port: int, runs: str | None) -> int:
     """Open the MLflow UI on this project's store, until Ctrl-C."""
     folder = runs_folder(runs).absolute()
     uri = default_uri(folder)
     check_store(uri, folder)
     check_port(host, port)
     click.echo(f"MLflow UI at http://{host}:{port} (Ctrl-C ends it)")
-    sys.exit(_serve(server_command(uri, folder, host, port)))
+    return _serve(server_command(uri, folder, host, port))
 
 
 def check_store(uri: str, runs: Path) -> None:
@@ -102,14 +100,14 @@ def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
 
 
 def _serve(words: list[str]) -> int:
-    """Run the server until it ends, or until this process is asked to end."""
+    """Run the server until it ends, or until this process is asked to end; 1 where it failed."""
     # In a session of its own, or a Ctrl-C would reach it too and be answered with a traceback.
     server = subprocess.Popen(words, env={**_ENVIRONMENT, **os.environ}, start_new_session=True)
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
     try:
-        return server.wait()
+        return min(abs(server.wait()), 1)
     except KeyboardInterrupt:
         return 0
     finally:

@@ -1,34 +1,41 @@
 """Groups of runs held against each other: means over seeds, differences to a reference, in words.
 
 Every statement is about seeds that both sides have. What only looks like a difference between
-groups because something else differs too is said by `comparison_settings`.
+groups because something else differs too is said by `runs.doubts`.
 """
 
 from __future__ import annotations
 
 import math
 import statistics as plain
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-import numpy as np
-
-from attnlab.compare.conditions import check_keys
-from attnlab.compare.items import item_tests
-from attnlab.compare.metrics import Metric, check_metric, main_metric, make_metric
-from attnlab.compare.results import Comparison, Comparisons, Group, Request, Row
-from attnlab.compare.runs import Chosen, RunRecord, choose
-from attnlab.compare.settings import changed_settings, warnings_of
+from attnlab.compare.metrics import Quantity, check_metric
+from attnlab.compare.runs import (
+    Completed,
+    Group,
+    RunRecord,
+    changed_settings,
+    doubts,
+    grouped,
+    read_completed,
+)
+from attnlab.compare.selection import check_keys
 from attnlab.compare.statistics import (
     Difference,
     Interval,
     holm,
+    item_tests,
     mean_interval,
     paired_difference,
 )
 from attnlab.config.rules import nearest
 from attnlab.errors import RequestError
+from attnlab.records.run_directory import ListedRun
+from attnlab.tasks.base import ItemTest
+from attnlab.tasks.kinds import known_kind
 
 ENOUGH_SEEDS = 5
 LEVEL = 0.05
@@ -36,99 +43,201 @@ _WIDE_SPAN = 30
 _MOST_NAMED = 5
 
 
-def compare(runs: Path, request: Request) -> Comparisons:
-    """Compare the runs of a folder.
+class Options(NamedTuple):
+    """How runs are compared.
+
+    Attributes:
+        by: Config keys whose values make the groups; `attention` means `attention.name`.
+        metric: See `Quantity.path`; None for each task's reported one.
+        reference: The group that others are held against, as its values or `key=value,...`; None
+            for the one without attention, else the one of most seeds.
+        geometric: Average logarithms: means are geometric and differences are ratios.
+        bootstrap: Whether tests over test items that take long are made, as the paired bootstrap
+            of translations does; None where they take seconds.
+    """
+
+    by: tuple[str, ...] = ("attention",)
+    metric: str | None = None
+    reference: str | None = None
+    geometric: bool = False
+    bootstrap: bool | None = None
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """What a group amounts to.
+
+    Attributes:
+        group: Its runs.
+        interval: Mean over seeds and its interval, in the metric's units.
+        best: Of all seeds.
+        worst: Of all seeds.
+        skill: Mean over seeds of what is gained on the best baseline; None where undefined.
+        parameters: Smallest and largest number of parameters.
+        seconds_per_epoch: Mean over seeds of the run's median epoch.
+        difference: To the reference, or with `geometric` the ratio; None of the reference itself.
+        p_holm: The paired test's p value, corrected over the table.
+        item_test: The test over test items, of the shared seeds; None where there is none.
+        verdict: better, worse, ... in words; empty of the reference.
+    """
+
+    group: Group
+    interval: Interval
+    best: float
+    worst: float
+    skill: float | None
+    parameters: tuple[int, int] | None
+    seconds_per_epoch: float | None
+    difference: Difference | None = None
+    p_holm: float | None = None
+    item_test: ItemTest | None = None
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The groups of one task.
+
+    Attributes:
+        task: Its name.
+        by: The compared keys.
+        metric: What is compared.
+        units: Of the metric; empty where it has none.
+        geometric: Whether means are geometric and differences ratios.
+        results: The best group first; in the order of keys where no way is better.
+        reference: The label of the group that the others are held against; None for a lone group.
+        baseline: The baseline that the skill is about; None where runs name several or none.
+        notes: What to know for reading it.
+        warnings: What makes it doubtful.
+    """
+
+    task: str
+    by: tuple[str, ...]
+    metric: Quantity
+    units: str
+    geometric: bool
+    results: tuple[GroupResult, ...]
+    reference: str | None
+    baseline: str | None
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The groups in the order of the results."""
+        return [result.group for result in self.results]
+
+    @property
+    def differences(self) -> list[GroupResult]:
+        """The results that are held against the reference."""
+        return [result for result in self.results if result.difference is not None]
+
+    @property
+    def item_test(self) -> ItemTest | None:
+        """The first test over test items, for what all of them have in common."""
+        return next((each.item_test for each in self.results if each.item_test), None)
+
+
+class Comparisons(NamedTuple):
+    """A comparison for each task, and sentences about runs that are in none."""
+
+    tasks: list[Comparison]
+    left_out: list[str]
+
+
+def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Comparisons:
+    """Compare runs.
 
     Args:
-        runs: The folder of all runs.
-        request: What is asked for.
+        entries: The runs, the oldest first, at least one; those that aren't completed are counted.
+        options: How.
 
     Raises:
-        RequestError: No run fits, or a key, a metric or the reference isn't known.
+        RequestError: No run is completed, or a key, a metric or the reference isn't known.
     """
-    chosen = choose(runs, request.selection)
-    check_keys("--by", request.by, [record.settings for record in chosen.records])
-    if "seed" in request.by:
+    options = options or Options()
+    found = read_completed(entries)
+    if not found.records:
+        raise RequestError(_none_completed(found))
+    check_keys("--by", options.by, [record.settings for record in found.records])
+    if "seed" in options.by:
         raise RequestError("--by: expected keys other than seed, which groups are averaged over.")
-    left_out = _left_out(chosen)
+    if options.metric:
+        check_metric(options.metric, [record.metrics for record in found.records])
+    states = ", ".join(f"{count} {state}" for state, count in found.states.items())
+    left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
     by_task: dict[str, list[RunRecord]] = {}
-    for record in chosen.records:
+    for record in found.records:
         by_task.setdefault(record.task, []).append(record)
-    if request.metric:
-        check_metric(request.metric, [record.metrics for record in chosen.records])
     compared = []
     for task, records in sorted(by_task.items()):
-        metric = make_metric(
-            request.metric or main_metric(records[-1].metrics), records[-1].metrics
-        )
+        metric = Quantity.of(options.metric, records[-1].metrics, known_kind(task))
         if any(_has_value(record, metric) for record in records):
-            compared.append(_compare_task(task, records, metric, request))
+            compared.append(_compare_task(task, records, metric, options))
         else:
             left_out.append(f"{task}, without a finite {metric.path}")
     if not compared:
         raise RequestError(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
-    _check_reference(request.reference, compared)
+    _check_reference(options.reference, compared)
     return Comparisons(compared, left_out)
 
 
+def _none_completed(found: Completed) -> str:
+    states = [f"{count} {state}" for state, count in found.states.items()]
+    states += [f"{len(found.damaged)} damaged ({found.damaged[0]})"] if found.damaged else []
+    return f"--runs: expected completed runs, but there are only {', '.join(states)}."
+
+
 def _compare_task(
-    task: str, records: list[RunRecord], metric: Metric, request: Request
+    task: str, records: list[RunRecord], metric: Quantity, options: Options
 ) -> Comparison:
-    warnings: list[str] = []
-    notes: list[str] = []
-    usable = _usable(records, metric, warnings)
-    if request.geometric:
+    usable = [record for record in records if _has_value(record, metric)]
+    if options.geometric:
         _require_positive(usable, metric)
-    groups = _groups(usable, metric, request.by, notes, warnings)
-    reference = _reference(groups, request)
-    rows = [_row(group, metric, request.geometric) for group in groups]
+    groups, older = grouped(usable, metric, options.by)
+    results = [_result(group, metric, options.geometric) for group in groups]
+    reference = _reference(groups, options)
+    notes, warnings = _about_older(older)
     if reference is not None and len(groups) > 1:
-        rows = _against(rows, reference, metric, request, notes)
+        results, missing = _against(results, reference, metric, options)
+        notes += missing
     elif len(groups) == 1:
         notes.append("there is one group only, so nothing to hold it against")
     else:
-        notes.append(f"no group is {request.reference}, so nothing to hold the others against")
-    warnings += warnings_of([(group.label, group.runs) for group in groups], request.by)
-    if not request.geometric and metric.direction < 0 and _spans_decades(groups):
+        notes.append(f"no group is {options.reference}, so nothing to hold the others against")
+    if not options.geometric and metric.direction < 0 and any(map(_spans_decades, groups)):
         notes.append("values of one group span decades: --geometric averages their logarithms")
-    rows.sort(key=lambda row: _order(row, metric))
-    newest = usable[-1].metrics
     baselines = {str(record.metrics.get("best_baseline")) for record in usable}
+    has_units = metric.metric is not None and metric.metric.in_units
     return Comparison(
         task=task,
-        by=request.by,
+        by=options.by,
         metric=metric,
-        units=str(newest.get("units", "")) if metric.leaf in ("rmse", "mae") else "",
-        geometric=request.geometric,
-        rows=tuple(rows),
+        units=str(usable[-1].metrics.get("units", "")) if has_units else "",
+        geometric=options.geometric,
+        results=tuple(sorted(results, key=lambda each: -metric.direction * each.interval.mean)),
         reference=reference.label if reference and len(groups) > 1 else None,
         baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
         notes=notes,
-        warnings=warnings,
+        warnings=[*_lacking(records, metric), *warnings, *doubts(groups, options.by)],
     )
 
 
-def _left_out(chosen: Chosen) -> list[str]:
-    states = ", ".join(f"{count} {state}" for state, count in chosen.left_out.items() if count)
-    return ([f"not completed: {states}"] if states else []) + _some(chosen.damaged)
-
-
-def _usable(records: list[RunRecord], metric: Metric, warnings: list[str]) -> list[RunRecord]:
-    """The runs that have a finite value; the others are named."""
-    usable, lacking = [], []
-    for record in records:
-        if _has_value(record, metric):
-            usable.append(record)
-        else:
-            what = "no" if metric.value(record.metrics) is None else "no finite"
-            lacking.append(f"left out {record.run.name}: it has {what} {metric.path}")
-    warnings += _some(lacking)
-    return usable
-
-
-def _has_value(record: RunRecord, metric: Metric) -> bool:
+def _has_value(record: RunRecord, metric: Quantity) -> bool:
     value = metric.value(record.metrics)
     return value is not None and math.isfinite(value)
+
+
+def _lacking(records: list[RunRecord], metric: Quantity) -> list[str]:
+    """Sentences about runs that have no finite value."""
+    return _some(
+        [
+            f"left out {record.run.name}: it has "
+            f"{'no' if metric.value(record.metrics) is None else 'no finite'} {metric.path}"
+            for record in records
+            if not _has_value(record, metric)
+        ]
+    )
 
 
 def _some(lines: list[str]) -> list[str]:
@@ -137,7 +246,11 @@ def _some(lines: list[str]) -> list[str]:
     return lines[:_MOST_NAMED] + ([f"... and {_count(more, 'other run')}"] if more > 0 else [])
 
 
-def _require_positive(records: list[RunRecord], metric: Metric) -> None:
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _require_positive(records: list[RunRecord], metric: Quantity) -> None:
     for record in records:
         value = metric.value(record.metrics)
         if value is not None and value <= 0:
@@ -147,67 +260,46 @@ def _require_positive(records: list[RunRecord], metric: Metric) -> None:
             )
 
 
-def _groups(
-    records: list[RunRecord],
-    metric: Metric,
-    by: tuple[str, ...],
-    notes: list[str],
-    warnings: list[str],
-) -> list[Group]:
-    """The groups in the order of their keys; of several runs of a seed the newest counts."""
-    found: dict[tuple[str | None, ...], dict[int, RunRecord]] = {}
-    older: list[tuple[RunRecord, RunRecord]] = []
-    for record in records:  # the oldest first
-        runs = found.setdefault(tuple(record.setting(key) for key in by), {})
-        if record.seed in runs:
-            older.append((runs[record.seed], record))
-        runs[record.seed] = record
+def _spans_decades(group: Group) -> bool:
+    values = list(group.values.values())
+    return min(values) > 0 and max(values) > _WIDE_SPAN * min(values)
+
+
+# Groups
+
+
+def _about_older(older: list[tuple[RunRecord, RunRecord]]) -> tuple[list[str], list[str]]:
+    """A note about older runs of a seed, or a warning where they had other settings."""
     changed = dict.fromkeys(key for pair in older for key in changed_settings(*pair))
     if changed:
-        warnings.append(
-            f"left out {_count(len(older), 'older run')} of a group and seed, with another "
-            f"{', '.join(changed)}: see --by and --where"
-        )
-    elif older:
-        notes.append(f"left out {_count(len(older), 'older run')} of the same group and seed")
-    return [
-        Group(key, runs, {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()})
-        for key, runs in ((key, dict(sorted(found[key].items()))) for key in _sorted(found))
-    ]
+        what = f"left out {_count(len(older), 'older run')} of a group and seed, with another"
+        return [], [f"{what} {', '.join(changed)}: see --by and --where"]
+    if older:
+        return [f"left out {_count(len(older), 'older run')} of the same group and seed"], []
+    return [], []
 
 
-def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
-    """In the order of numbers, then of words."""
-
-    def order(value: str | None) -> tuple[int, float, str]:
-        try:
-            return (0, float(value), "") if value is not None else (2, 0.0, "")
-        except ValueError:
-            return 1, 0.0, str(value)
-
-    return sorted(keys, key=lambda key: [order(value) for value in key])
-
-
-def _reference(groups: list[Group], request: Request) -> Group | None:
-    """The group that others are held against; None where the request's is of another task.
+def _reference(groups: list[Group], options: Options) -> Group | None:
+    """The group that others are held against; None where the one asked for is of another task.
 
     Chosen without a look at results: holding all against the best would be picking a winner twice.
     """
-    if request.reference is not None:
-        return next((group for group in groups if _is_meant(group, request)), None)
-    plain_ones = [group for group in groups if all(_has_none(run) for run in group.runs.values())]
-    return max(plain_ones or groups, key=lambda group: len(group.runs))
+    if options.reference is not None:
+        given = options.reference
+        return next((group for group in groups if _is_meant(group, given, options.by)), None)
+    without = [
+        group
+        for group in groups
+        if all(run.setting("attention.name") == "none" for run in group.runs.values())
+    ]
+    return max(without or groups, key=lambda group: len(group.runs))
 
 
-def _has_none(record: RunRecord) -> bool:
-    return record.setting("attention.name") == "none"
-
-
-def _is_meant(group: Group, request: Request) -> bool:
-    given = _parts(str(request.reference))
+def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
+    given = _parts(text)
     if all("=" in part for part in given):
         wanted = dict(part.split("=", 1) for part in given)
-        own = dict(zip(request.by, group.key, strict=True))
+        own = dict(zip(by, group.key, strict=True))
         return all(own.get(key) == value for key, value in wanted.items())
     return given == _parts(group.label)
 
@@ -218,7 +310,7 @@ def _parts(label: str) -> list[str]:
 
 
 def _check_reference(given: str | None, compared: list[Comparison]) -> None:
-    labels = list(dict.fromkeys(g.label for each in compared for g in each.groups))
+    labels = list(dict.fromkeys(group.label for each in compared for group in each.groups))
     if given is None or any(each.reference for each in compared) or len(labels) < 2:
         return
     near = nearest(given, labels)
@@ -228,28 +320,21 @@ def _check_reference(given: str | None, compared: list[Comparison]) -> None:
     )
 
 
-def _row(group: Group, metric: Metric, geometric: bool) -> Row:
-    values = np.array(list(group.values.values()))
+def _result(group: Group, metric: Quantity, geometric: bool) -> GroupResult:
+    """What a group amounts to by itself."""
+    values = list(group.values.values())
     ends = sorted(values, reverse=metric.direction > 0)
-    skills = [metric.skill(run.metrics) for run in group.runs.values()]
-    sizes = [run.metrics.get("parameters") for run in group.runs.values()]
-    known = [size for size in sizes if isinstance(size, int)]
-    return Row(
+    runs = list(group.runs.values())
+    sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
+    return GroupResult(
         group=group,
-        interval=_averaged(values, geometric),
-        best=float(ends[0]),
-        worst=float(ends[-1]),
-        skill=_mean(skills),
-        parameters=(min(known), max(known)) if known else None,
-        seconds_per_epoch=_mean([_seconds_per_epoch(run) for run in group.runs.values()]),
+        interval=mean_interval(values, geometric),
+        best=ends[0],
+        worst=ends[-1],
+        skill=_mean([metric.skill(run.metrics) for run in runs]),
+        parameters=(min(sizes), max(sizes)) if sizes else None,
+        seconds_per_epoch=_mean([_seconds_per_epoch(run) for run in runs]),
     )
-
-
-def _averaged(values: np.ndarray, geometric: bool) -> Interval:
-    if not geometric:
-        return mean_interval(values)
-    n, *ends = mean_interval(np.log(values))
-    return Interval(n, *(None if end is None else math.exp(end) for end in ends))  # type: ignore[arg-type]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -259,50 +344,41 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _seconds_per_epoch(record: RunRecord) -> float | None:
     """The median, which compiling in the first epoch doesn't move."""
-    try:
-        seconds = record.run.read_history().get("seconds")
-    except RequestError:
-        return None
+    seconds = record.history().get("seconds")
     return plain.median(seconds) if seconds else None
 
 
+# Differences
+
+
 def _against(
-    rows: list[Row], reference: Group, metric: Metric, request: Request, notes: list[str]
-) -> list[Row]:
-    """The rows with what they gain or lose over the reference."""
-    others = [row for row in rows if row.group is not reference]
-    differences = [_difference(row.group, reference, request.geometric) for row in others]
-    corrected = holm([difference.p for difference in differences])
-    items = item_tests(
-        [row.group.runs for row in others],
-        reference.runs,
-        metric,
-        request.bootstrap,
-        notes,
-    )
-    judged = {
-        id(row.group): replace(
-            row,
+    results: list[GroupResult], reference: Group, metric: Quantity, options: Options
+) -> tuple[list[GroupResult], list[str]]:
+    """The results with what they gain or lose over the reference, and why tests are missing."""
+    others = [each for each in results if each.group is not reference]
+    differences = [_difference(each.group, reference, options.geometric) for each in others]
+    groups = [each.group for each in others]
+    tests, notes = item_tests(groups, reference, metric, options.bootstrap)
+    judged = iter(
+        replace(
+            each,
             difference=difference,
             p_holm=p,
-            item_test=item,
-            verdict=_verdict(difference, p, metric.direction, 1.0 if request.geometric else 0.0),
+            item_test=test,
+            verdict=_verdict(difference, p, metric.direction, 1.0 if options.geometric else 0.0),
         )
-        for row, difference, p, item in zip(others, differences, corrected, items, strict=True)
-    }
-    return [judged.get(id(row.group), row) for row in rows]
+        for each, difference, p, test in zip(
+            others, differences, holm([d.p for d in differences]), tests, strict=True
+        )
+    )
+    return [each if each.group is reference else next(judged) for each in results], notes
 
 
 def _difference(group: Group, reference: Group, geometric: bool) -> Difference:
     """Paired over the seeds that both have."""
-    shared = [seed for seed in group.values if seed in reference.values]
-    values = np.array([group.values[seed] for seed in shared])
-    base = np.array([reference.values[seed] for seed in shared])
-    if not geometric:
-        return paired_difference(values, base)
-    n, *ends, p = paired_difference(np.log(values), np.log(base))
-    mean, low, high = (None if end is None else math.exp(end) for end in ends)
-    return Difference(n, mean, low, high, p)
+    shared = group.shared_seeds(reference)
+    values = [group.values[seed] for seed in shared]
+    return paired_difference(values, [reference.values[seed] for seed in shared], geometric)
 
 
 def _verdict(difference: Difference, p: float | None, direction: int, nothing: float) -> str:
@@ -319,19 +395,3 @@ def _verdict(difference: Difference, p: float | None, direction: int, nothing: f
     if direction == 0:
         return "higher" if higher else "lower"
     return "better" if higher == (direction > 0) else "worse"
-
-
-def _spans_decades(groups: list[Group]) -> bool:
-    for group in groups:
-        values = list(group.values.values())
-        if min(values) > 0 and max(values) > _WIDE_SPAN * min(values):
-            return True
-    return False
-
-
-def _order(row: Row, metric: Metric) -> float:
-    return -metric.direction * row.interval.mean
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

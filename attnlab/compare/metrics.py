@@ -8,30 +8,54 @@ from typing import Any, NamedTuple
 
 from attnlab.config.rules import lookup, nearest
 from attnlab.errors import RequestError
+from attnlab.tasks.base import Kind, Metric
 
-# Scores of 100, whose distance to 100 is the error.
-SCORES = ("bleu", "chrf", "bleu_lc_tok")
-ERRORS = ("rmse", "mae", "mse", "nrmse")
-_HIGHER = {*SCORES, "accuracy", "skill", "precision", "recall"}
-_LOWER = {*ERRORS, "loss", "perplexity", "error_rate", "seconds", "parameters", "epochs"}
+# What every run's metrics.json has, of whatever kind: which way is better.
+_OF_EVERY_RUN = {"skill": 1, "seconds": -1, "parameters": -1, "epochs": -1}
 # Parts of metrics.json that are no results of the run.
-_OTHERS = {"baselines", "skills", "signatures", "notes", "seed", "beam"}
+_NO_RESULTS = {"baselines", "skills", "signatures", "notes", "seed", "beam"}
 _TEST = "test"
 _MOST_NAMED = 24
 
 
-class Metric(NamedTuple):
+class Quantity(NamedTuple):
     """A number of metrics.json.
 
     Attributes:
         path: As a user gives it: `rmse`, or dotted, such as `extra.compositions.bleu`.
         direction: 1 where higher is better, -1 where lower is, 0 where neither is known.
         is_test: Whether it is one of the main test results.
+        is_reported: Whether it is what the kind reports, of whatever part.
+        metric: What the kind says of it; None where it says nothing.
     """
 
     path: str
     direction: int
     is_test: bool
+    is_reported: bool = False
+    metric: Metric | None = None
+
+    @classmethod
+    def of(cls, path: str | None, metrics: Mapping[str, Any], kind: Kind | None) -> Quantity:
+        """The quantity of a path in runs such as the one that has these metrics.
+
+        Args:
+            path: See above; None for the one that the kind reports.
+            metrics: metrics.json, whose `monitor` says of what `best_value` is a value.
+            kind: That of their task, if it is known here.
+        """
+        reported = reported_metric(metrics, kind)
+        path = path or reported
+        leaf = path.rpartition(".")[2]
+        known = (
+            kind.metric(str(metrics.get("monitor")) if leaf == "best_value" else leaf)
+            if kind
+            else None
+        )
+        direction = _OF_EVERY_RUN.get(leaf, 0)
+        if known:
+            direction = 1 if known.direction == "max" else -1
+        return cls(path, direction, path in metrics.get(_TEST, {}), leaf == reported, known)
 
     @property
     def leaf(self) -> str:
@@ -49,64 +73,42 @@ class Metric(NamedTuple):
     def skill(self, metrics: Mapping[str, Any]) -> float | None:
         """What part of the best baseline's error is gone; None where there is no such baseline."""
         part = _part(metrics, self.path)
-        if self.leaf == metrics.get("metric", "rmse"):
+        if self.is_reported:
             return _plain(part.get("skill"))
         baseline = lookup(part, f"baselines.{part.get('best_baseline')}.{self.leaf}")
         own = self.value(metrics)
-        if own is None or not isinstance(baseline, int | float):
+        perfect = self.metric.perfect if self.metric else None
+        if own is None or perfect is None or not isinstance(baseline, int | float):
             return None
-        if self.leaf in SCORES:
-            own, baseline = 100 - own, 100 - baseline
-        elif self.leaf not in ERRORS:
-            return None
-        return 1 - own / baseline if baseline > 0 else None
+        return 1 - abs(perfect - own) / abs(perfect - baseline) if baseline != perfect else None
 
 
-def main_metric(metrics: Mapping[str, Any]) -> str:
-    """The metric by which the run's task judges."""
-    return str(metrics.get("metric", "rmse"))
-
-
-def make_metric(path: str, metrics: Mapping[str, Any]) -> Metric:
-    """A metric of runs such as the given one.
-
-    Args:
-        path: See `Metric`.
-        metrics: Of a run, whose `monitor` says which way `best_value` is better.
-    """
-    leaf = path.rpartition(".")[2]
-    if leaf == "best_value":
-        leaf = str(metrics.get("monitor"))
-    leaf = leaf.removeprefix("val_").removeprefix("shifted_")
-    direction = 1 if leaf in _HIGHER else -1 if leaf in _LOWER else 0
-    return Metric(path, direction, path in metrics.get(_TEST, {}))
+def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:
+    """The metric of a run's result: as metrics.json says, in older ones as the kind does."""
+    name = metrics.get("metric") or (kind.reported if kind else None)
+    return str(name or next(iter(metrics.get(_TEST, {})), "loss"))
 
 
 def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
-    """Check that some run has a metric.
+    """Check that some run has a number.
 
     Raises:
         RequestError: None has; the text names the nearest and all that there are.
     """
     if any(_number(metrics, path) is not None for metrics in all_metrics):
         return
-    known = dict.fromkeys(name for metrics in all_metrics for name in metric_paths(metrics))
-    near = nearest(path, list(known))
+    known = list(dict.fromkeys(name for metrics in all_metrics for name in _paths(metrics)))
+    near = nearest(path, known)
     hint = f" Did you mean {near}?" if near else ""
-    names = ", ".join(list(known)[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
+    more = ", ..." if len(known) > _MOST_NAMED else ""
+    names = ", ".join(known[:_MOST_NAMED]) + more
     raise RequestError(f"--metric: expected one of {names}, got {path!r}.{hint}")
 
 
-def metric_paths(metrics: Mapping[str, Any]) -> list[str]:
-    """All that `--metric` can be for a run, the test results first."""
-    main = [name for name, value in metrics.get(_TEST, {}).items() if _plain(value) is not None]
-    rest = {key: value for key, value in metrics.items() if key != _TEST}
-    return list(dict.fromkeys([*main, *_paths(rest, "")]))
-
-
-def _paths(node: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    for key, value in node.items():
-        if key in _OTHERS:
+def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The paths of all numbers, the test results first."""
+    for key, value in sorted(node.items(), key=lambda item: item[0] != _TEST):
+        if key in _NO_RESULTS:
             continue
         if isinstance(value, Mapping):
             yield from _paths(value, prefix if key == _TEST else f"{prefix}{key}.")

@@ -1,21 +1,25 @@
-"""Which runs a comparison is about: read from their folders, chosen, and those left out counted."""
+"""Completed runs as a comparison reads them: in groups, and what else differs among them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
-from attnlab.compare.conditions import check_keys, fits, read_settings, setting
-from attnlab.config.rules import nearest
+from attnlab.compare.metrics import Quantity
+from attnlab.compare.selection import read_settings, setting
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
+from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
-from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
-_MOST_NAMED = 8
-_DAMAGED = "damaged"
+# Settings that decide nothing: where files lie, how the run was started, the seed within groups.
+_IDLE = ("seed", "data.path", "data.url", "trainer.checkpoint_every_seconds")
+_IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra", "experiment")
+# Packages of environment.json that results can depend on.
+_PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
+_MOST_GROUPS_NAMED = 3
 
 
 class RunRecord(NamedTuple):
@@ -47,108 +51,46 @@ class RunRecord(NamedTuple):
         """The value of a config key, of a group such as `attention` the name of its option."""
         return setting(self.settings, key)
 
-
-class Selection(NamedTuple):
-    """Which runs are asked for.
-
-    Attributes:
-        task: Name of the task; None for all.
-        sweep: Name of the sweep; None for all.
-        where: Config key to the values that it may have; see `read_conditions`.
-    """
-
-    task: str | None = None
-    sweep: str | None = None
-    where: Mapping[str, str] = {}
+    def history(self) -> dict[str, list[float]]:
+        """history.csv by columns; empty where it is damaged."""
+        try:
+            return self.run.history.read()
+        except RequestError:
+            return {}
 
 
-class Chosen(NamedTuple):
-    """The runs to compare, the oldest first.
+class Completed(NamedTuple):
+    """The completed ones of some runs.
 
     Attributes:
-        records: Completed runs.
-        left_out: How many others were chosen too, by state.
+        records: In the order of the runs.
+        states: How many of the others there are in each state.
         damaged: What is wrong with completed runs that can't be read.
     """
 
     records: list[RunRecord]
-    left_out: Counter[str]
+    states: Counter[str]
     damaged: list[str]
 
 
-def choose(runs: Path, selection: Selection) -> Chosen:
-    """Read the runs that a selection means.
-
-    Args:
-        runs: The folder of all runs.
-        selection: What is asked for.
-
-    Raises:
-        RequestError: There is no run, none is of the task or sweep, none is completed, or no run
-            has a key or value of `where`.
-    """
-    listed = list_runs(runs)
-    if not listed:
-        raise RequestError(
-            f"--runs: expected a folder of runs, but {str(runs)!r} has none: train some first, "
-            "for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
-        )
-    listed = _of_task(listed, selection.task)
-    listed = _of_sweep(listed, selection.sweep)
-    read = _read_all(listed, selection.where)
-    records = _where(read.records, selection.where)
-    if not records:
-        raise RequestError(_none_completed(read, selection))
-    return read._replace(records=records)
-
-
-def _of_task(listed: list[ListedRun], name: str | None) -> list[ListedRun]:
-    found = [entry for entry in listed if name in (None, entry.status["task"])]
-    if not found:
-        _refuse("task", name, sorted({str(entry.status["task"]) for entry in listed}))
-    return found
-
-
-def _of_sweep(listed: list[ListedRun], name: str | None) -> list[ListedRun]:
-    found = listed if name is None else runs_of_sweep(listed, name)
-    if not found:
-        _refuse("sweep", name, sweep_names(listed))
-    return found
-
-
-def _refuse(key: str, name: str | None, known: list[str]) -> NoReturn:
-    near = nearest(str(name), known)
-    hint = f" Did you mean {near}?" if near else ""
-    there = f"one of {_some(known)}" if known else f"a {key} that runs have, but none has one"
-    raise RequestError(f"--{key}: expected {there}, got {name!r}.{hint}")
-
-
-def _read_all(listed: list[ListedRun], where: Mapping[str, str]) -> Chosen:
-    chosen = Chosen([], Counter(), [])
-    for run, status in listed:
+def read_completed(entries: Iterable[ListedRun]) -> Completed:
+    """Read the files of completed runs."""
+    found = Completed([], Counter(), [])
+    for run, status in entries:
         state = shown_state(status)
-        if state == _DAMAGED:
-            chosen.damaged.append(str(status["error"]))
+        if state == "damaged":
+            found.damaged.append(str(status["error"]))
         elif state != "completed":
-            chosen.left_out[state] += _might_be_meant(run, where)
+            found.states[state] += 1
         else:
             try:
-                chosen.records.append(_read(run, status))
+                found.records.append(_read(run, status))
             except RequestError as error:
-                chosen.damaged.append(str(error))
-    return chosen
-
-
-def _might_be_meant(run: RunDirectory, where: Mapping[str, str]) -> bool:
-    """Whether an unfinished run's settings, where they can be read, are those asked for."""
-    try:
-        return not where or fits(read_settings(run), where)
-    except RequestError:
-        return False
+                found.damaged.append(str(error))
+    return found
 
 
 def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
-    """A run's files; raises `RequestError` with the name of the one that is damaged."""
     metrics = run.read_metrics()
     if not isinstance(metrics.get("test"), Mapping):
         raise RequestError(f"{run.path / 'metrics.json'}: damaged: it has no test metrics.")
@@ -158,33 +100,174 @@ def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
     return RunRecord(run, status, settings, metrics)
 
 
-def _where(records: list[RunRecord], where: Mapping[str, str]) -> list[RunRecord]:
-    """The runs whose settings have these values."""
-    if records:
-        check_keys("--where", where, [record.settings for record in records])
-    for key, text in where.items():
-        found = [record for record in records if fits(record.settings, {key: text})]
-        if records and not found:
-            there = sorted({record.setting(key) or "nothing" for record in records})
-            near = nearest(text, there)
-            hint = f" Did you mean {near}?" if near else ""
-            raise RequestError(
-                f"--where: expected a value of {key} that a run has ({_some(there)}), "
-                f"got {text!r}.{hint}"
-            )
-        records = found
-    return records
+# Groups
 
 
-def _none_completed(read: Chosen, selection: Selection) -> str:
-    states = [f"{count} {state}" for state, count in read.left_out.items()]
-    states += [f"{len(read.damaged)} damaged ({read.damaged[0]})"] if read.damaged else []
-    asked = [f"{key} {name}" for key, name in (("task", selection.task), ("sweep", selection.sweep))
-             if name]  # fmt: skip
-    of = f" of {' and '.join(asked)}" if asked else ""
-    return f"--runs: expected completed runs{of}, but there are only {', '.join(states)}."
+@dataclass(frozen=True)
+class Group:
+    """Runs that share the compared settings, one for each seed.
+
+    Attributes:
+        key: The values of the compared settings; None where a run has no such setting.
+        runs: The newest run of each seed, in the order of seeds.
+        values: The compared quantity of each seed.
+    """
+
+    key: tuple[str | None, ...]
+    runs: Mapping[int, RunRecord]
+    values: Mapping[int, float]
+
+    @property
+    def label(self) -> str:
+        """The values of the key, in one line."""
+        return " / ".join(value or "-" for value in self.key)
+
+    def shared_seeds(self, other: Group) -> list[int]:
+        """The seeds that both have."""
+        return [seed for seed in self.runs if seed in other.runs]
 
 
-def _some(names: list[str]) -> str:
-    more = f", ... ({len(names)})" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+def grouped(
+    records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
+) -> tuple[list[Group], list[tuple[RunRecord, RunRecord]]]:
+    """The groups in the order of their keys; of several runs of a seed the newest counts.
+
+    Returns:
+        The groups, and each older run with the one that came after it.
+    """
+    found: dict[tuple[str | None, ...], dict[int, RunRecord]] = {}
+    older = []
+    for record in records:  # the oldest first
+        runs = found.setdefault(tuple(record.setting(key) for key in by), {})
+        if record.seed in runs:
+            older.append((runs[record.seed], record))
+        runs[record.seed] = record
+    groups = []
+    for key in _sorted(found):
+        runs = dict(sorted(found[key].items()))
+        values = {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()}
+        groups.append(Group(key, runs, values))
+    return groups, older
+
+
+def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
+    """In the order of numbers, then of words."""
+
+    def order(value: str | None) -> tuple[int, float, str]:
+        try:
+            return (0, float(value), "") if value is not None else (2, 0.0, "")
+        except ValueError:
+            return 1, 0.0, str(value)
+
+    return sorted(keys, key=lambda key: [order(value) for value in key])
+
+
+# What else differs
+
+
+def changed_settings(first: RunRecord, second: RunRecord) -> list[str]:
+    """The decisive settings in which two runs differ."""
+    keys = dict.fromkeys([*first.settings, *second.settings])
+    return [key for key in keys if _decides(key) and _text(first, key) != _text(second, key)]
+
+
+def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
+    """Sentences about all in which the runs differ and which isn't compared.
+
+    What an option brings along is a matter of course: `attention.window` where `attention` is
+    compared, `model.heads` where `model` is said to differ. It is named where runs of one option
+    differ in it.
+
+    Args:
+        groups: What is compared.
+        by: The compared keys.
+    """
+    found = [
+        f"{key} differs: {_who(groups, partial(_text, key=key))}"
+        for key in _differing_settings(groups, by)
+    ]
+    seeds = dict.fromkeys(seed for group in groups for seed in group.runs)
+    # Data that follow from the seed are the same for all groups.
+    if any(_differ(_digest, [g.runs[seed] for g in groups if seed in g.runs]) for seed in seeds):
+        found.append(f"the data differ (data_digest): {_who(groups, _digest)}")
+    records = [run for group in groups for run in group.runs.values()]
+    for text, value in _surroundings(records):
+        if _differ(value, records):
+            found.append(f"{text}: {_who(groups, value)}")
+    return found
+
+
+def _differing_settings(groups: Sequence[Group], by: Sequence[str]) -> Iterator[str]:
+    records = [run for group in groups for run in group.runs.values()]
+    compared = {*by, *(f"{key}.name" for key in by)}
+    for key in sorted({key for run in records for key in run.settings}):
+        if key in compared or not _decides(key):
+            continue
+        section = key.partition(".")[0]
+        by_option: dict[str | None, set[str]] = {}
+        for run in records:
+            option = None if key.endswith(".name") else run.settings.get(f"{section}.name")
+            by_option.setdefault(option, set()).add(_text(run, key))
+        if any(len(values) > 1 for values in by_option.values()):
+            yield key
+
+
+def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[RunRecord], str]]]:
+    """Versions, code and machines of runs: what a difference means, and what a run has."""
+    environments = {run.run.path: run.run.read_environment() or {} for run in records}
+
+    def version(run: RunRecord, name: str) -> str:
+        return str((environments[run.run.path].get("packages") or {}).get(name))
+
+    def code(run: RunRecord) -> str:
+        found = environments[run.run.path].get("code") or {}
+        return f"{str(found.get('commit'))[:8]}{' with changes' if found.get('dirty') else ''}"
+
+    def machine(run: RunRecord) -> str:
+        found = environments[run.run.path]
+        return f"{found.get('processor')} with {found.get('cpus')} cores"
+
+    return [
+        *((f"the version of {name} differs", partial(version, name=name)) for name in _PACKAGES),
+        ("attnlab's code differs", code),
+        ("machines differ, so seconds don't compare", machine),
+    ]
+
+
+def _differ(value: Callable[[RunRecord], str], records: Iterable[RunRecord]) -> bool:
+    return len({value(run) for run in records}) > 1
+
+
+def _who(groups: Sequence[Group], value: Callable[[RunRecord], str]) -> str:
+    """Which groups have which value: `30 in none, pooling; 60 in bahdanau`."""
+    having: dict[str, Counter[str]] = {}
+    for group in groups:
+        for run in group.runs.values():
+            having.setdefault(value(run), Counter())[group.label] += 1
+    sizes = {group.label: len(group.runs) for group in groups}
+    return "; ".join(f"{value} in {_labels(counts, sizes)}" for value, counts in having.items())
+
+
+def _labels(counts: Mapping[str, int], sizes: Mapping[str, int]) -> str:
+    """Groups by name, with a count where only some of a group's runs are meant."""
+    names = [
+        label if number == sizes[label] else f"{number} of {label}"
+        for label, number in counts.items()
+    ]
+    if len(names) <= _MOST_GROUPS_NAMED:
+        return ", ".join(names)
+    left = len(names) - _MOST_GROUPS_NAMED + 1
+    return f"{', '.join(names[: _MOST_GROUPS_NAMED - 1])} and {left} more"
+
+
+def _decides(key: str) -> bool:
+    return key not in _IDLE and key.partition(".")[0] not in _IDLE_SECTIONS
+
+
+def _text(run: RunRecord, key: str) -> str:
+    """A setting's value; one that an older version didn't have counts as null."""
+    return run.settings.get(key, "null")
+
+
+def _digest(run: RunRecord) -> str:
+    return str(run.status.get("data_digest"))[:8]

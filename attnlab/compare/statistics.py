@@ -1,17 +1,27 @@
 """The statistics of a comparison: intervals over seeds, paired tests, Holm, Diebold-Mariano.
 
-Pure functions of numbers. Student's t comes from `scipy.special`, whose import takes a fraction of
-that of `scipy.stats`; tests hold every result against `scipy.stats`.
+Student's t comes from `scipy.special`, whose import takes a fraction of that of `scipy.stats`;
+tests hold every result against `scipy.stats`.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
+
+from attnlab.compare.metrics import Quantity
+from attnlab.compare.runs import Group
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import ItemTest, NoItemTest, load
 
 LEVEL = 0.95
 # A spread below this part of the values is what rounding leaves of none.
@@ -39,7 +49,7 @@ class Difference(NamedTuple):
 
     Attributes:
         n: How many pairs.
-        mean: Mean of variant - reference; None without pairs.
+        mean: Mean of variant - reference, or geometric mean of their ratio; None without pairs.
         low: Lower end of its 95 % interval; None below two pairs.
         high: Upper end.
         p: Two-sided p value of the paired t test; None where it isn't defined: below two pairs, or
@@ -54,68 +64,51 @@ class Difference(NamedTuple):
 
 
 class DieboldMariano(NamedTuple):
-    """Whether one forecast's losses are larger than another's.
-
-    Attributes:
-        statistic: Above 0 where the first has larger losses; with the small-sample correction.
-        p: Two-sided p value under Student's t with n - 1 degrees of freedom.
-        p_less: One-sided, of the first having the smaller losses.
-        n: How many pairs of losses.
-    """
+    """The statistic, above 0 where the first losses are larger, and its two-sided p value."""
 
     statistic: float
     p: float
-    p_less: float
-    n: int
 
 
-def mean_interval(values: Sequence[float] | np.ndarray) -> Interval:
+def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
     """Student's t interval of a mean: mean -+ t(0.975, n - 1) s / sqrt(n).
 
     Args:
         values: (n,), at least one.
-
-    Raises:
-        ValueError: No values.
+        geometric: Take the mean and the interval of the logarithms, and turn them back.
     """
-    values = np.asarray(values, float)
-    n = len(values)
-    if n == 0:
-        raise ValueError("values: expected at least one, got none")
-    mean = float(values.mean())
+    numbers = _numbers(values, geometric)
+    n, back = len(numbers), math.exp if geometric else float
+    mean = numbers.mean()
     if n < 2:
-        return Interval(n, mean)
-    half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
-    return Interval(n, mean, mean - half, mean + half)
+        return Interval(n, back(mean))
+    half = stdtrit(n - 1, (1 + LEVEL) / 2) * numbers.std(ddof=1) / math.sqrt(n)
+    return Interval(n, back(mean), back(mean - half), back(mean + half))
 
 
 def paired_difference(
-    values: Sequence[float] | np.ndarray, reference: Sequence[float] | np.ndarray
+    values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> Difference:
     """The paired t test and its interval.
 
     Args:
         values: (n,) of a variant.
         reference: (n,) of what it is held against, in the order of the same pairs.
-
-    Raises:
-        ValueError: They differ in length.
+        geometric: Test the logarithms, so that the difference is a ratio.
     """
-    values, reference = np.asarray(values, float), np.asarray(reference, float)
-    if values.shape != reference.shape:
-        raise ValueError(
-            f"expected as many values as of the reference, got {len(values)} and {len(reference)}"
-        )
-    if not len(values):
+    own, base = _numbers(values, geometric), _numbers(reference, geometric)
+    n, differences = len(own), own - base
+    if not n:
         return Difference(0)
-    interval = mean_interval(values - reference)
-    if interval.n < 2:
+    interval = mean_interval(np.exp(differences) if geometric else differences, geometric)
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    if spread <= _ROUNDING * max(np.abs(own).max(), np.abs(base).max()):
         return Difference(*interval)
-    spread = float((values - reference).std(ddof=1))
-    if spread <= _ROUNDING * max(np.abs(values).max(), np.abs(reference).max()):
-        return Difference(*interval)
-    statistic = interval.mean / (spread / math.sqrt(interval.n))
-    return Difference(*interval, p=_two_sided(statistic, interval.n - 1))
+    return Difference(*interval, p=_two_sided(differences.mean() / (spread / math.sqrt(n)), n - 1))
+
+
+def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:
+    return np.log(values) if geometric else np.asarray(values, float)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -137,9 +130,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def diebold_mariano(
-    losses: Sequence[float] | np.ndarray,
-    reference: Sequence[float] | np.ndarray,
-    horizon: int = 1,
+    losses: ArrayLike, reference: ArrayLike, horizon: int = 1
 ) -> DieboldMariano | None:
     """Diebold and Mariano's test with the correction of Harvey, Leybourne and Newbold 1997.
 
@@ -154,19 +145,11 @@ def diebold_mariano(
     Returns:
         The test; None where it isn't defined: fewer than `horizon` + 2 losses, or differences whose
         estimated variance isn't above 0.
-
-    Raises:
-        ValueError: They differ in length.
     """
-    losses, reference = np.asarray(losses, float), np.asarray(reference, float)
-    if losses.shape != reference.shape:
-        raise ValueError(
-            f"expected as many losses as of the reference, got {len(losses)} and {len(reference)}"
-        )
-    n = len(losses)
+    difference = np.subtract(losses, reference)
+    n = len(difference)
     if n < horizon + 2:
         return None
-    difference = losses - reference
     centred = difference - difference.mean()
     covariances = [float(centred[lag:] @ centred[: n - lag]) / n for lag in range(horizon)]
     variance = (covariances[0] + 2 * sum(covariances[1:])) / n
@@ -174,10 +157,119 @@ def diebold_mariano(
     if variance <= 0 or correction <= 0:
         return None
     statistic = float(difference.mean()) / math.sqrt(variance) * math.sqrt(correction)
-    return DieboldMariano(
-        statistic, _two_sided(statistic, n - 1), float(stdtr(n - 1, statistic)), n
-    )
+    return DieboldMariano(statistic, _two_sided(statistic, n - 1))
 
 
 def _two_sided(statistic: float, freedom: int) -> float:
     return float(2 * stdtr(freedom, -abs(statistic)))
+
+
+# Over test items
+
+Pairs = Sequence[tuple[Sequence[RunDirectory], Sequence[RunDirectory]]]
+
+
+def item_tests(
+    groups: Sequence[Group], reference: Group, metric: Quantity, bootstrap: bool | None
+) -> tuple[list[ItemTest | None], list[str]]:
+    """Test over test items whether groups differ from a reference, as the metric's kind says how.
+
+    Args:
+        groups: Those that are held against the reference, over the seeds that both have.
+        reference: What they are held against.
+        metric: What is compared.
+        bootstrap: Whether tests that take long are made; None where they take seconds.
+
+    Returns:
+        A test of each group; None where there is none. And notes about why.
+    """
+    tests: list[ItemTest | None] = [None] * len(groups)
+    way = metric.metric.item_test if metric.metric and metric.is_test else None
+    pairs = {}
+    for place, group in enumerate(groups):
+        if seeds := group.shared_seeds(reference):
+            runs = [group.runs[seed].run for seed in seeds]
+            pairs[place] = runs, [reference.runs[seed].run for seed in seeds]
+    if way is None or not pairs:
+        return tests, []
+    try:
+        if way in ("squared", "absolute"):
+            found = _forecast_tests(list(pairs.values()), squared=way == "squared")
+        elif bootstrap is False:
+            return tests, []
+        else:
+            found = load(way)(metric.leaf, list(pairs.values()), always=bool(bootstrap))
+    except NoItemTest as error:
+        return tests, [str(error)]
+    except RequestError as error:
+        return tests, [f"no test over test items: {error}"]
+    corrected = holm([test.p if test else None for test in found])
+    for place, test, p in zip(pairs, found, corrected, strict=True):
+        tests[place] = replace(test, p_holm=p) if test else None
+    return tests, []
+
+
+def _forecast_tests(pairs: Pairs, squared: bool) -> list[ItemTest | None]:
+    """Diebold and Mariano's test of groups of forecasts, each against a reference.
+
+    Losses are averaged over the runs first, so each test window counts once.
+    """
+    losses, how = _Losses(squared), "losses averaged over shared seeds, small-sample correction"
+    tests: list[ItemTest | None] = []
+    for runs, reference in pairs:
+        base, own = losses.averaged(reference), losses.averaged(runs)
+        method = f"Diebold-Mariano over {len(own)} test windows ({how})"
+        found = diebold_mariano(own, base, losses.horizon)
+        tests.append(
+            ItemTest("Diebold-Mariano", "DM p", method, len(own), found.p, found.statistic)
+            if found
+            else None
+        )
+    return tests
+
+
+class _Losses:
+    """Losses of forecasts of the same test windows; each run's are read once."""
+
+    def __init__(self, squared: bool):
+        self.horizon = 0
+        self._squared = squared
+        self._items: np.ndarray | None = None  # index, step and target of each row
+        self._read: dict[Path, np.ndarray] = {}
+
+    def averaged(self, runs: Sequence[RunDirectory]) -> np.ndarray:
+        """The loss of each window in the order of time, mean of the runs."""
+        for run in runs:
+            if run.path not in self._read:
+                self._read[run.path] = self._from_file(run)
+        return np.mean([self._read[run.path] for run in runs], axis=0)
+
+    def _from_file(self, run: RunDirectory) -> np.ndarray:
+        table = _read_forecast(run.path / "predictions.csv")
+        if self._items is None:
+            self._items, self.horizon = table[:, :3], int(table[:, 1].max())
+        if not np.array_equal(self._items, table[:, :3]):
+            raise NoItemTest(
+                f"no test over test items: {run.name} has other test items than the others"
+            )
+        error = table[:, 3] - table[:, 2]
+        losses = error**2 if self._squared else np.abs(error)
+        order = np.argsort(self._items[:: self.horizon, 0], kind="stable")
+        return losses.reshape(-1, self.horizon).mean(axis=1)[order]
+
+
+def _read_forecast(path: Path) -> np.ndarray:
+    """(rows, 4): index, step, target and prediction; other columns are not even read."""
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            header = next(csv.reader([stream.readline()]))
+            columns = [header.index(name) for name in ("index", "step", "target", "prediction")]
+            table = np.loadtxt(
+                stream, delimiter=",", usecols=columns, quotechar='"', comments=None, ndmin=2
+            )
+        if not len(table) or len(table) % table[:, 1].max():
+            raise ValueError("rows are missing")
+    except (OSError, ValueError, StopIteration) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RequestError(f"{path}: damaged or missing: {reason}") from error
+    return table

@@ -14,11 +14,7 @@ from attnlab.records import files
 
 
 class History:
-    """A CSV that grows by rows. The first row decides the columns.
-
-    Args:
-        path: The file; it need not exist.
-    """
+    """A CSV that grows by rows. The first row decides the columns."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -53,10 +49,7 @@ class History:
         files.write_text(self._path, "".join(map(files.table_row, lines)))
 
     def read(self) -> dict[str, list[float]]:
-        """The columns, `epoch` as whole numbers; without a last row that was cut off.
-
-        Returns:
-            Column to one value a row; empty where there is no row.
+        """Column to one value a row, `epoch` as whole numbers; a row that was cut off is left out.
 
         Raises:
             RequestError: The file is damaged.
@@ -66,11 +59,8 @@ class History:
             if lines and not lines[-1].endswith("\n"):
                 lines.pop()
             header, *rows = csv.reader(lines) if lines else [[]]
-            numbers = [[float(cell) for cell in row] for row in rows]
-            columns = [list(column) for column in zip(*numbers, strict=True)] or [
-                [] for _ in header
-            ]
-            history = dict(zip(header, columns, strict=True))
+            columns = [[float(cell) for cell in column] for column in zip(*rows, strict=True)]
+            history = dict(zip(header, columns or [[] for _ in header], strict=True))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +14,16 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.run import console, interrupts
-from attnlab.run import result as outcome
 from attnlab.run.building import make_model, start_afresh
-from attnlab.run.progress import Progress
-from attnlab.run.recorder import Keeper
+from attnlab.run.recorder import Recorder
+from attnlab.run.result import summary
+from attnlab.run.training_state import TrainingState
 from attnlab.tasks.base import Learner, load
+from attnlab.training.schedules import learning_rates
+from attnlab.training.stopping import Monitor
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report, Task, TaskData
-    from attnlab.training.stopping import Monitor
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
@@ -38,7 +38,7 @@ class Session:
         config: what is run.
         task: its task, loaded.
         data: the task's data.
-        keeper: writes what it leaves behind.
+        recorder: writes what it leaves behind.
         started: `time.perf_counter()` when the run began in this process.
         resumed: whether the folder holds a part of the run already.
         on_epoch: gets each row of the history; may raise `Pruned`.
@@ -49,29 +49,29 @@ class Session:
         config: RunConfig,
         task: Task,
         data: TaskData,
-        keeper: Keeper,
+        recorder: Recorder,
         started: float,
         *,
         resumed: bool = False,
         on_epoch: OnEpoch | None = None,
     ) -> None:
         self.config, self.task, self.data = config, task, data
-        self.keeper, self.started = keeper, started
+        self.recorder, self.started = recorder, started
         self.resumed, self.on_epoch = resumed, on_epoch
-        self.progress = Progress()
-        self._checkpoints = Checkpoints(keeper.folder.checkpoint)
+        self.state = TrainingState()
+        self._monitor = Monitor(*task.monitor, config.trainer.min_delta)
+        self._checkpoints = Checkpoints(recorder.folder.checkpoint)
         self._best_weights: list[np.ndarray] = []
         self._epoch_started = 0.0
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
 
-    def execute(self, scratch: Path, *, quiet: bool = False) -> dict[str, Any]:
+    def execute(self, *, quiet: bool = False) -> dict[str, Any]:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder.
 
         Args:
-            scratch: an empty folder.
             quiet: show no progress.
         """
-        self.keeper.write_request(self.task, self.data)
+        self.recorder.write_request(self.task, self.data)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         title = f"{self.config.task.name} / {self.config.attention.name}"
@@ -86,21 +86,16 @@ class Session:
             self._train(learner, shown)
         learner.model.set_weights(self._best_weights)
         metrics, report = self._evaluate(learner)
-        self.keeper.write_results(learner, metrics, report, scratch)
-        with self.keeper.writing("the checkpoints"):
+        self.recorder.write_results(learner, metrics, report)
+        with self.recorder.writing("the checkpoints"):
             self._checkpoints.keep(1)  # to train longer
         log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
         return metrics
 
-    def _monitor(self) -> Monitor:
-        from attnlab.training.stopping import Monitor
-
-        metric, mode = self.task.monitor
-        return Monitor(metric, mode, self.config.trainer.min_delta)
-
-    def _monitored(self, monitor: Monitor) -> list[float]:
-        history = self.progress.history
-        return [row[monitor.metric] for row in history if monitor.metric in row]
+    def _monitored(self) -> list[float]:
+        """The monitored value of each epoch, NaN where it was not scored; [] if it never is."""
+        metric = self._monitor.metric
+        return [row[metric] for row in self.state.history if metric in row]
 
     # Training
 
@@ -109,16 +104,16 @@ class Session:
 
         Without a validation part there is nothing to choose by: the last epoch is kept.
         """
-        monitor, trainer = self._monitor(), self.config.trainer
-        while self.progress.epochs < trainer.epochs:
-            if monitor.should_stop(self._monitored(monitor), trainer.patience):
-                log.info("stopped after epoch %d: nothing better since", self.progress.epochs)
+        trainer = self.config.trainer
+        while self.state.epochs < trainer.epochs:
+            if self._monitor.should_stop(self._monitored(), trainer.patience):
+                log.info("stopped after epoch %d: nothing better since", self.state.epochs)
                 break
-            row = self._epoch(learner, monitor, bar)
-            self.progress.end_epoch(row)
-            if self._best_epoch(monitor) == self.progress.epochs:
+            row = self._epoch(learner, bar)
+            self.state.end_epoch(row)
+            if self._best_epoch() == self.state.epochs:
                 self._best_weights = learner.model.get_weights()
-            self.keeper.write_epoch(learner, row)
+            self.recorder.write_epoch(learner, row)
             if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
                 self._save_checkpoint(learner)
             bar.advance(row)
@@ -126,31 +121,30 @@ class Session:
                 self.on_epoch(row)
         self._save_checkpoint(learner)
 
-    def _best_epoch(self, monitor: Monitor) -> int:
-        monitored = self._monitored(monitor)
-        return monitor.best_epoch(monitored) if monitored else self.progress.epochs
+    def _best_epoch(self) -> int:
+        return self._monitor.best_epoch(self._monitored()) or self.state.epochs
 
-    def _epoch(self, learner: Learner, monitor: Monitor, bar: console.Bar) -> dict[str, float]:
+    def _epoch(self, learner: Learner, bar: console.Bar) -> dict[str, float]:
         """Train and validate once, from where the epoch stands; returns the history's row."""
-        progress, epoch = self.progress, self.progress.epochs + 1
+        state, epoch = self.state, self.state.epochs + 1
         self._epoch_started = time.perf_counter()
         chunks = learner.chunks(epoch)
         steps = sum(chunk.steps for chunk in chunks)
-        progress.steps_an_epoch = progress.steps_an_epoch or steps
-        rates = self._learning_rates(steps, monitor)
-        for chunk in chunks[progress.chunks_done :]:
-            done = progress.steps_in_epoch
+        state.steps_an_epoch = state.steps_an_epoch or steps
+        rates = self._learning_rates(steps)
+        for chunk in chunks[state.chunks_done :]:
+            done = state.steps_in_epoch
             own_rates = rates[done : done + chunk.steps]
-            losses = learner.train(chunk, own_rates, progress.steps_taken + done)
+            losses = learner.train(chunk, own_rates, state.steps_taken + done)
             _require_finite(losses.values, epoch, done)
-            progress.losses.append(np.asarray(losses.values))
-            progress.sizes.append(np.asarray(losses.sizes))
-            progress.chunks_done += 1
+            state.losses.append(np.asarray(losses.values))
+            state.sizes.append(np.asarray(losses.sizes))
+            state.chunks_done += 1
             bar.within((done + chunk.steps) / steps)
             interrupts.check()
             if self._is_due():
                 self._save_checkpoint(learner)
-        values, sizes = map(np.concatenate, (progress.losses, progress.sizes))
+        values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
         row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
         row |= {"train_loss": float(loss), **learner.validate(epoch)}
@@ -158,22 +152,20 @@ class Session:
         return row
 
     def _seconds_in_epoch(self) -> float:
-        return self.progress.epoch_seconds + time.perf_counter() - self._epoch_started
+        return self.state.epoch_seconds + time.perf_counter() - self._epoch_started
 
-    def _learning_rates(self, steps: int, monitor: Monitor) -> np.ndarray:
+    def _learning_rates(self, steps: int) -> np.ndarray:
         """The rates of the next epoch's steps; every epoch is taken to be as long as the first."""
-        from attnlab.training.schedules import learning_rates
-
         config = self.config
         return learning_rates(
             config.schedule.name,
             config.schedule.settings,
             peak=config.optimizer.settings["learning_rate"],
-            first_step=self.progress.steps_taken,
+            first_step=self.state.steps_taken,
             steps=steps,
-            total_steps=config.trainer.epochs * self.progress.steps_an_epoch,
-            monitored=self._monitored(monitor),
-            monitor=monitor,
+            total_steps=config.trainer.epochs * self.state.steps_an_epoch,
+            monitored=self._monitored(),
+            monitor=self._monitor,
         )
 
     # Checkpoints
@@ -185,18 +177,18 @@ class Session:
 
     def _save_checkpoint(self, learner: Learner) -> None:
         """Save all that the next step depends on; once for a step."""
-        progress, started = self.progress, time.perf_counter()
-        step = progress.steps_taken + progress.steps_in_epoch
-        if (progress.epochs, step) == self._saved:
+        state, started = self.state, time.perf_counter()
+        step = state.steps_taken + state.steps_in_epoch
+        if (state.epochs, step) == self._saved:
             return
-        state = progress.state()
-        state["seconds"] += started - self.started
-        if progress.chunks_done:
-            state["epoch_seconds"] = self._seconds_in_epoch()
+        content = state.to_json()
+        content["seconds"] += started - self.started
+        if state.chunks_done:
+            content["epoch_seconds"] = self._seconds_in_epoch()
         arrays = [variable.numpy() for variable in _variables(learner)]
-        with self.keeper.writing("a checkpoint"):
-            self._checkpoints.save(step, state, [*arrays, *progress.losses, *progress.sizes])
-        self._saved, self._saved_at = (progress.epochs, step), time.perf_counter()
+        with self.recorder.writing("a checkpoint"):
+            self._checkpoints.save(step, content, [*arrays, *state.losses, *state.sizes])
+        self._saved, self._saved_at = (state.epochs, step), time.perf_counter()
         self._saving_took = self._saved_at - started
 
     def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
@@ -206,27 +198,27 @@ class Session:
             RequestError: the checkpoint is of another model, or the best weights are missing.
         """
         if checkpoint is None:
-            self.keeper.rewind([])
+            self.recorder.rewind([])
             return
-        variables, state = _variables(learner), checkpoint.state
+        variables, saved = _variables(learner), checkpoint.state
         arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
         shapes = [tuple(variable.shape) for variable in variables]
-        if [array.shape for array in arrays] != shapes or len(rest) != 2 * state["chunks_done"]:
+        if [array.shape for array in arrays] != shapes or len(rest) != 2 * saved["chunks_done"]:
             raise RequestError(
-                f"{self.keeper.folder.checkpoint}: expected a checkpoint of this model, but its "
+                f"{self.recorder.folder.checkpoint}: expected a checkpoint of this model, but its "
                 "variables have other shapes: the code has changed since; train it again."
             )
-        half = state["chunks_done"]
-        self.progress = Progress(**state, losses=rest[:half], sizes=rest[half:])
-        self.keeper.rewind(self.progress.history)
-        if self.progress.epochs:
+        half = saved["chunks_done"]
+        self.state = TrainingState(**saved, losses=rest[:half], sizes=rest[half:])
+        self.recorder.rewind(self.state.history)
+        if self.state.epochs:
             self._best_weights = self._load_best_weights(learner)
         for variable, array in zip(variables, arrays, strict=True):
             variable.assign(array)
-        log.info("resumed after epoch %d, chunk %d", self.progress.epochs, half)
+        log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)
 
     def _load_best_weights(self, learner: Learner) -> list[np.ndarray]:
-        path = self.keeper.folder.weights_path(self._best_epoch(self._monitor()))
+        path = self.recorder.folder.weights_path(self._best_epoch())
         try:
             learner.model.load_weights(path)
         except (OSError, ValueError, KeyError) as error:
@@ -239,17 +231,16 @@ class Session:
     # The result
 
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
-        monitor = self._monitor()
         report = learner.report()
-        metrics = outcome.summary(
+        metrics = summary(
             self.config,
             self.task,
             learner,
             report,
-            epochs=self.progress.epochs,
-            best_epoch=self._best_epoch(monitor),
-            monitored=self._monitored(monitor),
-            seconds=self.progress.seconds + time.perf_counter() - self.started,
+            epochs=self.state.epochs,
+            best_epoch=self._best_epoch(),
+            monitored=self._monitored(),
+            seconds=self.state.seconds + time.perf_counter() - self.started,
         )
         return metrics, report
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.records.run_directory import RunDirectory
 
 # Told how far a long preparation is: items done, items in all or None, what is being done.
 Progress = Callable[[int, int | None, str], None]
@@ -35,9 +36,9 @@ class Metric:
             no skill.
         in_units: whether it counts in the units of the report.
         in_tables: whether the table at the end of a run has a column for it.
-        item_test: what tests two groups of runs item by item: `squared` or `absolute` (Diebold and
-            Mariano's test of these losses of forecasts), or the path of a test of the kind's own,
-            as `compare.items` calls it; None: nothing does.
+        item_test: what tests groups of runs item by item: `squared` or `absolute` (Diebold and
+            Mariano's test of these losses of forecasts), or the path of an `ItemTester` of the
+            kind's own; None: nothing does.
     """
 
     name: str
@@ -47,6 +48,58 @@ class Metric:
     in_units: bool = False
     in_tables: bool = True
     item_test: str | None = None
+
+
+@dataclass(frozen=True)
+class ItemTest:
+    """Whether other test items could turn round how a group of runs differs from a reference.
+
+    Attributes:
+        name: of the test.
+        heading: of a column with its p values.
+        method: what was done over how many items, for a footnote.
+        items: how many test items.
+        p: two-sided p value.
+        statistic: above 0 where the group's losses are larger; None where the test has none.
+        signature: settings of a library that made the test.
+        p_holm: p, corrected over the groups of a table.
+    """
+
+    name: str
+    heading: str
+    method: str
+    items: int
+    p: float
+    statistic: float | None = None
+    signature: str | None = None
+    p_holm: float | None = None
+
+
+class NoItemTest(Exception):
+    """Groups of runs can't be tested item by item; the text says why."""
+
+
+class ItemTester(Protocol):
+    """A kind's own test over test items."""
+
+    def __call__(
+        self,
+        metric: str,
+        pairs: Sequence[tuple[Sequence[RunDirectory], Sequence[RunDirectory]]],
+        always: bool,
+    ) -> list[ItemTest]:
+        """Test groups of runs against a reference.
+
+        Args:
+            metric: name of the kind's metric.
+            pairs: of each group its runs and those of the reference, of the same seeds in the same
+                order, at least one.
+            always: test even where that takes minutes.
+
+        Raises:
+            NoItemTest: they weren't tested on the same items, or it would take minutes.
+            RequestError: a file of a run is missing or damaged.
+        """
 
 
 class Verb(NamedTuple):
@@ -82,6 +135,10 @@ class Kind:
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
         evaluation: names of the settings that `Task.evaluate` takes beside the part.
         bars: metrics that are shown while it trains, as the history names them.
+        monitored: the column of the history that chooses the best epoch, unless the setting
+            `task.monitor` names another one.
+        resolved: gives a run's config.yaml, as plain mappings, with the values for which `auto`
+            stood when the run was made; None: nothing to resolve.
     """
 
     name: str
@@ -96,6 +153,8 @@ class Kind:
     architectures: Mapping[str, str] = field(default_factory=dict)
     evaluation: tuple[str, ...] = ()
     bars: tuple[str, ...] = ("train_loss", "val_loss")
+    monitored: str = "val_loss"
+    resolved: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
     def metric(self, name: str) -> Metric | None:
         """The metric of a name, also of a column of the history such as `val_loss`."""

@@ -1,49 +1,25 @@
-"""Groups, references, differences, words and warnings of a comparison."""
+"""Groups, references, differences and words of a comparison; tests over test windows."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from compared_runs import (
-    BETTER,
-    NONE,
-    SAME,
-    write_forecast,
-    write_group,
-    write_run,
-    write_translations,
-)
-from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
+from compared_runs import BETTER, NONE, SAME, compared, only, write_forecast, write_group, write_run
 from scipy import stats
 
-from attnlab.compare.bootstrap import paired_bootstrap
-from attnlab.compare.comparison import compare
-from attnlab.compare.results import Request
-from attnlab.compare.runs import Selection
+from attnlab.compare.figure import comparison_figure
+from attnlab.compare.selection import Filters
+from attnlab.compare.tables import results_table
 from attnlab.errors import RequestError
 
 
-@pytest.fixture
-def runs(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "bahdanau", BETTER)
-    write_group(tmp_path, "pooling", SAME)
-    return tmp_path
-
-
-def only(runs, **request):
-    (comparison,) = compare(runs, Request(**request)).tasks
-    return comparison
-
-
 def rows(comparison):
-    return {row.group.label: row for row in comparison.rows}
+    return {row.group.label: row for row in comparison.results}
 
 
-def test_groups_are_averaged_over_seeds(runs):
-    comparison = only(runs)
-    assert [row.group.label for row in comparison.rows] == ["bahdanau", "pooling", "none"]
+def test_groups_are_averaged_over_seeds(three_groups):
+    comparison = only(three_groups)
+    assert [row.group.label for row in comparison.results] == ["bahdanau", "pooling", "none"]
     row = rows(comparison)["bahdanau"]
     expected = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
     assert (row.interval.low, row.interval.high) == pytest.approx(expected)
@@ -55,8 +31,8 @@ def test_groups_are_averaged_over_seeds(runs):
     assert comparison.warnings == []
 
 
-def test_the_paired_test_is_corrected_over_the_table(runs):
-    found = rows(only(runs))
+def test_the_paired_test_is_corrected_over_the_table(three_groups):
+    found = rows(only(three_groups))
     raw = [stats.ttest_rel(values, NONE).pvalue for values in (BETTER, SAME)]
     assert found["bahdanau"].difference.p == pytest.approx(raw[0])
     assert found["bahdanau"].p_holm == pytest.approx(2 * raw[0])
@@ -70,7 +46,7 @@ def test_higher_is_better_for_bleu(tmp_path):
     write_group(tmp_path, "bahdanau", [30, 33, 28, 31, 34], task="translate")
     comparison = only(tmp_path, bootstrap=False)
     assert comparison.metric.direction == 1
-    assert [row.group.label for row in comparison.rows] == ["bahdanau", "none"]
+    assert [row.group.label for row in comparison.results] == ["bahdanau", "none"]
     row = rows(comparison)["bahdanau"]
     assert (row.best, row.worst, row.verdict) == (34, 28, "better")
     other_way = rows(only(tmp_path, bootstrap=False, reference="bahdanau"))["none"]
@@ -158,12 +134,12 @@ def test_geometric_means_and_ratios(tmp_path):
 
 def test_each_task_has_its_table_and_metric(runs):
     write_group(runs, "none", [20, 21], task="translate")
-    found = compare(runs, Request())
+    found = compared(runs)
     assert [(each.task, each.metric.path) for each in found.tasks] == [
         *(("sunspots", "rmse"), ("translate", "bleu")),
     ]
     assert found.tasks[1].reference is None
-    found = compare(runs, Request(metric="chrf"))
+    found = compared(runs, metric="chrf")
     assert [each.task for each in found.tasks] == ["translate"]
     assert found.left_out == ["sunspots, without a finite chrf"]
 
@@ -181,6 +157,17 @@ def test_a_metric_may_be_a_path(runs):
     assert only(runs, metric="alignment.coverage").metric.direction == 0
 
 
+def test_a_task_that_is_not_known_here_is_compared_without_better_and_worse(tmp_path):
+    write_group(tmp_path, "none", NONE, task="unheard_of")
+    write_group(tmp_path, "bahdanau", BETTER, task="unheard_of")
+    comparison = only(tmp_path)
+    row = rows(comparison)["bahdanau"]
+    assert (comparison.metric.path, comparison.metric.direction) == ("rmse", 0)
+    assert (row.verdict, row.item_test, row.skill) == ("lower", None, 1 - np.mean(BETTER) / 2)
+    assert results_table(comparison).header[4:6] == ["lowest", "highest"]
+    assert comparison_figure(compared(tmp_path)).subfigs
+
+
 def test_runs_that_are_not_completed_are_counted(runs):
     write_run(runs, "none", 5, None, state="failed")
     write_run(runs, "none", 6, None, state="killed", status={"pruned": True})
@@ -189,7 +176,7 @@ def test_runs_that_are_not_completed_are_counted(runs):
     damaged.write_text("{")
     missing = write_run(runs, "none", 9, 1.0).path / "config.yaml"
     missing.unlink()
-    states, *files = compare(runs, Request()).left_out
+    states, *files = compared(runs).left_out
     assert states == "not completed: 1 failed, 1 pruned, 1 killed"
     assert files[0].startswith(f"{damaged}: damaged")
     assert files[1].startswith(f"{missing}: damaged or missing")
@@ -198,7 +185,7 @@ def test_runs_that_are_not_completed_are_counted(runs):
 
 def test_a_pruned_run_that_was_completed_later_is_compared(runs):
     write_run(runs, "none", 5, 1.0, status={"pruned": True})
-    found = compare(runs, Request())
+    found = compared(runs)
     assert (found.left_out, rows(found.tasks[0])["none"].interval.n) == ([], 6)
 
 
@@ -210,109 +197,28 @@ def test_a_run_without_a_finite_result_is_named(runs):
 
 
 @pytest.mark.parametrize(
-    ("selection", "labels"),
+    ("options", "text"),
     [
-        ({"where": {"attention": "none,pooling"}}, ["none", "pooling"]),
-        ({"where": {"trainer.epochs": "30.0", "attention.name": "none"}}, ["none"]),
-        ({"where": {"seed": "1,2"}}, ["bahdanau", "none", "pooling"]),
-        ({"task": "sunspots"}, ["bahdanau", "none", "pooling"]),
-    ],
-    ids=str,
-)
-def test_only_chosen_runs_are_compared(runs, selection, labels):
-    write_group(runs, "multi_head", NONE, task="fib", config={"trainer.epochs": 5})
-    compared = compare(runs, Request(selection=Selection(**{"task": "sunspots", **selection})))
-    assert sorted(rows(compared.tasks[0])) == labels
-
-
-def test_a_sweep_is_chosen_by_its_name(runs):
-    write_group(runs, "multi_head", NONE, status={"sweep": "mine"})
-    assert set(rows(only(runs, selection=Selection(sweep="mine")))) == {"multi_head"}
-
-
-@pytest.mark.parametrize(
-    ("request_", "text"),
-    [
-        (
-            {"by": ("atention",)},
-            r"--by: .* got 'atention'\. Did you mean attention\?",
-        ),
+        ({"by": ("atention",)}, r"--by: .* got 'atention'\. Did you mean attention\?"),
         ({"by": ("model",), "metric": "rmsee"}, r"--metric: .*'rmsee'\. Did you mean rmse\?"),
         ({"by": ("trainer",)}, r"--by: expected a single setting such as trainer\.epochs"),
         ({"by": ("seed",)}, "--by: expected keys other than seed"),
         ({"reference": "pool"}, r"--reference: .* got 'pool'\. Did you mean pooling\?"),
-        ({"selection": Selection(task="fib")}, "--task: expected one of sunspots, got 'fib'"),
-        ({"selection": Selection(sweep="x")}, "--sweep: expected a sweep that runs have"),
-        (
-            {"selection": Selection(where={"model.cel": "gru"})},
-            r"--where: .*'model\.cel'\. Did you mean model\.cell\?",
-        ),
-        (
-            {"selection": Selection(where={"model.cell": "gur"})},
-            r"--where: expected a value of model\.cell that a run has \(gru\), got 'gur'\.",
-        ),
     ],
     ids=str,
 )
-def test_a_wrong_request_names_the_nearest(runs, request_, text):
+def test_a_wrong_option_names_the_nearest(three_groups, options, text):
     with pytest.raises(RequestError, match=text):
-        compare(runs, Request(**request_))
+        compared(three_groups, **options)
 
 
-def test_without_runs_there_is_nothing_to_compare(tmp_path):
-    with pytest.raises(RequestError, match="--runs: expected a folder of runs"):
-        compare(tmp_path, Request())
+def test_without_results_there_is_nothing_to_compare(tmp_path):
     write_run(tmp_path, "none", 0, None, state="failed")
     with pytest.raises(RequestError, match="expected completed runs, but there are only 1 failed"):
-        compare(tmp_path, Request())
+        compared(tmp_path)
     write_run(tmp_path, "none", 0, None)
     with pytest.raises(RequestError, match="--metric: expected runs with a finite value"):
-        compare(tmp_path, Request())
-
-
-# What else differs
-
-
-def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    write_group(
-        tmp_path,
-        "bahdanau",
-        BETTER,
-        config={"attention.units": 8, "trainer.epochs": 60, "task.history": 36, "paths.runs": "y"},
-        environment={"packages": {"attnlab": "0.1.0", "tensorflow": "2.20.0", "keras": "3.15.1"}},
-        status={"data_digest": "e" * 64},
-    )
-    write_run(tmp_path, "none", 4, 1.2, config={"model.units": 32})
-    assert sorted(only(tmp_path).warnings) == sorted(
-        [
-            "left out 1 older run of a group and seed, with another model.units: "
-            "see --by and --where",
-            "model.units differs: 16 in bahdanau, 4 of none; 32 in 1 of none",
-            "task.history differs: 36 in bahdanau; 24 in none",
-            "trainer.epochs differs: 60 in bahdanau; 30 in none",
-            "the data differ (data_digest): eeeeeeee in bahdanau; dddddddd in none",
-            "the version of tensorflow differs: 2.20.0 in bahdanau; 2.21.0 in none",
-        ]
-    )
-
-
-def test_what_an_option_brings_along_is_a_matter_of_course(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    transformer = {"attention.heads": 4, "model.name": "transformer", "model.layers": 2}
-    write_group(tmp_path, "multi_head", BETTER, config=transformer)
-    warning = "model.name differs: transformer in multi_head; rnn in none"
-    assert only(tmp_path).warnings == [warning]
-    write_run(tmp_path, "multi_head", 5, 1.0, config={**transformer, "attention.heads": 8})
-    mixed = "attention.heads differs: 4 in 5 of multi_head; 8 in 1 of multi_head; null in none"
-    assert only(tmp_path).warnings == [mixed, warning]
-
-
-def test_data_that_follow_from_the_seed_are_no_other_data(tmp_path):
-    for attention in ("none", "pooling"):
-        for seed in range(3):
-            write_run(tmp_path, attention, seed, 1.0, status={"data_digest": str(seed) * 64})
-    assert only(tmp_path).warnings == []
+        compared(tmp_path)
 
 
 # Tests over test items
@@ -326,8 +232,8 @@ def test_diebold_mariano_averages_losses_over_seeds(runs):
         for attention, misses in (("none", second), ("bahdanau", first)):
             run = write_run(runs, attention, seed, 1.0)
             write_forecast(run, np.sqrt(misses**2 + sign * spread * (misses != 0)))
-    selected = Selection(where={"attention": "none,bahdanau", "seed": "0,1"})
-    test = rows(only(runs, selection=selected))["bahdanau"].item_test
+    test = rows(only(runs, Filters(where=("attention=none,bahdanau", "seed=0,1"))))
+    test = test["bahdanau"].item_test
     assert test.statistic == pytest.approx(-2.2229922806, abs=1e-8)
     assert test.p == pytest.approx(2 * 0.0451556587, abs=1e-8)
     assert (test.items, test.p_holm) == (5, test.p)
@@ -337,8 +243,8 @@ def test_items_are_tested_of_the_seeds_that_both_sides_have(tmp_path):
     """A seed that only one side has changes nothing, were it a thousand times worse."""
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER[:3])
-    selected = Selection(where={"attention": "none,bahdanau", "seed": "0,1,2"})
-    before = rows(only(tmp_path, selection=selected))["bahdanau"].item_test
+    selected = Filters(where=("attention=none,bahdanau", "seed=0,1,2"))
+    before = rows(only(tmp_path, selected))["bahdanau"].item_test
     write_run(tmp_path, "bahdanau", 7, 900.0)
     write_run(tmp_path, "pooling", 8, 1.0)
     found = rows(only(tmp_path))
@@ -359,62 +265,3 @@ def test_other_test_items_are_not_tested(tmp_path):
     )
     (run.path / "predictions.csv").write_text("index,step\n")
     assert any("predictions.csv: damaged or missing" in text for text in only(tmp_path).notes)
-
-
-REFERENCES = [f"the {animal} sees the {other} in the old house" for animal in ("cat", "dog", "cow")
-              for other in ("mouse", "horse", "bird", "fox")]  # fmt: skip
-
-
-def spoiled(every):
-    """Texts of which each `every`th is wrong."""
-    return [
-        text.replace("sees the", "saw a") if place % every == 0 else text
-        for place, text in enumerate(REFERENCES)
-    ]
-
-
-def test_the_bootstrap_of_one_seed_is_sacrebleus():
-    texts = {"a": spoiled(2), "b": spoiled(3), "c": spoiled(12)}
-    test = PairedTest(list(texts.items()), {"BLEU": BLEU()}, [REFERENCES], test_type="bs")
-    expected = [result.p_value for result in test()[1]["BLEU"][1:]]
-    one_seed = [[(text,) for text in each] for each in texts.values()]
-    p_values, signature = paired_bootstrap("bleu", one_seed[0], one_seed[1:], REFERENCES)
-    assert p_values == expected
-    assert signature.startswith("nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a")
-
-
-def test_seeds_are_no_further_sentences():
-    """The same translations from two seeds are as certain as from one, and no more."""
-    once, twice = ([[(text,) * n for text in spoiled(every)] for every in (2, 3)] for n in (1, 2))
-    for name in ("bleu", "chrf", "bleu_lc_tok"):
-        one = paired_bootstrap(name, once[0], once[1:], REFERENCES)
-        assert paired_bootstrap(name, twice[0], twice[1:], REFERENCES) == one
-
-
-def test_translations_are_bootstrapped(tmp_path):
-    for attention, every in (("none", 2), ("bahdanau", 12)):
-        for seed in range(2):
-            run = write_run(tmp_path, attention, seed, 50.0, task="translate")
-            write_translations(run, spoiled(every), REFERENCES)
-    row = rows(only(tmp_path))["bahdanau"]
-    assert (row.item_test.kind, row.item_test.items) == ("paired bootstrap", 12)
-    assert row.item_test.p < 0.05
-    assert rows(only(tmp_path, bootstrap=False))["bahdanau"].item_test is None
-
-
-def test_sentences_are_resampled_of_the_seeds_that_both_sides_have(tmp_path):
-    spoiled_by = {"none": [2, 2, 3], "bahdanau": [3, 12], "pooling": [2, 12, 12, 1]}
-    for attention, each in spoiled_by.items():
-        for seed, every in enumerate(each):
-            run = write_run(tmp_path, attention, seed, 50.0, task="translate")
-            write_translations(run, spoiled(every), REFERENCES)
-    write_run(tmp_path, "multi_head", 9, 50.0, task="translate")  # no file of it is needed
-    found = rows(only(tmp_path, reference="none"))
-    for attention, seeds in (("bahdanau", 2), ("pooling", 3)):
-        base, own = (
-            list(zip(*(spoiled(every) for every in spoiled_by[name][:seeds]), strict=True))
-            for name in ("none", attention)
-        )
-        ((p,), _) = paired_bootstrap("bleu", base, [own], REFERENCES)
-        assert found[attention].item_test.p == p
-    assert found["multi_head"].item_test is None

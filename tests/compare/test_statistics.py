@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -23,11 +23,6 @@ def test_the_interval_is_students():
 
 def test_one_value_has_no_interval():
     assert mean_interval([0.5]) == (1, 0.5, None, None)
-
-
-def test_no_value_has_no_mean():
-    with pytest.raises(ValueError, match="at least one, got none"):
-        mean_interval([])
 
 
 def test_the_difference_is_paired():
@@ -58,11 +53,15 @@ def test_rounding_is_no_spread():
     assert paired_difference([0.1 + 0.2, 1.1 + 0.2], [0.2, 1.2]).p is None
 
 
-def test_pairs_need_as_many_values():
-    with pytest.raises(ValueError, match="got 5 and 4"):
-        paired_difference(FIVE, OTHER[:4])
-    with pytest.raises(ValueError, match="got 5 and 4"):
-        diebold_mariano(FIVE, OTHER[:4])
+def test_geometric_means_and_ratios_are_of_logarithms():
+    logs = mean_interval(np.log(FIVE))
+    assert mean_interval(FIVE, geometric=True) == (5, *map(pytest.approx, np.exp(logs[1:])))
+    found, plain = (
+        paired_difference(FIVE, OTHER, True),
+        paired_difference(np.log(FIVE), np.log(OTHER)),
+    )
+    assert found[1:4] == tuple(map(pytest.approx, np.exp(plain[1:4])))
+    assert found.p == pytest.approx(plain.p)
 
 
 def test_holm_steps_down():
@@ -75,6 +74,7 @@ def test_holm_leaves_out_tests_that_were_not_made():
     assert holm([None, None]) == [None, None]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_lies_between_the_raw_value_and_bonferroni(p_values):
     for raw, corrected in zip(p_values, holm(p_values), strict=True):
@@ -87,8 +87,7 @@ def test_diebold_mariano_gives_the_published_value():
     second = (np.array([13, 26, 24, 40, 59]) - truth) ** 2
     found = diebold_mariano(first, second)
     assert found.statistic == pytest.approx(-2.2229922806, abs=1e-10)
-    assert found.p_less == pytest.approx(0.0451556587, abs=1e-10)
-    assert found.p == pytest.approx(2 * found.p_less)
+    assert found.p == pytest.approx(2 * 0.0451556587, abs=2e-10)
     assert diebold_mariano(second, first).statistic == -found.statistic
 
 

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.translation"
 _BOOTSTRAP = f"{_HERE}.bootstrap:item_test"
+# Where the decoder looks before its step unless told otherwise.
+_BEFORE_STEP = ("bahdanau",)
+
+
+def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run's configuration with the placement and the output that its model had.
+
+    Where the decoder looks before its step, `model.output=auto` was `maxout`; where it looks after
+    the step, `attentional`; without attention, its state alone. Newer runs say so themselves.
+
+    Args:
+        config: config.yaml as plain mappings.
+    """
+    model, attention = config.get("model"), config.get("attention")
+    if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
+        return config
+    mechanism, placement, output = (
+        attention.get("name"),
+        model.get("placement"),
+        model.get("output"),
+    )
+    if placement == "auto":
+        placement = "before_step" if mechanism in _BEFORE_STEP else "after_step"
+    if output == "auto":
+        output = "maxout" if placement == "before_step" else "attentional"
+        output = "state" if mechanism == "none" else output
+    known = {"placement": placement, "output": output}
+    return {**config, "model": {**model, **{k: v for k, v in known.items() if k in model}}}
+
 
 KIND = Kind(
     name="translation",
@@ -20,6 +52,7 @@ KIND = Kind(
         Metric("precision", "max", "precision", in_tables=False),
         Metric("recall", "max", "recall", in_tables=False),
         Metric("error_rate", "min", "alignment error rate", in_tables=False),
+        Metric("shifted_error_rate", "min", "alignment error rate, next word", in_tables=False),
     ),
     reported="bleu",
     learner=f"{_HERE}.learner:TranslationLearner",
@@ -42,4 +75,6 @@ KIND = Kind(
     architectures={"multi_head": "transformer"},
     evaluation=("beam",),
     bars=("train_loss", "val_loss", "val_bleu"),
+    monitored="val_bleu",
+    resolved=resolved_config,
 )

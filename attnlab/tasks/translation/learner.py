@@ -20,7 +20,7 @@ from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.training.batches import token_plan
-from attnlab.training.compiled import take_over
+from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -47,7 +47,7 @@ class Batches:
 
 
 class _Compiled(NamedTuple):
-    """What is compiled of a translator, with its variables; see `sharing`."""
+    """What is compiled of a translator, with its variables; see `program_cache`."""
 
     model: keras.Model
     optimizer: keras.Optimizer
@@ -74,7 +74,7 @@ class TranslationLearner:
             return _Compiled(model, optimizer, program, Search(model, jit=self._jit))
 
         lengths = model.fixed_length, model.max_positions
-        shared = take_over(self, config, model, compile, self._jit, lengths)
+        shared = cached_program(self, config, model, compile, self._jit, lengths)
         self.model, self.optimizer = shared.model, shared.optimizer
         self._program, self._search = shared.program, shared.search
         self._program.reseed(config.seed)

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.training.program import RandomStates, compiled
+from attnlab.training.steps import RandomStates, compiled
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.models.translator import Translator
@@ -114,7 +114,7 @@ class TranslationProgram:
         return TokenScores(loss / max(tokens, 1), hits / max(tokens, 1), int(tokens))
 
     def _train_step(self, source, target, rate, step, seeds):
-        self.generators.set(seeds, step)
+        self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
         self.optimizer.learning_rate = rate
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:

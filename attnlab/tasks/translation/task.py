@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.tasks.translation.models.translator import Translator
     from attnlab.tasks.translation.sentences import SentenceTranslator
 
 _FILE = "text.json"
@@ -139,23 +140,37 @@ class Translate:
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
         """The translator, its weights drawn; with the corpus it knows how often words are."""
-        from attnlab.tasks.translation.models.build import build_translator
-
-        made = build_translator(
-            model.name,
-            model.settings,
-            attention,
-            source_size=self.source_tokenizer.size,
-            target_size=self.target_tokenizer.size,
-            shared=self.text.shared_vocabulary,
-            max_source=self.longest[0],
-            max_target=self.longest[1],
-        )
-        if "tokenized" in vars(self):
+        sizes = self.source_tokenizer.size, self.target_tokenizer.size
+        made = self._build(attention, model, sizes, self.longest)
+        if hasattr(self, "tokenized"):
             counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
             counts[START] = 0  # begins each row and is never written
             made.expect(counts)
         return made
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is prepared."""
+        self._build(attention, model, (8, 8), (1, 1))
+
+    def _build(
+        self,
+        attention: Callable[[], Attention],
+        model: Option,
+        sizes: tuple[int, int],
+        longest: tuple[int, int],
+    ) -> Translator:
+        from attnlab.tasks.translation.models.build import build_translator
+
+        return build_translator(
+            model.name,
+            model.settings,
+            attention,
+            source_size=sizes[0],
+            target_size=sizes[1],
+            shared=self.text.shared_vocabulary,
+            max_source=longest[0],
+            max_target=longest[1],
+        )
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1

@@ -161,6 +161,11 @@ class RecurrentTranslator(Translator):
         attention = self.decoder.attention
         return None if attention is None else attention.fixed_length
 
+    def draws(self, steps):
+        """T where attention drops weights inside the loop over the steps, else 1."""
+        looking = self.decoder.before or self.decoder.input_feeding
+        return steps if looking and self.decoder.attention.dropout else 1
+
     def encode(self, source, training=None) -> SourceMemory:
         """Make of sources (B, S) what the decoder looks at and starts from."""
         mask = ops.not_equal(source, PAD)

@@ -141,6 +141,10 @@ class Translator(keras.Model):
         """The longest sequence that learned positions reach; None where any length will do."""
         return None
 
+    def draws(self, steps):
+        """The most random numbers that one generator draws in training on targets of T steps."""
+        return 1
+
     def encode(self, source, training=None):
         """Make of sources (B, S) the memory that each decoding step reads.
 

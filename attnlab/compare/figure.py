@@ -1,0 +1,343 @@
+"""A comparison as a figure: how groups learned, how good they are, how they differ."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
+from attnlab.compare.tables import heading, p_text
+from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, save, tidy, words
+from attnlab.tasks.base import Kind
+from attnlab.tasks.kinds import known_kind
+
+# Okabe and Ito (2008) without their yellow, which white paper swallows. Markers and dashes tell
+# groups apart where colours come round again, and in grey.
+_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", BLACK, "#56B4E9", "#E69F00")
+_DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+# From how many times the smallest value an axis is logarithmic; up to where it has 2 and 5, too.
+_LOGARITHMIC, _FINE = 10.0, 500.0
+_FURTHEST = 10.0  # times, from which a baseline on a logarithmic axis is left out
+_MOST_TICKS = 6
+_LABEL_WIDTH = 22
+# Inches.
+_WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
+_LEGEND_COLUMNS = 4
+_PARTS = {"train_": "training", "val_": "validation"}
+
+# The history of each seed of a group.
+Histories = Sequence[Mapping[str, list[float]]]
+
+
+class Style(NamedTuple):
+    """How a group is drawn, in every panel."""
+
+    colour: str
+    dashes: Literal["-", "--", ":", "-."]
+    marker: str
+
+
+def draw_comparisons(found: Comparisons, path: Path) -> Path:
+    """Draw `comparison_figure` into a file.
+
+    Args:
+        found: What was compared.
+        path: Ends with .png, .pdf or .svg.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    return save(comparison_figure(found), path)
+
+
+def comparison_figure(found: Comparisons) -> Figure:
+    """Four panels for each task.
+
+    Above, curves over the epochs: the mean over seeds inside a band from the lowest to the highest
+    seed, as far as half of the seeds were trained. Below, each group's mean with its 95 % interval
+    and a dot for each seed, and the paired differences to the reference with theirs.
+    """
+    tasks = found.tasks
+    heights = [_height(comparison) for comparison in tasks]
+    title = heading(tasks[0]) if len(tasks) == 1 else f"Compared by {', '.join(tasks[0].by)}"
+    subtitle = (
+        "curves: mean over seeds, band from the lowest to the highest; "
+        "dots: one seed each; bars: 95 % interval"
+    )
+    figure = new_figure(_WIDTH, sum(heights) + 0.6, title, subtitle)
+    parts = figure.subfigures(len(tasks), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for part, comparison in zip(parts, tasks, strict=True):
+        _draw_task(part, comparison, heading(comparison) if len(tasks) > 1 else "")
+    return figure
+
+
+def _height(comparison: Comparison) -> float:
+    legend = math.ceil(len(comparison.results) / _LEGEND_COLUMNS) * _LEGEND_LINE
+    return _CURVES_HEIGHT + _forest_height(comparison) + legend
+
+
+def _forest_height(comparison: Comparison) -> float:
+    return _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT
+
+
+def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
+    styles = _styles(comparison)
+    forest = _forest_height(comparison)
+    heights = [_height(comparison) - forest, forest]
+    above, below = part.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
+    kind = known_kind(comparison.task)
+    histories = {
+        group.label: [run.history() for run in group.runs.values()] for group in comparison.groups
+    }
+    columns = _curve_columns(histories, comparison.metric.leaf, kind)
+    for axes, column in zip(above.subplots(1, 2), [*columns, None, None], strict=False):
+        if column is None:
+            axes.set_visible(False)
+        else:
+            _draw_curves(axes, column, histories, styles)
+            axes.set_title(_curve_title(column, kind), fontsize=10, loc="left")
+    _draw_legend(above, styles, title)
+    left, right = below.subplots(1, 2, sharey=True)
+    _draw_means(left, comparison, styles)
+    _draw_differences(right, comparison, styles)
+
+
+def _styles(comparison: Comparison) -> dict[str, Style]:
+    """A style for each group, by the order of names, so that it is the same for every metric."""
+    labels = sorted(group.label for group in comparison.groups)
+    return {
+        label: Style(
+            _COLOURS[number % len(_COLOURS)],
+            _DASHES[number // len(_COLOURS) % len(_DASHES)],
+            _MARKERS[number % len(_MARKERS)],
+        )
+        for number, label in enumerate(labels)
+    }
+
+
+def _draw_legend(part: SubFigure, styles: Mapping[str, Style], title: str) -> None:
+    handles = [
+        Line2D([], [], color=style.colour, linestyle=style.dashes, marker=style.marker,
+               markersize=5, linewidth=1.8, label=label)
+        for label, style in styles.items()
+    ]  # fmt: skip
+    part.legend(
+        handles=handles,
+        title=title or None,
+        title_fontproperties={"weight": "bold", "size": 10},
+        alignment="left",
+        loc="outside upper left",
+        ncols=_LEGEND_COLUMNS,
+        frameon=False,
+        fontsize=9,
+        handlelength=2.6,
+    )
+
+
+# Curves
+
+
+def _curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
+    """Two columns of the histories: the loss, and what comes closest to the metric."""
+    known = {column for seeds in histories.values() for history in seeds for column in history}
+    monitored = [kind.monitored] if kind else []
+    wanted = dict.fromkeys([f"val_{metric}", *monitored, "val_loss", "train_loss"])
+    chosen = [column for column in wanted if column in known][:2]
+    return sorted(chosen, key=lambda column: ("loss" not in column, column))
+
+
+def _curve_title(column: str, kind: Kind | None) -> str:
+    """A column of history.csv as a reader writes it: `val_bleu` is the validation BLEU."""
+    prefix = next((prefix for prefix in _PARTS if column.startswith(prefix)), None)
+    if prefix is None:
+        return words(column)
+    metric = kind.metric(column) if kind else None
+    return f"{_PARTS[prefix]} {metric.label if metric else words(column.removeprefix(prefix))}"
+
+
+def _draw_curves(
+    axes: Axes, column: str, histories: Mapping[str, Histories], styles: Mapping[str, Style]
+) -> None:
+    """Draw a column of the histories: each group's mean inside a band over its seeds."""
+    seen: list[float] = []
+    for label, seeds in histories.items():
+        style = styles[label]
+        table = _by_epoch([history[column] for history in seeds if column in history])
+        known = ~np.isnan(table).all(axis=1) if table.size else np.zeros(0, bool)
+        if not known.any():
+            continue
+        epochs, table = np.flatnonzero(known) + 1, table[known]
+        low, high = np.nanmin(table, axis=1), np.nanmax(table, axis=1)
+        axes.fill_between(epochs, low, high, color=style.colour, alpha=0.13, linewidth=0)
+        axes.plot(
+            epochs,
+            np.nanmean(table, axis=1),
+            color=style.colour,
+            linestyle=style.dashes,
+            linewidth=1.6,
+            marker=style.marker if len(table) == 1 else "",
+        )
+        seen += [*low, *high]
+    axes.set_xlabel("epoch", fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.margins(x=0.01)
+    if _far_apart(seen):
+        _use_log_scale(axes, "y", seen)
+    tidy(axes)
+
+
+def _by_epoch(curves: list[list[float]]) -> np.ndarray:
+    """(epochs, seeds) as far as half of the seeds go; NaN where nothing is known."""
+    if not curves:
+        return np.empty((0, 0))
+    lengths = sorted((len(curve) for curve in curves), reverse=True)
+    epochs = lengths[(len(curves) - 1) // 2]
+    table = np.full((epochs, len(curves)), np.nan)
+    for number, curve in enumerate(curves):
+        table[: len(curve), number] = curve[:epochs]
+    table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
+    return table
+
+
+# Means and differences
+
+
+def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:
+    results = list(reversed(comparison.results))
+    for place, result in enumerate(results):
+        style = styles[result.group.label]
+        seeds = list(result.group.values.values())
+        axes.plot(seeds, [place - 0.24] * len(seeds), "o", color=style.colour, alpha=0.45,
+                  markersize=3.5, markeredgewidth=0)  # fmt: skip
+        _, mean, low, high = result.interval
+        _draw_interval(axes, place, low, mean, high, style)
+    values = [value for result in results for value in result.group.values.values()]
+    is_named = _draw_baseline(axes, comparison, values)
+    mean_name = "geometric mean" if comparison.geometric else "mean"
+    part = "test " if comparison.metric.is_test else ""
+    axes.set_title(f"{part}{comparison.metric.path}: {mean_name}", fontsize=10, loc="left",
+                   pad=16 if is_named else 6)  # fmt: skip
+    if comparison.units:
+        axes.set_xlabel(comparison.units, fontsize=9)
+    if _far_apart(values):
+        _use_log_scale(axes, "x", values)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
+    labels = [textwrap.fill(result.group.label, _LABEL_WIDTH) for result in results]
+    axes.set_yticks(range(len(results)), labels)
+    axes.set_ylim(-0.6, len(results) - 0.4)
+    _tidy_forest(axes)
+
+
+def _draw_baseline(axes: Axes, comparison: Comparison, values: Sequence[float]) -> bool:
+    """A named line for the best baseline, where it leaves groups room to differ in; whether so."""
+    baseline = _baseline(comparison)
+    if baseline is None or not _is_near(baseline, values):
+        return False
+    axes.axvline(baseline, color=GREY, linewidth=1.2, linestyle="--", zorder=0)
+    name, above = words(str(comparison.baseline)), axes.get_xaxis_transform()
+    axes.text(baseline, 1, name, fontsize=8, color="#666666", transform=above,
+              va="bottom", ha="center")  # fmt: skip
+    return True
+
+
+def _baseline(comparison: Comparison) -> float | None:
+    """The best baseline's value of the metric, where all runs have the same."""
+    found = {
+        record.metrics.get("baselines", {}).get(comparison.baseline, {}).get(comparison.metric.leaf)
+        for group in comparison.groups
+        for record in group.runs.values()
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_near(baseline: float, values: Sequence[float]) -> bool:
+    least, most = min(values), max(values)
+    if _far_apart(values):
+        return least / _FURTHEST <= baseline <= most * _FURTHEST
+    spread = max(most - least, 0.02 * max(abs(most), abs(least)))
+    return least - 3 * spread <= baseline <= most + 3 * spread
+
+
+def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:
+    results = list(reversed(comparison.results))
+    ends: list[float] = []
+    for place, result in enumerate(results):
+        found = result.difference
+        if found is not None and found.mean is not None:
+            style = styles[result.group.label]
+            _draw_interval(axes, place, found.low, found.mean, found.high, style)
+            ends += [end for end in found[1:4] if end is not None]
+    if not ends:
+        axes.set_visible(False)
+        return
+    axes.axvline(1.0 if comparison.geometric else 0.0, color=BLACK, linewidth=1.2, zorder=1)
+    if comparison.geometric and _far_apart(ends):
+        _use_log_scale(axes, "x", ends)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
+    what = "ratio" if comparison.geometric else "difference"
+    axes.set_title(f"{what} to {comparison.reference}, paired by seed", fontsize=10, loc="left")
+    if comparison.metric.direction:
+        better = "right" if comparison.metric.direction > 0 else "left"
+        axes.set_xlabel(f"{better} of the line is better", fontsize=9)
+    _tidy_forest(axes)
+    axes.tick_params(axis="y", labelleft=False)
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(range(len(results)), [_judged(result) for result in results], fontsize=8)
+    right.tick_params(length=0)
+    right.spines["right"].set_visible(False)
+
+
+def _draw_interval(
+    axes: Axes, place: float, low: float | None, mean: float, high: float | None, style: Style
+) -> None:
+    if low is not None and high is not None:
+        axes.plot([low, high], [place, place], color=style.colour, linewidth=2.2, alpha=0.75,
+                  solid_capstyle="butt")  # fmt: skip
+    axes.plot(mean, place, style.marker, color=style.colour, markersize=7,
+              markeredgecolor="white", markeredgewidth=0.8, zorder=3)  # fmt: skip
+
+
+def _tidy_forest(axes: Axes) -> None:
+    tidy(axes, grid="x")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _judged(result: GroupResult) -> str:
+    if result.difference is None:
+        return "reference"
+    p = p_text(result.p_holm)
+    sign = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
+    return f"{result.verdict}, p {sign}" if result.p_holm is not None else result.verdict
+
+
+# Axes over several decades
+
+
+def _far_apart(values: Iterable[float]) -> bool:
+    """Whether values are above 0 and span more than a decade."""
+    known = [value for value in values if math.isfinite(value)]
+    return bool(known) and min(known) > 0 and max(known) > _LOGARITHMIC * min(known)
+
+
+def _use_log_scale(axes: Axes, direction: Literal["x", "y"], values: Iterable[float]) -> None:
+    """Make an axis logarithmic, with numbers as people write them and none too close."""
+    known = [value for value in values if math.isfinite(value)]
+    fine = max(known) < _FINE * min(known)
+    axes.set(**{f"{direction}scale": "log"})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if fine else (1,), numticks=8))
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())

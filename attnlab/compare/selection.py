@@ -1,0 +1,234 @@
+"""Which runs a verb is about: by task, mechanism, state, sweep, age and any setting.
+
+A run's config is read only where a setting is asked for, so the other filters cost nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from attnlab.config.rules import nearest
+from attnlab.errors import RequestError
+from attnlab.records.mlflow.parameters import flatten
+from attnlab.records.run_directory import ListedRun, RunDirectory
+from attnlab.records.status import shown_state
+from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
+from attnlab.tasks.kinds import known_kind
+
+STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
+_NOT_DONE = ("failed", "killed")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a run must be to be meant; a field that is empty asks for nothing.
+
+    Attributes:
+        tasks: names of tasks, one of which it must have.
+        attentions: names of mechanisms, one of which it must have.
+        where: `KEY=VALUE` each, with a key of the config or the name of a group such as
+            `attention`; VALUE may be several with commas between, either of which fits.
+        states: of `STATES`.
+        failed: `failed` and `killed` are meant too.
+        sweep: name of its sweep.
+        since: the greatest age, or a date.
+    """
+
+    tasks: tuple[str, ...] = ()
+    attentions: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    failed: bool = False
+    sweep: str | None = None
+    since: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is asked for."""
+        return self != Filters()
+
+    def apply(self, entries: Iterable[ListedRun]) -> list[ListedRun]:
+        """The entries that are meant, in their order.
+
+        Raises:
+            RequestError: a filter can't be read, or asks for a key that no run has.
+        """
+        conditions = self.conditions
+        found = [entry for entry in entries if self._fits(entry.status)]
+        if self.sweep is not None:
+            found = runs_of_sweep(found, self.sweep)
+        if not conditions or not found:
+            return found
+        settings = [_known_settings(entry.run) for entry in found]
+        check_keys("--where", conditions, settings)
+        return [
+            entry
+            for entry, own in zip(found, settings, strict=True)
+            if all(_means(text, setting(own, key)) for key, text in conditions.items())
+        ]
+
+    @functools.cached_property
+    def conditions(self) -> dict[str, str]:
+        """`where` by key.
+
+        Raises:
+            RequestError: one is no `KEY=VALUE`, or two have the same key.
+        """
+        found: dict[str, str] = {}
+        for text in self.where:
+            key, _, value = (part.strip() for part in text.partition("="))
+            if not key or not value:
+                raise RequestError(
+                    f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}."
+                )
+            if key in found:
+                raise RequestError(
+                    f"--where: expected each key once, got {key} twice; several values go with "
+                    f"commas between: {key}={found[key]},{value}."
+                )
+            found[key] = value
+        return found
+
+    def _fits(self, status: Mapping[str, Any]) -> bool:
+        states = {*self.states, *(_NOT_DONE if self.failed else ())}
+        return (
+            (not self.tasks or status.get("task") in self.tasks)
+            and (not self.attentions or status.get("attention") in self.attentions)
+            and (self._earliest is None or _began(status) >= self._earliest)
+            and (not states or shown_state(status) in states)
+        )
+
+    @functools.cached_property
+    def _earliest(self) -> float | None:
+        """The first moment that counts, in seconds since 1970."""
+        return None if self.since is None else _moment(self.since)
+
+
+def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
+    """A sentence for filters that leave none of some runs over: which of them, and what fits."""
+    statuses = [entry.status for entry in entries]
+    asked: list[tuple[str, str, Sequence[str], list[str]]] = [
+        ("--task", "task", filters.tasks, _values(status["task"] for status in statuses)),
+        (
+            *("--attention", "attention", filters.attentions),
+            _values(status["attention"] for status in statuses),
+        ),
+        ("--sweep", "sweep", [filters.sweep] if filters.sweep else [], sweep_names(entries)),
+    ]
+    settings = [_known_settings(entry.run) for entry in entries] if filters.where else []
+    for key, text in filters.conditions.items():
+        values = _values(setting(own, key) for own in settings)
+        fits = any(_means(text, value) for value in values)
+        asked.append(("--where", key, [] if fits else [text], values))
+    for option, key, given, known in asked:
+        unknown = next((name for name in given if name not in known), None)
+        if unknown is not None:
+            near = nearest(unknown, known)
+            hint = f" Did you mean {near}?" if near else _listing(known)
+            return f"{option}: none of the {len(entries)} runs has {key} {unknown}.{hint}"
+    return f"None of the {len(entries)} runs fits all filters."
+
+
+def read_settings(run: RunDirectory) -> dict[str, str]:
+    """The leaves of a run's config.yaml by dotted key, as text; see `parameters.flatten`.
+
+    A value for which `auto` stands in older runs is the one that it meant.
+
+    Raises:
+        RequestError: config.yaml is missing or damaged.
+    """
+    config: Mapping[str, Any] = run.read_config()
+    task = config.get("task")
+    kind = known_kind(task.get("name")) if isinstance(task, Mapping) else None
+    if kind is not None and kind.resolved is not None:
+        config = kind.resolved(config)
+    return flatten(config, left_out=())
+
+
+def setting(settings: Mapping[str, str], key: str) -> str | None:
+    """The value of a key, of a group such as `attention` the name of its option."""
+    return settings.get(key, settings.get(f"{key}.name"))
+
+
+def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str]]) -> None:
+    """Check that runs have these config keys.
+
+    Args:
+        option: What an error calls the place where they were given.
+        keys: Dotted keys, or names of groups with options.
+        runs: The settings of each.
+
+    Raises:
+        RequestError: No run has one of them.
+    """
+    known = dict.fromkeys(key for settings in runs for key in settings)
+    groups = {key.removesuffix(".name") for key in known if key.endswith(".name")}
+    for key in keys:
+        if key in known or key in groups:
+            continue
+        inside = next((name for name in known if name.startswith(f"{key}.")), None)
+        if inside:
+            raise RequestError(f"{option}: expected a single setting such as {inside}, got {key}.")
+        near = nearest(key, [*known, *groups])
+        hint = f" Did you mean {near}?" if near else " The keys stand in a run's config.yaml."
+        raise RequestError(f"{option}: expected a config key that a run has, got {key!r}.{hint}")
+
+
+def _known_settings(run: RunDirectory) -> Mapping[str, str]:
+    """A run's settings; a config that can't be read has none."""
+    try:
+        return read_settings(run)
+    except RequestError:
+        return {}
+
+
+def _means(text: str, value: str | None) -> bool:
+    """Whether a value is what a text says, or what one of its parts between commas says."""
+    return value is not None and any(_same(part, value) for part in [text, *text.split(",")])
+
+
+def _same(text: str, value: str) -> bool:
+    """Whether both are the same number, or the same words but for spaces, quotes and `True`."""
+    try:
+        return float(text) == float(value)
+    except ValueError:
+        text, value = (re.sub(r"[\s'\"]", "", each) for each in (text, value))
+        return text == value or (value in ("null", "true", "false") and text.lower() == value)
+
+
+def _values(values: Iterable[Any]) -> list[str]:
+    return sorted({str(value) for value in values if value})
+
+
+def _listing(names: Sequence[str]) -> str:
+    more = f", ... ({len(names)})" if len(names) > _MOST_NAMED else ""
+    return f" They have {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
+
+
+def _moment(text: str) -> float:
+    """The moment that `--since` names, in seconds since 1970."""
+    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
+    now = datetime.now(timezone.utc).timestamp()
+    if age:
+        return now - float(age[1]) * _SECONDS[age[2]]
+    try:
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise RequestError(
+            "--since: expected an age as 90m, 12h, 2d or 1w, or a date as 2026-01-31, "
+            f"got {text!r}."
+        ) from error
+
+
+def _began(status: Mapping[str, Any]) -> float:
+    """When a run began, in seconds since 1970."""
+    try:
+        return datetime.fromisoformat(str(status.get("started"))).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,154 @@
+"""sacreBLEU's paired bootstrap of groups of runs: a sentence's counts are summed over seeds.
+
+Koehn 2004 resamples the sentences of a test part. With several seeds a sentence is resampled with
+all of its translations: seeds are no further sentences, and would make a test too sure of itself.
+With one seed the result is that of `sacrebleu --paired-bs`.
+
+Private to sacreBLEU, as of 2.6.0: `Metric._extract_corpus_statistics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import ItemTest, NoItemTest
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+# A sentence's translations, one of each seed.
+Translations = tuple[str, ...]
+Runs = Sequence[RunDirectory]
+
+# Translations that sacreBLEU counts in about two seconds.
+_AT_ONCE = 30_000
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "chrf": {},
+    "bleu": {"force": True},
+    "bleu_lc_tok": {"force": True, "lowercase": True},
+}
+
+
+def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
+    """Test groups of translations against a reference: an `ItemTester`.
+
+    Args:
+        metric: `bleu`, `chrf` or `bleu_lc_tok`.
+        pairs: of each group its runs and those of the reference, of the same seeds.
+        always: test even where sacreBLEU would take minutes.
+
+    Raises:
+        NoItemTest: the sentences differ, or it would take minutes.
+        RequestError: a predictions.csv is missing or damaged.
+    """
+    reader = _Reader()
+    groups_of: dict[tuple[str, ...], list[int]] = {}  # by the runs of the reference
+    bases: dict[tuple[str, ...], list[Translations]] = {}
+    for place, (_, reference) in enumerate(pairs):
+        key = tuple(run.name for run in reference)
+        groups_of.setdefault(key, []).append(place)
+        if key not in bases:
+            bases[key] = reader.translations(reference)
+    number = len(reader.items) * sum(len(key) * (1 + len(at)) for key, at in groups_of.items())
+    if number > _AT_ONCE and not always:
+        raise NoItemTest(
+            f"no paired bootstrap, which would count {number:,} texts: see --bootstrap"
+        )
+    found: dict[int, ItemTest] = {}
+    for key, places in groups_of.items():
+        systems = [reader.translations(pairs[place][0]) for place in places]
+        p_values, signature = paired_bootstrap(metric, bases[key], systems, reader.targets)
+        tests = (_item_test(p, signature, len(reader.items)) for p in p_values)
+        found |= dict(zip(places, tests, strict=True))
+    return [found[place] for place in range(len(pairs))]
+
+
+def paired_bootstrap(
+    name: str,
+    reference: Sequence[Translations],
+    systems: Sequence[Sequence[Translations]],
+    targets: Sequence[str],
+) -> tuple[list[float], str]:
+    """Test systems against a reference system, each with 1,000 resamples.
+
+    Args:
+        name: `bleu`, `chrf` or `bleu_lc_tok`.
+        reference: the reference system's translations of each sentence.
+        systems: those of the others.
+        targets: the right translation of each sentence.
+
+    Returns:
+        A p value for each system, and sacreBLEU's signature.
+    """
+    from sacrebleu.significance import PairedTest
+
+    named: Any = [(str(number), texts) for number, texts in enumerate([reference, *systems])]
+    test = PairedTest(named, {name: _summing_seeds(name)}, [list(targets)], test_type="bs")
+    signatures, scores = test()
+    (key,) = signatures
+    results: list[Any] = scores[key][1:]
+    return [float(result.p_value) for result in results], str(signatures[key])
+
+
+class _Reader:
+    """What runs translated, as long as all have the same test items.
+
+    Attributes:
+        items: source and reference of each test item; empty before the first run is read.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[tuple[str, str]] = []
+
+    @property
+    def targets(self) -> list[str]:
+        """The right translation of each item."""
+        return [target for _, target in self.items]
+
+    def translations(self, runs: Runs) -> list[Translations]:
+        """The translations of each test item, one of each run."""
+        return list(zip(*map(self._texts, runs), strict=True))
+
+    def _texts(self, run: RunDirectory) -> list[str]:
+        table = run.read_predictions()
+        try:
+            items = list(zip(table["source"].tolist(), table["reference"].tolist(), strict=True))
+            texts = table["hypothesis"].tolist()
+        except KeyError as error:
+            path = run.path / "predictions.csv"
+            raise RequestError(f"{path}: damaged: it has no column {error}") from error
+        self.items = self.items or items
+        if items != self.items:
+            raise NoItemTest(
+                f"no test over test items: {run.name} has other test items than the others"
+            )
+        return texts
+
+
+def _item_test(p: float, signature: str, items: int) -> ItemTest:
+    counts = "counts summed over shared seeds"
+    method = f"sacreBLEU's paired bootstrap over {items} test sentences ({counts})"
+    return ItemTest("paired bootstrap", "boot p", method, items, p, signature=signature)
+
+
+def _summing_seeds(name: str) -> Metric:
+    """A metric of sentences that have several translations each: its counts are their sums."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    base: Any = CHRF if name == "chrf" else BLEU
+
+    class SummingSeeds(base):
+        def _extract_corpus_statistics(self, hypotheses: Any, references: Any) -> Any:
+            counts = [
+                super(SummingSeeds, self)._extract_corpus_statistics(texts, references)
+                for texts in zip(*hypotheses, strict=True)
+            ]
+            return np.sum(counts, axis=0).tolist()
+
+    return SummingSeeds(**_OPTIONS[name])

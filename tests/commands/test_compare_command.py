@@ -1,0 +1,117 @@
+"""`attnlab compare` as its users have it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from click.testing import CliRunner
+from compared_runs import BETTER, write_group, write_run
+
+from attnlab.commands import command
+from attnlab.errors import RequestError
+
+
+def invoke(runs, *arguments):
+    words = ["--runs", str(runs), *map(str, arguments)]
+    return CliRunner().invoke(command("compare"), words, catch_exceptions=False)
+
+
+def streams(runs, capsys, *arguments):
+    """What goes to standard output and what to standard error."""
+    words = ["--runs", str(runs), *map(str, arguments)]
+    command("compare").main(words, standalone_mode=False)
+    return capsys.readouterr()
+
+
+def test_a_table_says_which_is_better(three_groups):
+    shown = invoke(three_groups)
+    assert shown.exit_code == 0
+    (line,) = [line for line in shown.output.splitlines() if "better  " in line]
+    assert line.startswith("bahdanau   5  -0.102 [-0.118, -0.086]")
+
+
+def test_options_reach_the_comparison(runs):
+    write_group(runs, "bahdanau", BETTER, task="fib", status={"sweep": "mine"})
+    shown = invoke(
+        *(runs, "--task", "sunspots", "--by", "attention, model.cell", "--metric", "mae"),
+        *("--where", "model.cell=gru", "--where", "seed=0,1", "--reference", "bahdanau, gru"),
+        *("--attention", "none", "--attention", "bahdanau"),
+        *("--geometric", "--format", "json"),
+    )
+    (task,) = json.loads(shown.output)["tasks"]
+    assert (task["task"], task["metric"], task["geometric"]) == ("sunspots", "mae", True)
+    assert (task["by"], task["reference"]) == (["attention", "model.cell"], "bahdanau / gru")
+    assert [group["n"] for group in task["groups"]] == [2, 2]
+    swept = json.loads(invoke(runs, "--sweep", "mine", "--format", "json").output)
+    assert [each["task"] for each in swept["tasks"]] == ["fib"]
+
+
+def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
+    write_run(runs, "none", 5, 1.0, config={"trainer.epochs": 7})
+    write_run(runs, "none", 6, None, state="failed")
+    out, err = streams(runs, capsys, "--format", "csv")
+    assert len(out.splitlines()) == 4
+    assert "trainer.epochs differs" in err
+    assert "left out: not completed: 1 failed" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--where", "model.cell"], "--where: expected KEY=VALUE .* got 'model.cell'"),
+        (["--where", "seed=0", "--where", "seed=1"], "--where: expected each key once, got seed"),
+        (["--by", ","], "--by: expected config keys such as attention, got ','"),
+        (["--plot", "x.gif"], r"--plot: expected a file of \.png, \.pdf, \.svg, got 'x\.gif'"),
+        (["--runs", "nowhere"], "--runs: expected an existing folder, got 'nowhere'"),
+        (["--runs", "/dev"], "--runs: expected a folder of runs, but '/dev' has none: train"),
+        (
+            ["--task", "sunspot"],
+            r"--task: none of the 15 runs has task sunspot\. Did you mean suns",
+        ),
+        (["--where", "model.cel=gru"], r"--where: .*'model\.cel'\. Did you mean model\.cell\?"),
+        (["--where", "model.cell=gur"], r"--where: none .* has model\.cell gur\. Did you mean gru"),
+    ],
+    ids=str,
+)
+def test_a_wrong_request_is_one_sentence(three_groups, words, text):
+    with pytest.raises(RequestError, match=text) as caught:
+        invoke(three_groups, *words)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_figure_that_cannot_be_written_is_named(three_groups, tmp_path, monkeypatch):
+    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: None)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RequestError, match="--plot: expected a file that can be written, got"):
+        invoke(three_groups, "--plot", tmp_path / "file" / "x.png")
+
+
+def test_the_figure_is_drawn_and_named(three_groups, tmp_path, capsys):
+    path = tmp_path / "new" / "figure.png"
+    out, err = streams(three_groups, capsys, "--plot", path, "--format", "md")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert str(path) in err
+    assert str(path) not in out
+
+
+def test_the_comparison_is_logged(runs, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    shown = invoke(runs, "--log")
+    run_id = shown.output.split()[-1]
+    with sqlite3.connect(runs / "mlflow.db") as store:
+        (experiment,) = store.execute(
+            "select e.name from experiments e join runs r using (experiment_id) "
+            "where r.run_uuid = ?",
+            [run_id],
+        ).fetchone()
+        metrics = dict(
+            store.execute("select key, value from latest_metrics where run_uuid = ?", [run_id])
+        )
+    assert experiment == "compare"
+    assert metrics["sunspots/bahdanau_rmse"] == pytest.approx(sum(BETTER) / 5)
+    kept = {path.name for path in (runs / "artifacts").rglob("comparison.*")}
+    assert kept == {f"comparison.{suffix}" for suffix in ("md", "csv", "json", "png")}
+    # The new folder of artifacts is no run.
+    assert invoke(runs).exit_code == 0

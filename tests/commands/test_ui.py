@@ -1,0 +1,91 @@
+"""`attnlab ui`: what it refuses, the server that it starts, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import main
+from attnlab.commands import ui
+from attnlab.commands.ui import check_port, check_store, server_command
+from attnlab.errors import RequestError
+from attnlab.records.mlflow.tracker import Tracker, store_uri
+
+
+def test_ui_needs_a_store(tmp_path):
+    with pytest.raises(RequestError, match=r"mlflow\.db' does not exist: train a run first"):
+        check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
+    (tmp_path / "mlflow.db").write_text("")
+    check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
+
+
+def test_ui_leaves_a_server_to_itself():
+    with pytest.raises(RequestError, match="is a server: open it in a browser"):
+        check_store("https://mlflow.example", Path())
+
+
+def test_ui_says_that_the_port_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RequestError, match=rf"--port: expected a free port .* got {port}"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
+
+
+def test_ui_shows_this_projects_store_and_artifacts(tmp_path):
+    words = server_command("sqlite:////r/mlflow.db", tmp_path, "127.0.0.1", 5077)
+    assert words[1:4] == ["-m", "mlflow", "ui"]
+    options = dict(zip(words[4::2], words[5::2], strict=True))
+    assert options["--backend-store-uri"] == "sqlite:////r/mlflow.db"
+    assert options["--artifacts-destination"] == (tmp_path / "artifacts").as_uri()
+    assert (options["--host"], options["--port"]) == ("127.0.0.1", "5077")
+
+
+@pytest.mark.parametrize(("ended", "code"), [("exit()", 0), ("exit(3)", 1), ("1 / 0", 1)])
+def test_ui_ends_as_its_server_does(tmp_path, monkeypatch, capfd, ended, code):
+    """Its exit code comes back through the command line, as every verb's does."""
+    (tmp_path / "mlflow.db").write_text("")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(ui, "server_command", lambda *_: [sys.executable, "-c", ended])
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert main(["ui", "--runs", str(tmp_path), "--port", str(port)]) == code
+    assert f"MLflow UI at http://127.0.0.1:{port}" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="sends POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ui_serves_and_ends_quietly(tmp_path, monkeypatch, number):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    tracker = Tracker.start(store_uri(tmp_path), "fib", "r", {}, {}, tmp_path / "artifacts")
+    assert tracker.finish("FINISHED")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "attnlab", "ui", "--port", str(port), "--runs", str(tmp_path)]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert answers(f"http://127.0.0.1:{port}/health") == b"OK"
+    finally:
+        server.send_signal(number)
+        out, err = server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert f"http://127.0.0.1:{port}" in out
+    assert "Traceback" not in err
+
+
+def answers(address):
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(address, timeout=5) as reply:
+                return reply.read()
+        except OSError:
+            time.sleep(0.1)
+    return None

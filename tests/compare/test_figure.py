@@ -1,0 +1,94 @@
+"""What a comparison looks like as a figure."""
+
+from __future__ import annotations
+
+import pytest
+from compared_runs import BETTER, NONE, SAME, compared, write_group
+from matplotlib.figure import Figure
+
+from attnlab.compare.figure import comparison_figure
+
+
+@pytest.fixture(scope="module")
+def figure(three_groups):
+    return comparison_figure(compared(three_groups))
+
+
+def texts(figure: Figure):
+    return [text.get_text() for text in figure.findobj(lambda it: hasattr(it, "get_text"))]
+
+
+def panels(figure):
+    (task,) = figure.subfigs
+    return [axes for part in task.subfigs for axes in part.axes]
+
+
+def test_the_figure_has_curves_means_and_differences(figure):
+    curves, _, means, differences = panels(figure)
+    assert curves.get_title("left") == "validation loss"
+    assert len(curves.lines) == 3
+    assert list(curves.lines[0].get_xdata()) == [1, 2, 3]
+    assert len(curves.collections) == 3  # bands
+    assert means.get_title("left") == "test rmse: mean"
+    labels = [label.get_text() for label in means.get_yticklabels()]
+    assert labels == ["none", "pooling", "bahdanau"]
+    seeds = [line for line in means.lines if len(line.get_xdata()) == 5]
+    assert [tuple(line.get_xdata()) for line in seeds] == [NONE, SAME, BETTER]
+    assert differences.get_title("left") == "difference to none, paired by seed"
+    assert "left of the line is better" in texts(figure)
+    assert any(text.startswith("better, p ") for text in texts(figure))
+    assert "reference" in texts(figure)
+
+
+def test_groups_keep_their_looks_in_all_panels(figure):
+    curves, _, means, differences = panels(figure)
+
+    def colours(axes):
+        return {line.get_color() for line in axes.lines}
+
+    assert len(colours(curves)) == 3
+    assert colours(curves) <= colours(means)
+    assert len(colours(curves) & colours(differences)) == 2
+
+
+def test_only_results_of_the_test_part_are_called_so(tmp_path):
+    """Until now `test` stood above every metric."""
+    extra = {"longer": {"test": {"rmse": 3.0}}}
+    for name in ("none", "pooling"):
+        write_group(tmp_path, name, NONE[:2], metrics={"extra": extra})
+    *_, means, _ = panels(comparison_figure(compared(tmp_path, metric="extra.longer.rmse")))
+    assert means.get_title("left") == "extra.longer.rmse: mean"
+
+
+def test_errors_of_several_decades_have_a_logarithmic_axis(tmp_path, drawn_texts):
+    for name in ("none", "pooling"):
+        write_group(tmp_path, name, [1e-4, 1e-3, 1e-2, 0.1, 3.0])
+    figure = comparison_figure(compared(tmp_path, geometric=True))
+    *_, means, _ = panels(figure)
+    assert means.get_xscale() == "log"
+    assert {"0.001", "0.1", "persistence"} <= {text for text, _ in drawn_texts(figure)}
+
+
+def test_curves_end_where_half_of_the_seeds_do(runs):
+    found = compared(runs)
+    run = next(iter(found.tasks[0].groups[0].runs.values())).run
+    for epoch in range(4, 9):
+        run.history.append({"epoch": epoch, "seconds": 1.0, "val_loss": 0.1})
+    curves, *_ = panels(comparison_figure(found))
+    assert max(line.get_xdata()[-1] for line in curves.lines) == 3
+
+
+def test_no_text_covers_another(tmp_path, drawn_texts):
+    names = ("none", "bahdanau", "scaled_dot_product", "luong_global", "pooling", "multi_head")
+    for task in ("sunspots", "translate"):
+        for number, name in enumerate(names):
+            config = {"model.cell": "bidirectional_gru"}
+            values = [value * (1 + 0.01 * number**2) for value in NONE[:3]]
+            write_group(tmp_path, name, values, task=task, config=config)
+    figure = comparison_figure(compared(tmp_path, by=("attention", "model.cell")))
+    assert len(figure.subfigs) == 2
+    drawn = drawn_texts(figure)
+    assert len(drawn) > 60
+    for place, (text, box) in enumerate(drawn):
+        for other, other_box in drawn[place + 1 :]:
+            assert not box.overlaps(other_box), f"{text!r} and {other!r}"

@@ -1,0 +1,91 @@
+"""What differs between compared runs beside what is compared."""
+
+from __future__ import annotations
+
+import pytest
+from compared_runs import BETTER, NONE, only, write_group, write_run
+
+
+def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(
+        tmp_path,
+        "bahdanau",
+        BETTER,
+        config={"attention.units": 8, "trainer.epochs": 60, "task.history": 36, "paths.runs": "y"},
+        environment={"packages": {"attnlab": "0.1.0", "tensorflow": "2.20.0", "keras": "3.15.1"}},
+        status={"data_digest": "e" * 64},
+    )
+    write_run(tmp_path, "none", 4, 1.2, config={"model.units": 32})
+    assert sorted(only(tmp_path).warnings) == sorted(
+        [
+            "left out 1 older run of a group and seed, with another model.units: "
+            "see --by and --where",
+            "model.units differs: 16 in bahdanau, 4 of none; 32 in 1 of none",
+            "task.history differs: 36 in bahdanau; 24 in none",
+            "trainer.epochs differs: 60 in bahdanau; 30 in none",
+            "the data differ (data_digest): eeeeeeee in bahdanau; dddddddd in none",
+            "the version of tensorflow differs: 2.20.0 in bahdanau; 2.21.0 in none",
+        ]
+    )
+
+
+def test_what_an_option_brings_along_is_a_matter_of_course(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    transformer = {"attention.heads": 4, "model.name": "transformer", "model.layers": 2}
+    write_group(tmp_path, "multi_head", BETTER, config=transformer)
+    warning = "model.name differs: transformer in multi_head; rnn in none"
+    assert only(tmp_path).warnings == [warning]
+    write_run(tmp_path, "multi_head", 5, 1.0, config={**transformer, "attention.heads": 8})
+    mixed = "attention.heads differs: 4 in 5 of multi_head; 8 in 1 of multi_head; null in none"
+    assert only(tmp_path).warnings == [mixed, warning]
+
+
+def test_data_that_follow_from_the_seed_are_no_other_data(tmp_path):
+    for attention in ("none", "pooling"):
+        for seed in range(3):
+            write_run(tmp_path, attention, seed, 1.0, status={"data_digest": str(seed) * 64})
+    assert only(tmp_path).warnings == []
+
+
+TRANSLATION = {"model.output": "auto", "model.placement": "auto", "model.maxout_units": 8}
+
+
+def write_translators(runs, config):
+    for attention, own in config.items():
+        write_run(runs, attention, 0, 30.0, task="translate", config={**TRANSLATION, **own})
+
+
+def test_what_auto_stood_for_in_older_runs_is_compared(tmp_path):
+    """Bahdanau's runs had another readout than Luong's where both configs say `auto`."""
+    write_translators(tmp_path, {"bahdanau": {}, "luong_global": {}, "none": {}})
+    assert only(tmp_path).warnings == [
+        "model.output differs: maxout in bahdanau; attentional in luong_global; state in none",
+        "model.placement differs: before_step in bahdanau; after_step in luong_global, none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "warnings"),
+    [
+        ({"model.output": "maxout", "model.placement": "before_step"}, []),
+        (
+            {"model.placement": "before_step", "model.output": "attentional"},
+            ["model.output differs: maxout in bahdanau; attentional in luong_global"],
+        ),
+        (
+            {"model.output": "maxout"},
+            ["model.placement differs: before_step in bahdanau; after_step in luong_global"],
+        ),
+    ],
+    ids=str,
+)
+def test_an_older_run_is_held_against_one_that_says_its_settings(tmp_path, own, warnings):
+    write_translators(tmp_path, {"bahdanau": {}, "luong_global": own})
+    assert only(tmp_path).warnings == warnings
+
+
+def test_older_runs_are_grouped_by_what_auto_stood_for(tmp_path):
+    write_translators(tmp_path, {"bahdanau": {}, "luong_global": {}})
+    groups = only(tmp_path, by=("model.output",)).groups
+    assert [group.label for group in groups] == ["attentional", "maxout"]

@@ -1,0 +1,159 @@
+"""What a comparison looks like on a terminal and in files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from compared_runs import BETTER, NONE, SAME, compared, only, write_group
+
+from attnlab.compare.tables import (
+    as_json,
+    comma_separated,
+    latex,
+    markdown,
+    number_format,
+    p_text,
+    print_comparisons,
+    results_table,
+)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    write_group(runs, "none", NONE)
+    write_group(runs, "scaled_dot_product", BETTER, config={"trainer.epochs": 60})
+    write_group(runs, "pooling", SAME)
+    return compared(runs)
+
+
+def printed(found, monkeypatch, columns=100):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    file = io.StringIO()
+    file.isatty = lambda: columns < 100
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    print_comparisons(found, file)
+    return file.getvalue()
+
+
+def test_the_tables_fit_100_columns_and_say_everything(found, monkeypatch):
+    text = printed(found, monkeypatch)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[0] == "sunspots: test rmse in sunspots, lower is better"
+    rows = [line.split() for line in lines]
+    assert rows[3][:6] == ["scaled_dot_product", "5", "0.958", "0.849", "to", "1.067"]
+    (better,) = [row for row in rows[1:] if "better" in row]
+    assert better[:5] == ["scaled_dot_product", "5", "-0.102", "[-0.118,", "-0.086]"]
+    assert "difference to none (below 0 is better)" in lines
+    assert "Holm-corrected for 2 comparisons" in text
+    assert "Diebold-Mariano over 40 test windows" in text
+    assert "skill: part of persistence's error that is gone" in " ".join(text.split())
+    assert "warning: trainer.epochs differs: 30 in none, pooling; 60 in scaled_dot_product" in text
+
+
+def test_intervals_are_drawn_on_one_scale(found, monkeypatch):
+    pictures = [line for line in printed(found, monkeypatch).splitlines() if "●" in line]
+    assert len(pictures) == 2
+    # Better: its interval ends below 0, where the other one's is crossed.
+    zero = pictures[0].index("┊")
+    assert pictures[0].index("─") < pictures[0].index("●") < zero
+    assert pictures[1].index("─") < zero < pictures[1].rindex("─")
+
+
+def test_intervals_are_drawn_where_there_is_no_unicode(found, monkeypatch):
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print_comparisons(found, file)
+    file.seek(0)
+    text = file.read()
+    assert "-o-" in text
+
+
+def test_80_columns_are_enough(found, monkeypatch):
+    lines = printed(found, monkeypatch, 80).splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert not [line for line in lines if "…" in line]
+    assert any(line.startswith("scaled_dot_product  5  -0.102 [") for line in lines)
+    assert "a wider terminal also shows s/epoch" in [line.strip() for line in lines]
+
+
+def test_markdown_has_a_table_for_results_and_one_for_differences(found):
+    lines = markdown(found).splitlines()
+    assert lines[0] == "**sunspots: test rmse in sunspots, lower is better**"
+    tables = [line for line in lines if line.startswith("|")]
+    assert len(tables) == 5 + 4
+    assert len({line.count("|") for line in tables[:5]}) == 1
+    assert tables[2].startswith("| `scaled_dot_product` | 5 | 0.958 | 0.849 to 1.067 |")
+    assert tables[-2].endswith("| better |")
+    assert any(line.startswith("- warning: trainer.epochs differs") for line in lines)
+
+
+def test_csv_reads_back_with_full_digits(found):
+    rows = list(csv.DictReader(io.StringIO(comma_separated(found))))
+    assert [row["attention"] for row in rows] == ["scaled_dot_product", "pooling", "none"]
+    assert float(rows[0]["mean"]) == found.tasks[0].results[0].interval.mean
+    assert float(rows[0]["p_holm"]) == found.tasks[0].results[0].p_holm
+    assert rows[0]["item_test"] == "Diebold-Mariano"
+    assert (rows[2]["verdict"], rows[2]["difference"]) == ("", "")
+
+
+def test_json_has_every_seed(found):
+    (task,) = json.loads(as_json(found))["tasks"]
+    assert (task["reference"], task["direction"]) == ("none", "lower")
+    assert task["groups"][0]["values"] == {str(seed): value for seed, value in enumerate(BETTER)}
+    assert len(task["groups"][0]["runs"]) == 5
+    assert task["warnings"] == found.tasks[0].warnings
+
+
+def test_latex_escapes_names(found):
+    text = latex(found)
+    assert r"scaled\_dot\_product & 5 & 0.958" in text
+    assert r"95 \% interval" in text
+    assert "[$-$0.118, $-$0.086]" in text
+    tables = [line for line in text.splitlines() if line and not line.startswith("%")]
+    assert [line for line in tables if "_" in line.replace(r"\_", "")] == []
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+
+
+def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
+    write_group(tmp_path, "pooling", SAME)
+    found = compared(tmp_path)
+    text = printed(found, monkeypatch)
+    assert "there is one group only, so nothing to hold it against" in text
+    assert "difference" not in text
+    assert latex(found).count(r"\begin{tabular}") == 1
+
+
+def test_metrics_without_a_direction_have_a_lowest_and_a_highest(tmp_path):
+    for name, value in (("none", 0.5), ("pooling", 0.25)):
+        write_group(tmp_path, name, SAME, metrics={"attention_map": {"coverage": value}})
+    comparison = only(tmp_path, metric="attention_map.coverage")
+    assert results_table(comparison).header[4:6] == ["lowest", "highest"]
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        ([99.13, 28.44], ["99.13", "28.44"]),
+        ([0.07111, 0.1], ["0.0711", "0.1000"]),
+        ([12345.678, 9], ["1.23e+04", "9"]),
+        ([18.05, -0.001], ["18.1", "-0.001"]),
+        ([1500.0, 1600.5], ["1,500", "1,600"]),
+        ([2.6e-5, 9.1e-6], ["2.6e-05", "9.1e-06"]),
+        ([0.0], ["0"]),
+    ],
+    ids=str,
+)
+def test_numbers_of_a_column_have_as_many_decimals(values, written):
+    assert [number_format(values)(value) for value in values] == written
+
+
+@pytest.mark.parametrize(
+    ("p", "written"), [(None, "-"), (0.0004, "<0.001"), (0.0468, "0.047"), (1.0, "1.000")]
+)
+def test_p_values(p, written):
+    assert p_text(p) == written

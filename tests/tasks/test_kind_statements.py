@@ -1,0 +1,28 @@
+"""What kinds state of themselves holds for their tasks and their parts."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from attnlab.config.options import option_class, options
+from attnlab.tasks.base import load
+from attnlab.tasks.kinds import kind_of, kinds
+
+
+@pytest.mark.parametrize("task", options("task"))
+def test_the_monitored_column_is_the_tasks_own(task):
+    own = option_class("task", task)
+    setting = inspect.signature(own).parameters.get("monitor")
+    column = setting.default if setting else own.monitor[0]
+    assert kind_of(task).monitored == column
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
+def test_metrics_that_are_named_are_there(kind):
+    assert kind.metric(kind.reported) in kind.metrics
+    assert kind.metric(kind.monitored) in kind.metrics
+    assert {metric.direction for metric in kind.metrics} <= {"min", "max"}
+    tests = {metric.item_test for metric in kind.metrics} - {None, "squared", "absolute"}
+    assert all(callable(load(path)) for path in tests)
