@@ -48,7 +48,7 @@ FILES = {
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch, capfd):
-    """The one sentence on standard error; exit code 2, and no run that is done."""
+    """The one sentence on standard error; exit code 2, and no run folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
     (tmp_path / "pairs.tsv").write_bytes(TSV)
@@ -57,7 +57,7 @@ def refused(tmp_path, monkeypatch, capfd):
         assert main([f"task={task}", "paths.data=cache", *words]) == 2
         out, err = capfd.readouterr()
         (line,) = [line for line in err.splitlines() if line.startswith("attnlab: ")]
-        assert out == "" and not list(tmp_path.glob("runs/*/*/*/metrics.json"))
+        assert out == "" and not list(tmp_path.glob("runs/*/*/*"))
         return line
 
     return refused
