@@ -20,7 +20,7 @@ from attnlab.sweeps.grid_sweep import GridSweep
 from attnlab.sweeps.launching import LauncherDied
 from attnlab.sweeps.plan import Point
 from attnlab.sweeps.search.study import Study
-from attnlab.sweeps.search_sweep import SearchSweep
+from attnlab.sweeps.search.sweep import SearchSweep
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 from attnlab.sweeps.table import read_results
 from attnlab.sweeps.worker import Outcome, StoppedEarly
@@ -346,7 +346,7 @@ def training(run_of, monkeypatch):
     """Have trials trained by a function of their number, and nothing else."""
 
     def training(outcome):
-        import attnlab.sweeps.search_sweep as search_sweep
+        from attnlab.sweeps.search import sweep as search_sweep
 
         def carry_out(config, launch, on_epoch):
             run = run_of(config.seed, "completed", sweep="mine")
