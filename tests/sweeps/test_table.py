@@ -6,7 +6,6 @@ import csv
 import io
 from pathlib import Path
 
-from attnlab.sweeps.progress import duration
 from attnlab.sweeps.table import TableRow, csv_text, print_table, result_words
 
 RESULTS = {"monitor": "val_loss", "best": 0.125, "metric": "rmse", "test": 2.5, "seconds": 3.0}
@@ -92,13 +91,3 @@ def test_table_csv_has_everything():
 def test_a_result_in_a_line():
     assert result_words(RESULTS) == "val_loss 0.125, test rmse 2.5, 3.0 s"
     assert result_words({"best": None, "metric": "rmse", "test": 0.25}) == "test rmse 0.25"
-
-
-def test_durations():
-    assert [duration(seconds) for seconds in (0.4, 59, 61, 601, 3700)] == [
-        "0 s",
-        "59 s",
-        "1 min 1 s",
-        "10 min",
-        "1 h 1 min",
-    ]
