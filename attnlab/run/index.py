@@ -14,6 +14,7 @@ from attnlab.records.status import actual_state
 from attnlab.tasks.kinds import known_kind
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
+PRUNED = "pruned"  # killed by a search
 # Of several runs of one configuration the first state of these counts.
 _ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
 _NO_TASKS = ("artifacts", "sweeps")

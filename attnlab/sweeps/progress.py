@@ -12,9 +12,8 @@ from typing import IO
 from rich import progress
 from rich.console import Console
 
-from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
+from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.table import TableRow, read_results, result_words
-from attnlab.sweeps.worker import PRUNED
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _ENDED = (COMPLETED, FAILED, KILLED, PRUNED)

@@ -13,6 +13,7 @@ from attnlab.errors import RequestError, SweepFailed
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.sweep_runs import runs_of_sweep
+from attnlab.run import index
 from attnlab.run.index import RunIndex
 from attnlab.sweeps import sweep as module
 from attnlab.sweeps import worker
@@ -385,6 +386,19 @@ def test_no_more_workers_than_trials_are_launched(search, training):
     assert sweep.launcher.launched == [2]
 
 
+def test_a_search_reads_other_runs_once_and_not_for_every_trial(
+    search, training, run_of, monkeypatch
+):
+    """Before, every batch of trials read the status of every run."""
+    others = {run_of(100 + number, "completed").path for number in range(4)}
+    read, original = [], index._read
+    monkeypatch.setattr(index, "_read", lambda folder: read.append(folder) or original(folder))
+    training(lambda number: "completed")
+    search(at_work, trials=8).carry_out()
+    # Once for the command, which looks at the table, and once for the worker.
+    assert all(read.count(path) <= 2 for path in others)
+
+
 def test_trials_that_never_began_are_counted_as_not_run(search, training, capsys):
     """Before, they were shown as waiting, and missing in the summary."""
     training(lambda number: "failed")
@@ -494,7 +508,7 @@ def test_the_last_process_of_a_search_ends_it(search, training, others, monkeypa
             mine.carry_out()
     else:
         mine.carry_out()
-    assert ended == [None if others else "FINISHED"]
+    assert ended == ["running" if others else "completed"]
     assert mine.folder.read()["finished"] is not others
 
 
