@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
@@ -16,8 +18,10 @@ from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.table import TableRow, read_results, result_words
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+_PAUSES_PER_LOOK = 20  # a large table takes a twentieth of the time at most
 _ENDED = (COMPLETED, FAILED, KILLED, PRUNED)
 _MOST_RUNNING = 8
+log = logging.getLogger("attnlab")
 
 
 class Progress:
@@ -72,12 +76,19 @@ class Progress:
         self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
 
     def _follow(self) -> None:
-        while not self._stop.wait(_SECONDS_BETWEEN_LOOKS):
+        took = 0.0
+        while not self._stop.wait(max(_SECONDS_BETWEEN_LOOKS, _PAUSES_PER_LOOK * took)):
+            started = time.monotonic()
             self._take_in()
+            took = time.monotonic() - started
 
     def _take_in(self) -> None:
-        """Look at the table, and say what ended."""
-        rows = self._look(True)
+        """Look at the table, and say what ended; a storage that fails costs the look only."""
+        try:
+            rows = self._look(True)
+        except Exception as error:
+            log.debug("the sweep can't be looked at: %s", error)
+            return
         for row in rows:
             before, self._seen[row.number] = self._seen.get(row.number), _mark(row)
             if row.state in _ENDED and before != _mark(row):
