@@ -72,6 +72,11 @@ class RunIndex:
             self._by_digest = _sorted(entry for _, entry in read.values())
         return self
 
+    def forget(self, digest: str) -> None:
+        """Read the runs of a configuration again: a network's file system tells of changes late."""
+        for entry in self._by_digest.get(digest, []):
+            self._read.pop(entry.path / "status.json", None)
+
     def find(self, digest: str, noted: bool = False) -> IndexedRun | None:
         """The run of a configuration that counts; None where there is none.
 
