@@ -14,6 +14,7 @@ from attnlab.records.status import actual_state
 from attnlab.tasks.kinds import known_kind
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
+PRUNED = "pruned"  # killed by a search
 # Of several runs of one configuration the first state of these counts.
 _ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
 _NO_TASKS = ("artifacts", "sweeps")
@@ -70,6 +71,11 @@ class RunIndex:
         if changed or len(read) < len(known):
             self._by_digest = _sorted(entry for _, entry in read.values())
         return self
+
+    def forget(self, digest: str) -> None:
+        """Read the runs of a configuration again: a network's file system tells of changes late."""
+        for entry in self._by_digest.get(digest, []):
+            self._read.pop(entry.path / "status.json", None)
 
     def find(self, digest: str, noted: bool = False) -> IndexedRun | None:
         """The run of a configuration that counts; None where there is none.

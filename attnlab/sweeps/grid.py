@@ -19,7 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from attnlab.config import composing as config
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.hydra_internals import apply_overrides
+from attnlab.sweeps.internals.hydra import apply_overrides
 
 if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader

@@ -187,6 +187,7 @@ class GridSweep(Sweep):
         except LauncherDied as death:
             return death
         for point, result in zip(points, returned, strict=True):
+            self.index.forget(point.digest)
             self._take_in(point, result)
         return None
 

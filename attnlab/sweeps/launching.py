@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.sweeps import hydra_internals, joblib_internals, submitit_internals
+from attnlab.sweeps.internals import hydra, joblib, submitit
 
 if TYPE_CHECKING:
     from hydra.types import HydraContext
@@ -30,7 +30,7 @@ class Launcher:
 
     def __init__(self, context: HydraContext, config: DictConfig, folder: Path):
         self._context = context
-        self._config = hydra_internals.in_folder(config, folder)
+        self._config = hydra.in_folder(config, folder)
 
     @property
     def bound(self) -> bool:
@@ -47,7 +47,7 @@ class Launcher:
         """How many processes work at a time."""
         settings = self._config.hydra.launcher
         if self._is_joblib:
-            return joblib_internals.worker_count(settings.n_jobs)
+            return joblib.worker_count(settings.n_jobs)
         return int(settings.get("array_parallelism") or 1)
 
     @property
@@ -76,17 +76,17 @@ class Launcher:
             KeyboardInterrupt: interrupted.
         """
         try:
-            with nullcontext() if self.bound else submitit_internals.every_result():
-                return hydra_internals.launch(self._context, work, self._config, overrides)
+            with nullcontext() if self.bound else submitit.every_result():
+                return hydra.launch(self._context, work, self._config, overrides)
         except Exception as error:
             raise LauncherDied(one_line(error)) from error
         finally:
             if self._is_joblib:
-                joblib_internals.end_workers()
+                joblib.end_workers()
 
     def was_ended(self, result: object) -> bool:
         """Whether a call has no result because the system ended its process."""
-        return not self.bound and submitit_internals.was_ended(result)
+        return not self.bound and submitit.was_ended(result)
 
 
 def one_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.hydra_internals import register_sweeper
+from attnlab.sweeps.internals.hydra import register_sweeper
 
 
 class AttnlabSweeper(Sweeper):
@@ -63,7 +63,7 @@ class AttnlabSweeper(Sweeper):
 
             GridSweep(plan, launcher).carry_out()
         else:
-            from attnlab.sweeps.search_sweep import SearchSweep
+            from attnlab.sweeps.search.sweep import SearchSweep
 
             SearchSweep(plan, launcher, plan.search).carry_out()
 

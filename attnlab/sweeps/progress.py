@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -10,24 +11,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich import progress
+from rich.console import Console
 
-from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
+from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.table import TableRow, read_results, result_words
-from attnlab.sweeps.worker import PRUNED
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+_PAUSES_PER_LOOK = 20  # a large table takes a twentieth of the time at most
 _ENDED = (COMPLETED, FAILED, KILLED, PRUNED)
 _MOST_RUNNING = 8
+log = logging.getLogger("attnlab")
 
 
 class Progress:
     """Looks at the table in a thread of its own, whatever process does the work.
 
-    On a terminal there is a bar below the lines. All goes to standard error.
+    On a terminal there are bars below the lines. All goes to standard error.
 
     Args:
         name: the sweep's.
@@ -39,25 +39,27 @@ class Progress:
     def __init__(
         self, name: str, total: int, before: int, look: Callable[[bool], Sequence[TableRow]]
     ):
-        self._name, self._total, self._before, self._look = name, total, before, look
+        self._total, self._before, self._look = total, before, look
         self._ended: dict[int, str] = {}
-        self._running: list[TableRow] = []
-        self._started = self._last = time.monotonic()
+        self._seen = {row.number: _mark(row) for row in look(True)}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._seen = {row.number: _mark(row) for row in look(True)}
-
-    def __enter__(self) -> Progress:
         self._stream = _terminal_of_its_own()
         self._console = Console(file=self._stream, highlight=False)
-        self._live = Live(
+        self._bars = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(bar_width=20),
+            progress.TextColumn("{task.completed}/{task.total} {task.fields[unit]}"),
+            progress.TimeRemainingColumn(compact=True),
             console=self._console,
-            get_renderable=self._picture,
-            refresh_per_second=4,
             transient=True,
+            disable=not self._console.is_terminal,
         )
-        if self._console.is_terminal:
-            self._live.start()
+        self._whole = self._bars.add_task(name, total=total, completed=before, unit="done")
+        self._running: dict[int, progress.TaskID] = {}
+
+    def __enter__(self) -> Progress:
+        self._bars.start()
         self._thread.start()
         return self
 
@@ -65,8 +67,7 @@ class Progress:
         self._stop.set()
         self._thread.join()
         self._take_in()
-        if self._console.is_terminal:
-            self._live.stop()
+        self._bars.stop()
         if self._stream is not sys.stderr:
             self._stream.close()
 
@@ -75,19 +76,37 @@ class Progress:
         self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
 
     def _follow(self) -> None:
-        while not self._stop.wait(_SECONDS_BETWEEN_LOOKS):
+        took = 0.0
+        while not self._stop.wait(max(_SECONDS_BETWEEN_LOOKS, _PAUSES_PER_LOOK * took)):
+            started = time.monotonic()
             self._take_in()
+            took = time.monotonic() - started
 
     def _take_in(self) -> None:
-        """Look at the table, and say what ended."""
-        rows = self._look(True)
-        self._running = [row for row in rows if row.state == RUNNING]
+        """Look at the table, and say what ended; a storage that fails costs the look only."""
+        try:
+            rows = self._look(True)
+        except Exception as error:
+            log.debug("the sweep can't be looked at: %s", error)
+            return
         for row in rows:
             before, self._seen[row.number] = self._seen.get(row.number), _mark(row)
             if row.state in _ENDED and before != _mark(row):
                 self._ended[row.number] = row.state
-                self._last = time.monotonic()
                 self.say(self._line(row))
+        self._bars.update(self._whole, completed=self._done)
+        self._show_running([row for row in rows if row.state == RUNNING][:_MOST_RUNNING])
+
+    def _show_running(self, rows: Sequence[TableRow]) -> None:
+        """A bar with its epochs for each run under way."""
+        for number in self._running.keys() - {row.number for row in rows}:
+            self._bars.remove_task(self._running.pop(number))
+        for row in rows:
+            if row.number not in self._running:
+                self._running[row.number] = self._bars.add_task(
+                    f"  {row.label}", total=row.epochs, unit="epochs"
+                )
+            self._bars.update(self._running[row.number], completed=row.epoch)
 
     def _line(self, row: TableRow) -> str:
         count = f"{self._done}/{self._total}"
@@ -104,43 +123,9 @@ class Progress:
         """How many runs came to an end; one that was interrupted did not."""
         return self._before + sum(state != KILLED for state in self._ended.values())
 
-    def _picture(self) -> Group:
-        done = self._done
-        failed = sum(state == FAILED for state in self._ended.values())
-        words = [f"{done}/{self._total} done", f"{len(self._running)} running", f"{failed} failed"]
-        if left := self._left():
-            words.append(f"{left} left")
-        line = Table.grid(padding=(0, 1))
-        bar = ProgressBar(total=self._total or 1, completed=done, width=20)
-        line.add_row(self._name, bar, ", ".join(words))
-        return Group(line, *map(_running_line, self._running[:_MOST_RUNNING]))
-
-    def _left(self) -> str:
-        """Time left, by the runs that ended; empty before the first has."""
-        if not self._ended:
-            return ""
-        rate = (self._last - self._started) / len(self._ended)
-        remaining = self._total - self._before - len(self._ended)
-        return duration(max(0.0, rate * remaining - (time.monotonic() - self._last)))
-
 
 def _mark(row: TableRow) -> tuple[str, Path | None]:
     return row.state, row.path
-
-
-def _running_line(row: TableRow) -> str:
-    return f"  {row.label}: " + (f"epoch {row.epoch}/{row.epochs}" if row.epoch else "starting")
-
-
-def duration(seconds: float) -> str:
-    """A time in its two largest units."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return (
-        f"{minutes} min" if minutes >= 10 else f"{minutes} min {rest} s" if minutes else f"{rest} s"
-    )
 
 
 def _sentence(text: str | None) -> str:

@@ -14,11 +14,11 @@ from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.run.building import import_tensorflow
-from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, RunIndex
+from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
 from attnlab.sweeps.parents import Parents
 from attnlab.sweeps.sweep_folder import GRID
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results
-from attnlab.sweeps.worker import ORPHANED_SECONDS, PRUNED, Launch, StoppedEarly
+from attnlab.sweeps.worker import ORPHANED_SECONDS, Launch, StoppedEarly
 
 if TYPE_CHECKING:
     from attnlab.config.sections import RunConfig

@@ -17,8 +17,7 @@ from rich.text import Text
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
-from attnlab.sweeps.worker import PRUNED
+from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 
 if TYPE_CHECKING:
     from attnlab.sweeps.plan import Point

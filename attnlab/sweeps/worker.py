@@ -20,7 +20,7 @@ from attnlab.config import composing
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.run import console, interrupts
-from attnlab.run.index import COMPLETED, FAILED, RUNNING
+from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 composing.register_schema()
 
-NEW, PRUNED = "new", "pruned"
+NEW = "new"
 OnEpoch = Callable[[Mapping[str, float]], None]
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_STOP = 20.0

@@ -161,6 +161,9 @@ def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatc
     runs[0].status.write("completed")
     assert index.refresh().find(config.digest).path == runs[0].path
     assert len(read) == 4
+    index.forget(config.digest)
+    index.refresh()
+    assert len(read) == 7
     for path in runs[0].path.iterdir():
         path.unlink() if path.is_file() else path.rmdir()
     assert index.refresh().find(config.digest).path == runs[-1].path

@@ -17,9 +17,12 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from attnlab.config import composing
-from attnlab.sweeps import hydra_internals, joblib_internals, plugin, submitit_internals
+from attnlab.sweeps import plugin
 from attnlab.sweeps.grid import parse
-from attnlab.sweeps.search.optuna_internals import trial_of
+from attnlab.sweeps.internals import hydra as hydra_internals
+from attnlab.sweeps.internals import joblib as joblib_internals
+from attnlab.sweeps.internals import submitit as submitit_internals
+from attnlab.sweeps.internals.optuna import trial_of
 
 
 @pytest.fixture

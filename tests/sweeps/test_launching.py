@@ -12,7 +12,8 @@ from omegaconf import OmegaConf
 from attnlab.records.lock import FolderLock
 from attnlab.records.processes import this_process
 from attnlab.run import once
-from attnlab.sweeps import hydra_internals, launching, worker
+from attnlab.sweeps import launching, worker
+from attnlab.sweeps.internals import hydra as hydra_internals
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.worker import Launch, StoppedEarly, carry_out, prepare_process, run_point
 

@@ -19,15 +19,14 @@ def rates(folder) -> dict[str, str]:
     return {row["number"]: row["optimizer.learning_rate"] for row in table(folder)}
 
 
-def test_a_search_goes_on_with_more_trials(attnlab):
-    code, out, err = attnlab(*SEARCH, "search.trials=2")
+def test_a_search_goes_on_with_more_trials(here):
+    code, out, err = here(*SEARCH, "search.trials=2")
     assert code == 0, err
-    assert states(attnlab) == ["completed"] * 2
-    here = InProcess(attnlab.folder)
+    assert states(here) == ["completed"] * 2
     code, out, err = here(*SEARCH, "search.trials=3")
     assert code == 0, err
-    assert states(attnlab) == ["completed"] * 3
-    rows = table(sweep_folder(attnlab))
+    assert states(here) == ["completed"] * 3
+    rows = table(sweep_folder(here))
     assert sorted(row["number"] for row in rows) == ["0", "1", "2"]
     values = [float(row["best"]) for row in rows]
     assert values == sorted(values)
@@ -35,12 +34,12 @@ def test_a_search_goes_on_with_more_trials(attnlab):
     assert "3 completed (2 of them before)" in out
     assert f"\nbest: trial {rows[0]['number']}: optimizer.learning_rate=" in out
     # In MLflow they stand below the search.
-    assert len(query(attnlab, "select * from tags where key = 'mlflow.parentRunId'")) == 3
-    ((best,),) = query(attnlab, "select value from tags where key = 'attnlab.best'")
+    assert len(query(here, "select * from tags where key = 'mlflow.parentRunId'")) == 3
+    ((best,),) = query(here, "select value from tags where key = 'attnlab.best'")
     assert best == f"optimizer.learning_rate={rows[0]['optimizer.learning_rate']}"
 
     assert here(*SEARCH, "search.trials=3").code == 0
-    assert len(attnlab.run_folders()) == 3
+    assert len(here.run_folders()) == 3
     code, out, _ = here(*SEARCH, "search.trials=9", "sweep.dry_run=true")
     assert code == 0
     assert out.startswith("6 of 9 trials would run, chosen by tpe over optimizer.learning_rate.")
@@ -91,13 +90,13 @@ def test_a_hopeless_trial_is_given_up_and_says_so(here):
     assert "given up after epoch 2: val_loss" in err
 
 
-def test_two_workers_share_a_search_and_import_tensorflow_once_each(attnlab):
+def test_two_workers_share_a_search_and_import_tensorflow_once_each(here):
     equal = "search.space={trainer.min_delta: {choice: [0.0, 0.5]}}"
     command = ("-m", *SMALL, equal, "search.pruner=none", "search.sampler=random", UNTRACKED)
-    code, out, err = attnlab(*command, "search.trials=6", *JOBLIB)
+    code, out, err = here(*command, "search.trials=6", *JOBLIB)
     assert code == 0, err
-    assert sorted(row["number"] for row in table(sweep_folder(attnlab))) == list("012345")
-    statuses = [json.loads((f / "status.json").read_text()) for f in attnlab.run_folders()]
+    assert sorted(row["number"] for row in table(sweep_folder(here))) == list("012345")
+    statuses = [json.loads((f / "status.json").read_text()) for f in here.run_folders()]
     assert {status["state"] for status in statuses} == {"completed"}
     assert 1 <= len({status["pid"] for status in statuses}) <= 2
     # Equal trials share a run, unless both workers had one at the same time.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import yaml
 from command_line import CONF
@@ -12,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.search.settings import METRICS, SearchConfig, SearchSettings, is_wanted
+from attnlab.sweeps.search.settings import METRICS, SearchSettings, is_wanted
 from attnlab.sweeps.search.spaces import Choice, Range, Space
 
 PRESETS = sorted((CONF / "search").glob("*.yaml"))
@@ -197,7 +195,7 @@ def test_a_section_that_nobody_touched_asks_for_no_search():
 def test_every_preset_is_a_search_whose_ends_are_all_valid(path):
     config.register_schema()
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert set(document) <= set(SearchConfig.__dataclass_fields__)
+    assert set(document) <= set(SearchSettings.__dataclass_fields__)
     search = SearchSettings.parse(document, ["task=fib"])
     assert set(search.metrics) <= set(METRICS)
     assert f"attnlab -m search={path.stem} " in path.read_text(encoding="utf-8")
@@ -206,10 +204,3 @@ def test_every_preset_is_a_search_whose_ends_are_all_valid(path):
         for overrides in search.space.probes():
             composed = compose("config", ["task=fib", *overrides])
             config.from_hydra(composed)
-
-
-def test_the_shipped_configuration_has_the_defaults():
-    document = yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8"))
-    assert document["search"] == {
-        field.name: field.default for field in dataclasses.fields(SearchConfig)
-    }

@@ -32,7 +32,7 @@ from attnlab.errors import Pruned, RequestError
 from attnlab.records.processes import this_process
 from attnlab.sweeps.search.settings import SearchSettings
 from attnlab.sweeps.search.study import Study
-from attnlab.sweeps.search_sweep import TrialReporter
+from attnlab.sweeps.search.sweep import TrialReporter
 
 GONE = {**this_process(), "pid": 2**22 + 7}
 BOTH = ["best_value", "parameters"]

@@ -13,6 +13,7 @@ from attnlab.errors import RequestError, SweepFailed
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.sweep_runs import runs_of_sweep
+from attnlab.run import index
 from attnlab.run.index import RunIndex
 from attnlab.sweeps import sweep as module
 from attnlab.sweeps import worker
@@ -20,7 +21,7 @@ from attnlab.sweeps.grid_sweep import GridSweep
 from attnlab.sweeps.launching import LauncherDied
 from attnlab.sweeps.plan import Point
 from attnlab.sweeps.search.study import Study
-from attnlab.sweeps.search_sweep import SearchSweep
+from attnlab.sweeps.search.sweep import SearchSweep
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 from attnlab.sweeps.table import read_results
 from attnlab.sweeps.worker import Outcome, StoppedEarly
@@ -33,7 +34,7 @@ DIED = LauncherDied("RuntimeError: a worker was killed")
 class Fake:
     """A launcher that does what a test says, once for every launch."""
 
-    threads, here, workers = None, True, 3
+    threads, here, workers = None, False, 3
 
     def __init__(self, *plans, bound=True):
         self.plans, self.bound, self.launched = list(plans), bound, []
@@ -346,7 +347,7 @@ def training(run_of, monkeypatch):
     """Have trials trained by a function of their number, and nothing else."""
 
     def training(outcome):
-        import attnlab.sweeps.search_sweep as search_sweep
+        from attnlab.sweeps.search import sweep as search_sweep
 
         def carry_out(config, launch, on_epoch):
             run = run_of(config.seed, "completed", sweep="mine")
@@ -383,6 +384,19 @@ def test_no_more_workers_than_trials_are_launched(search, training):
     sweep = search(at_work, trials=2)
     sweep.carry_out()
     assert sweep.launcher.launched == [2]
+
+
+def test_a_search_reads_other_runs_once_and_not_for_every_trial(
+    search, training, run_of, monkeypatch
+):
+    """Before, every batch of trials read the status of every run."""
+    others = {run_of(100 + number, "completed").path for number in range(4)}
+    read, original = [], index._read
+    monkeypatch.setattr(index, "_read", lambda folder: read.append(folder) or original(folder))
+    training(lambda number: "completed")
+    search(at_work, trials=8).carry_out()
+    # Once for the command, which looks at the table, and once for the worker.
+    assert all(read.count(path) <= 2 for path in others)
 
 
 def test_trials_that_never_began_are_counted_as_not_run(search, training, capsys):
@@ -494,7 +508,7 @@ def test_the_last_process_of_a_search_ends_it(search, training, others, monkeypa
             mine.carry_out()
     else:
         mine.carry_out()
-    assert ended == [None if others else "FINISHED"]
+    assert ended == ["running" if others else "completed"]
     assert mine.folder.read()["finished"] is not others
 
 

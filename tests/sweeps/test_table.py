@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from attnlab.sweeps.progress import duration
+from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.table import TableRow, csv_text, print_table, result_words
 
 RESULTS = {"monitor": "val_loss", "best": 0.125, "metric": "rmse", "test": 2.5, "seconds": 3.0}
@@ -17,6 +17,7 @@ def row(number: int, results=RESULTS, **changes) -> TableRow:
     values = {
         "task": "fib",
         "varying": {"attention": "none", "optimizer.learning_rate": f"0.{number}"},
+        "label": f"run {number}",
         "state": "completed",
     }
     return TableRow(number, results=results, **{**values, **changes})
@@ -94,11 +95,26 @@ def test_a_result_in_a_line():
     assert result_words({"best": None, "metric": "rmse", "test": 0.25}) == "test rmse 0.25"
 
 
-def test_durations():
-    assert [duration(seconds) for seconds in (0.4, 59, 61, 601, 3700)] == [
-        "0 s",
-        "59 s",
-        "1 min 1 s",
-        "10 min",
-        "1 h 1 min",
+def test_runs_that_end_are_said_once_and_a_look_that_fails_costs_nothing(capsys):
+    tables = [
+        [row(1, {}, state="killed"), row(2, {}, state="not run")],
+        OSError("no storage"),
+        [row(1, {}, state="killed"), row(2, {}, state="running", epoch=1, epochs=2)],
+        [row(1, {}, state="failed", error="no"), row(2, {}, state="pruned", error="hopeless")],
+        [row(1, {}, state="failed", error="no"), row(2, {}, state="pruned", error="hopeless")],
+    ]
+
+    def look(noted):
+        found = tables.pop(0)
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    shown = Progress("mine", 3, 1, look)
+    with shown:
+        for _ in range(3):
+            shown._take_in()
+    assert capsys.readouterr().err.splitlines() == [
+        "attnlab: 2/3  run 1: failed: no.",
+        "attnlab: 3/3  run 2: hopeless",
     ]

@@ -172,38 +172,51 @@ def _drop_half_a_line(path: Path) -> None:
 def _database(url: str) -> BaseStorage:
     from sqlalchemy.exc import SQLAlchemyError
 
-    for attempt in range(_ATTEMPTS):
+    failed: Exception | None = None
+    for _ in range(_ATTEMPTS):
         try:
             _require_own_tables(url)
             return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
         except RequestError:
             raise
         except (ImportError, ValueError, RuntimeError, SQLAlchemyError) as error:
-            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-            crossed = any(word in reason.lower() for word in ("already exists", "unique", "locked"))
-            if crossed and attempt < _ATTEMPTS - 1:  # another process is making the tables
-                time.sleep(0.5)
-                continue
-            raise RequestError(
-                f"search.storage: the database {url} can't be used: {reason.rstrip('.')}."
-            ) from error
-    raise AssertionError("unreachable")
+            failed = error
+            if not isinstance(error, SQLAlchemyError) or not _has_tables(url):
+                break
+            time.sleep(0.5)  # another process may be making the tables
+    reason = str(getattr(failed, "orig", None) or failed).strip().splitlines()[0]
+    raise RequestError(
+        f"search.storage: the database {url} can't be used: {reason.rstrip('.')}."
+    ) from failed
 
 
 def _require_own_tables(url: str) -> None:
     """Refuse a database of somebody else's, such as MLflow's, before tables are added to it."""
-    import sqlalchemy
-
-    engine = sqlalchemy.create_engine(url, **_engine_options(url))
-    try:
-        tables = set(sqlalchemy.inspect(engine).get_table_names())
-    finally:
-        engine.dispose()
+    tables = _tables(url)
     if tables - {"version_info", "alembic_version"} and "studies" not in tables:
         raise RequestError(
             f"search.storage: expected a database that is empty or holds searches, got {url}, "
             f"which has {', '.join(sorted(tables)[:3])}."
         )
+
+
+def _has_tables(url: str) -> bool:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        return bool(_tables(url))
+    except SQLAlchemyError:
+        return False
+
+
+def _tables(url: str) -> set[str]:
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(url, **_engine_options(url))
+    try:
+        return set(sqlalchemy.inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
 
 
 def _engine_options(url: str) -> dict[str, Any]:

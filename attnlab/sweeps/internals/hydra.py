@@ -1,7 +1,4 @@
-"""What Hydra does not offer to others, as it is in hydra-core 1.3.8: sweeps need it.
-
-Tests that fail by name when another version does it differently: tests/sweeps/test_internals.py.
-"""
+"""What Hydra does not offer to others, as it is in hydra-core 1.3.8."""
 
 from __future__ import annotations
 
