@@ -290,11 +290,23 @@ def _unknown_flag(flag: str) -> str:
 
 def _config_location(given: str) -> list[str]:
     path = Path(given).expanduser().absolute()
-    if path.is_dir():
-        return [str(path)]
-    if path.is_file():
-        return [str(path.parent), "--config-name", path.stem]
-    raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
+    file = path / "config.yaml" if path.is_dir() else path
+    if not file.is_file():
+        raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
+    _require_settings_alone(file)
+    return [str(file.parent), "--config-name", file.stem]
+
+
+def _require_settings_alone(file: Path) -> None:
+    """Refuse a saved configuration that would have Hydra load something else, or run code."""
+    from attnlab.config.options import read_yaml
+
+    for key in ("hydra", "defaults"):
+        if key in read_yaml(file):
+            raise RequestError(
+                f"--config-path: expected the settings of a run, got {file} with the key {key}, "
+                "which no run saves."
+            )
 
 
 def _is_hydra(error: BaseException) -> bool:

@@ -57,7 +57,7 @@ def row(name: str, found: RunDirectory) -> str:
     """A line of the table."""
     metrics: dict[str, Any] = found.read_metrics()
     test, alignment = metrics["test"], metrics.get("alignment") or {}
-    seconds = sum(found.read_history()["seconds"])
+    seconds = sum(found.history.read()["seconds"])
     harder = metrics["extra"].get("compositions")
     cells = [
         name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,10 +24,18 @@ class Outcome(NamedTuple):
 
 
 class CommandLine:
-    """`attnlab ...` as its users have it: another process, another working folder."""
+    """`attnlab ...` as its users have it: another process, another working folder.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: The working folder.
+        store: An MLflow store to begin with a copy of, instead of having one made.
+    """
+
+    def __init__(self, folder: Path, store: Path | None = None) -> None:
         self.folder, self.runs = folder, folder / "runs"
+        if store:
+            self.runs.mkdir(exist_ok=True)
+            shutil.copy(store, self.runs / "mlflow.db")
         kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
         self.environment = {**kept, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(self.runs)}
 

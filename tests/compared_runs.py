@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import yaml
 
 from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
 from attnlab.compare.selection import Filters
@@ -76,13 +75,13 @@ def write_run(
     number = len(list(runs.glob("*/*/*/status.json")))  # each begins after those before
     began = f"2026-05-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
     own = {"started": began, "data_digest": "d" * 64}
-    run.write_status(state, **{**own, **(status or {})})
+    run.status.write(state, **{**own, **(status or {})})
     settings = {"task.name": task, "attention.name": attention, "seed": seed, **(config or {})}
-    run.write_text("config.yaml", yaml.safe_dump(_changed(_CONFIG, settings), sort_keys=False))
+    run.write_config(_changed(_CONFIG, settings))
     run.write_json("environment.json", {**_ENVIRONMENT, **(environment or {})})
     for epoch in (1, 2, 3):
         seconds = 9.0 if epoch == 1 else 0.5
-        run.append_history({"epoch": epoch, "seconds": seconds, "val_loss": 1.0 / epoch})
+        run.history.append({"epoch": epoch, "seconds": seconds, "val_loss": 1.0 / epoch})
     if state == "completed":
         name, units = ("bleu", "points of 100") if task == "translate" else ("rmse", "sunspots")
         run.write_json(

@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
 from command_line import CONF, TINY, CommandLine, TrainedRun, some_pairs
@@ -43,9 +45,25 @@ def attnlab(tmp_path) -> CommandLine:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory) -> TrainedRun:
+def empty_store(tmp_path_factory) -> Path:
+    """An MLflow store without a run, to be copied: making one takes seconds."""
+    from attnlab.records.lock import flocked
+    from attnlab.records.mlflow.settings import store_uri
+    from attnlab.records.mlflow.store import create_store
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # that of all workers
+    with flocked(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        create_store(store_uri(folder), folder / "artifacts")
+    return folder / "mlflow.db"
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, empty_store) -> TrainedRun:
     """A run over a CSV file as spreadsheets write it, with MLflow."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("trained"))
+    attnlab = CommandLine(tmp_path_factory.mktemp("trained"), empty_store)
     months = [f"{1990 + month // 12}-{month % 12 + 1:02d}" for month in range(97)]
     rows = [f"{month},{50 + 13 * (number % 7)}" for number, month in enumerate(months)]
     text = "\r\n".join(["month,rain", *rows, ""])
@@ -60,9 +78,9 @@ def trained(tmp_path_factory) -> TrainedRun:
 
 
 @pytest.fixture(scope="session")
-def translating(tmp_path_factory) -> TrainedRun:
+def translating(tmp_path_factory, empty_store) -> TrainedRun:
     """A run that translates, with gold links and with MLflow."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("translating"))
+    attnlab = CommandLine(tmp_path_factory.mktemp("translating"), empty_store)
     pairs = some_pairs(90)
     lines = [f"{pair.source}\t{pair.target}\r\n" for pair in pairs]
     (attnlab.folder / "pairs.tsv").write_bytes("".join(lines).encode())

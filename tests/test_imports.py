@@ -1,104 +1,169 @@
-"""Who may import whom, and what a command must not wait for."""
+"""The drawing of all imports: no arrow upward, no circle, each library in its rooms."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab"
-EVERYWHERE = {"errors", "interrupts", "__version__"}
-# Room -> the rooms below it that it may import: DESIGN, section 2.
+KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
+EVERYWHERE = {"errors", "__init__"}
+OF_A_KIND = {"config", "figures", "layers", "records", "tasks.base", "tasks.settings", "training"}
+# Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
+# `commands`, at the top, wherever their files lie.
 BELOW = {
     "__main__": {"cli"},
-    "cli": {"commands", "config", "help", "rules", "runner", "schema", "sweeps"},
-    "help": {"commands", "config"},
+    "trained": {"run"},
+    "cli": {"commands", "config", "run", "sweeps"},
     "commands": {
-        *("analysis", "assembly", "config", "console", "data", "records", "rules", "runner"),
-        *("models", "schema", "tasks", "trained"),
+        *("compare", "config", "figures", "records", "run", "tasks.base", "tasks.kinds"),
+        "terminal",
     },
-    "sweeps": {"assembly", "config", "console", "records", "rules", "runner", "schema"},
-    "runner": {"assembly", "console", "keeping", "records", "schema", "session", "tasks"},
-    "session": {
-        *("assembly", "console", "keeping", "learning", "outcome", "progress", "records"),
-        *("schema", "tasks", "training"),
-    },
-    "keeping": {"analysis", "learning", "outcome", "records", "schema", "tasks"},
-    "progress": set(),
-    "learning": {"analysis", "data", "models", "schema", "tasks", "training"},
-    "outcome": {"learning", "schema", "tasks"},
-    "trained": {"assembly", "records", "schema", "tasks", "training"},
-    "assembly": {"schema", "tasks"},
-    "tasks": {"analysis", "attention", "data", "models", "schema", "training"},
-    "training": {"data", "models"},
-    "analysis": {"records", "rules"},
-    "models": {"attention"},
-    "config": {"rules", "schema"},
-    "console": set(),
+    "verbs": {"commands", "config", "figures", "layers", "records", "run", "terminal", *KINDS},
+    "sweeps": {"config", "records", "run", "tasks.base", "tasks.kinds", "terminal"},
+    "run": {"config", "figures", "records", "tasks.base", "tasks.kinds", "terminal", "training"},
+    **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
+    "compare": {"config", "figures", "records", "tasks.base", "tasks.kinds", "terminal"},
+    "figures": {"records", "tasks.base", "tasks.kinds"},
+    "training": {"config"},
+    "tasks.kinds": {"config", "tasks", "tasks.base"},
+    "tasks.base": {"config"},
+    "tasks.settings": set(),
+    "tasks": set(),
     "records": set(),
+    "layers": {"attention"},
     "attention": set(),
-    "data": set(),
-    "schema": {"rules"},
-    "rules": set(),
+    "config": set(),
+    "terminal": set(),
     "errors": set(),
-    "interrupts": set(),
     "__init__": set(),
 }
-TENSOR_ROOMS = {
-    *("attention", "models", "training", "tasks", "learning"),
-    *("runner", "session", "keeping", "outcome", "trained", "assembly"),
-}
+TENSOR_ROOMS = {"attention", "layers", "training", "run", *KINDS}
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
     "keras": TENSOR_ROOMS,
     "hydra": {"cli", "config", "sweeps"},
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
-    "mlflow": {"records/tracking.py", "records/store.py", "records/sync.py"},
-    "matplotlib": {"analysis"},
+    "mlflow": {"records/mlflow"},
+    "matplotlib": {"figures", "compare", *(f"tasks/{kind}/figures" for kind in KINDS)},
 }
-FILES = sorted(PACKAGE.rglob("*.py"))
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
 
 
-def place(file: Path) -> str:
-    return file.relative_to(PACKAGE).as_posix()
+def room(module: str) -> str:
+    """The room of a module: of a kind's files the kind, and `verbs` of its verbs."""
+    parts = module.split(".")[1:] or ["__init__"]
+    if parts[0] != "tasks" or len(parts) == 1:
+        return parts[0]
+    if parts[1] not in KINDS:
+        return f"tasks.{parts[1]}"
+    return "verbs" if parts[2:3] == ["verbs"] else parts[1]
 
 
-def room(file: Path) -> str:
-    return place(file).partition("/")[0].removesuffix(".py")
-
-
-def imported(file: Path) -> set[str]:
-    """Dotted names of all imports, at the top and inside functions."""
-    names = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+def imports(module: str) -> Iterator[str]:
+    """All that a file imports when it runs, inside functions too: modules, or names of others."""
+    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            yield from (alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{place(file)}: a relative import"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+            assert node.level == 0 and node.module, f"{module}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in FILES else node.module for name in names)
 
 
-@pytest.mark.parametrize("file", FILES, ids=place)
-def test_imports_go_down(file):
-    own = {name.split(".")[1] for name in imported(file) if name.startswith("attnlab.")}
-    assert own - EVERYWHERE - {room(file)} <= BELOW[room(file)]
+GRAPH = {module: {name for name in imports(module) if name in FILES} for module in FILES}
 
 
-@pytest.mark.parametrize("file", FILES, ids=place)
-def test_each_library_stays_in_its_rooms(file):
-    for library in {name.partition(".")[0] for name in imported(file)} & set(ONLY_IN):
-        assert {room(file), place(file)} & ONLY_IN[library], f"{place(file)} imports {library}"
+def test_no_import_goes_up():
+    wrong = [
+        f"{module} -> {other}"
+        for module, others in GRAPH.items()
+        for other in others
+        if room(other) not in BELOW[room(module)] | EVERYWHERE | {room(module)}
+    ]
+    assert not wrong
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Modules that import each other, directly or by way of others."""
+
+    def reachable(start: str) -> set[str]:
+        found, todo = set(), [start]
+        while todo:
+            new = graph[todo.pop()] - found
+            found |= new
+            todo += new
+        return found
+
+    reach = {module: reachable(module) for module in graph}
+    found = {
+        tuple(sorted(other for other in reach[module] if module in reach[other]))
+        for module in graph
+        if module in reach[module] - {module} or any(module in reach[o] for o in graph[module])
+    }
+    return [list(circle) for circle in sorted(found)]
+
+
+def test_no_files_import_each_other():
+    assert circles(GRAPH) == []
+
+
+def test_a_circle_is_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
+    assert circles(graph) == [["b", "c"]]
+
+
+def test_no_kind_knows_another():
+    for module in FILES:
+        if room(module) in KINDS:
+            assert {room(other) for other in GRAPH[module]} & {*KINDS} <= {room(module)}, module
+
+
+def place(module: str) -> str:
+    return FILES[module].relative_to(PACKAGE).as_posix()
+
+
+def test_each_library_stays_in_its_rooms():
+    wrong = [
+        f"{module} imports {library}"
+        for module in FILES
+        for library in {name.partition(".")[0] for name in imports(module)} & {*ONLY_IN}
+        if room(module) not in ONLY_IN[library]
+        and not any(place(module).startswith(f"{folder}/") for folder in ONLY_IN[library])
+    ]
+    assert not wrong
+
+
+def test_no_room_is_overcrowded():
+    folders = {path.parent for path in FILES.values()}
+    crowds = {str(folder): len(list(folder.glob("*.py"))) for folder in folders}
+    assert max(crowds.values()) <= 15, crowds
+    assert len(list(PACKAGE.glob("*.py"))) <= 4
 
 
 def test_the_pure_functions_of_attention_stand_below_its_layers():
-    inside = {name for name in imported(PACKAGE / "attention/functional.py") if "attnlab" in name}
-    assert not [name for name in inside if name.startswith("attnlab.attention")]
+    below = GRAPH["attnlab.attention.functional"]
+    assert not [name for name in below if name.startswith("attnlab.attention")]
 
 
 def loaded_by(code: str) -> set[str]:
@@ -112,17 +177,17 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("words", [["--help"], ["task=fbi"], ["trian"], ["runs"], ["--cfg", "job"]])
-def test_answers_at_once(words):
-    code = f"import sys; sys.argv[0] = 'attnlab'; from attnlab.cli import main; main({words})"
+def test_help_typos_and_runs_answer_at_once():
+    words = [["--help"], ["task=fbi"], ["trian"], ["runs"], ["--cfg", "job"]]
+    calls = "; ".join(f"main({each})" for each in words)
+    code = f"import sys; sys.argv[0] = 'attnlab'; from attnlab.cli import main; {calls}"
     assert loaded_by(code) == set()
 
 
 def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
-    modules = [
-        place(file).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        for file in FILES
-        if room(file) in ("commands", "data", "records", "runner", "tasks", "trained", "console")
-    ]
-    code = "; ".join(f"import attnlab.{module}" for module in modules)
+    light = {"commands", "compare", "config", "records", "tasks.base", "tasks.kinds"}
+    modules = [m for m in FILES if room(m) in light and not place(m).startswith("compare/")]
+    modules += ["attnlab.run.runner", "attnlab.run.loading", "attnlab.run.console"]
+    modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]
+    code = "; ".join(f"import {module}" for module in modules)
     assert loaded_by(code) <= {"scipy"}

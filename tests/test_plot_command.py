@@ -27,7 +27,7 @@ def make_run(folder, task):
     run = RunDirectory.create(folder, task, "bahdanau", 3)
     config = f"seed: 3\ntask: {{name: {task}}}\nattention: {{name: bahdanau}}\n"
     (run.path / "config.yaml").write_text(config)
-    run.write_status("completed")
+    run.status.write("completed")
     return run
 
 

@@ -109,7 +109,7 @@ def test_a_finished_run_can_be_trained_longer(compose):
     assert_same_run(folder.path, whole)
     assert folder.read_config()["trainer"]["epochs"] == 5
     status = json.loads((whole / "status.json").read_text())
-    assert folder.read_status()["config_hash"] == status["config_hash"]
+    assert folder.status.read()["config_hash"] == status["config_hash"]
 
 
 def test_a_finished_run_is_shown_and_left_alone(config, whole, capsys):
@@ -145,7 +145,7 @@ def test_a_finished_run_without_its_checkpoint_is_not_begun_again(config):
     checkpoint.write_bytes(b"")
     with pytest.raises(RequestError, match="expected the checkpoint of a finished run"):
         resume(folder, {"trainer.epochs": "9"})
-    assert folder.read_status()["state"] == "completed" and folder.read_history()["epoch"]
+    assert folder.status.read()["state"] == "completed" and folder.history.read()["epoch"]
     assert before == {p.name: p.stat().st_mtime_ns for p in (folder.path / "weights").iterdir()}
 
 

@@ -1,4 +1,4 @@
-"""`attnlab runs rm` and `attnlab runs sync` by the real command line; stores in trouble."""
+"""`attnlab runs rm` by the real command line; stores in trouble."""
 
 from __future__ import annotations
 
@@ -8,75 +8,30 @@ import shutil
 import sqlite3
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from command_line import TINY, CommandLine, Outcome
+from run_folders import in_mlflow, make_run
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
-from attnlab.records.files import read_json
 from attnlab.records.lock import FolderLock
-from attnlab.records.mlflow import tracking
-from attnlab.records.mlflow.store import Store, own_uri
-from attnlab.records.mlflow.tracker import store_uri
+from attnlab.records.mlflow.store import Store
 from attnlab.records.removal import finish_removals, remove_run
 from attnlab.records.run_directory import RunDirectory
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 
 
-def make_run(runs, task="fib", attention="none", seed=0, state="completed", config=(), **entries):
-    """A run's folder without a network, as far as these commands look at it."""
-    document = {
-        "task": {"name": task},
-        "attention": {"name": attention},
-        "model": {"name": "rnn", "units": 4},
-        "tracking": {"enabled": True, "uri": None, "weights": "none"},
-        "seed": seed,
-        **dict(config),
-    }
-    run = RunDirectory.create(runs, task, attention, seed, document, config_hash="abc")
-    for epoch in (1, 2):
-        run.append_history({"epoch": epoch, "seconds": 0.5, "val_loss": 1 / epoch})
-    if state == "completed":
-        run.write_json(
-            "metrics.json",
-            {
-                **{"test": {"rmse": 0.25, "mae": 0.125}, "metric": "rmse", "skill": 0.5},
-                **{"best_epoch": 2, "best_value": 0.5, "monitor": "val_loss", "parameters": 7},
-                **{"baselines": {"mean": {"rmse": 0.5}}, "seconds": 1.0},
-            },
-        )
-    run.write_status(state, epoch=2, **entries)
-    return run
-
-
 @pytest.fixture(scope="module")
-def logged(tmp_path_factory):
-    """Three runs that sync logged where no store was, the last of them failed; to be copied."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("logged"))
+def logged(tmp_path_factory, empty_store):
+    """Three runs that sync logged, the last of them failed; to be copied."""
+    attnlab = CommandLine(tmp_path_factory.mktemp("logged"), empty_store)
     make_run(attnlab.runs, "fib", "none", 0)
     make_run(attnlab.runs, "fib", "pooling", 1)
     make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
-    make = tracking.create_store
-
-    def make_and_keep(uri, artifact_root):
-        make(uri, artifact_root)
-        if not (attnlab.folder / "empty.db").exists():  # each run that is logged asks again
-            shutil.copy(attnlab.runs / "mlflow.db", attnlab.folder / "empty.db")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tracking, "create_store", make_and_keep)
-        assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
-    assert len(in_mlflow(attnlab.runs)) == 3
+    assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
     return attnlab
-
-
-@pytest.fixture
-def empty_store(logged):
-    """A database that MLflow has just made, to be copied: making one takes seconds."""
-    return logged.folder / "empty.db"
 
 
 @pytest.fixture
@@ -98,14 +53,6 @@ def inside(tmp_path, monkeypatch, capsys):
         return Outcome(code, *capsys.readouterr())
 
     return command
-
-
-def in_mlflow(runs, experiment="fib"):
-    """What MLflow has of each run: folder's name -> run."""
-    client = Store(store_uri(runs)).client
-    found = client.get_experiment_by_name(experiment)
-    runs_there = client.search_runs([found.experiment_id]) if found else []
-    return {Path(run.data.tags["attnlab.folder"]).name: run for run in runs_there}
 
 
 def put_in_trouble(path, trouble):
@@ -145,7 +92,7 @@ def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, inside):
 
 
 def test_rm_failed_removes_what_failed_and_nothing_else(attnlab, inside):
-    states = {path: RunDirectory(path).state() for path in attnlab.run_folders()}
+    states = {path: RunDirectory(path).status.state() for path in attnlab.run_folders()}
     done = inside("runs", "rm", "--failed", "--yes")
     assert done.code == 0, done.err
     assert attnlab.run_folders() == [path for path, state in states.items() if state != "failed"]
@@ -336,157 +283,4 @@ def test_a_run_trains_on_over_a_store_in_trouble_and_says_so_once(attnlab):
     assert f"mlflow db upgrade sqlite:///{attnlab.runs}/mlflow.db); the run folder" in warning
     assert warning.endswith("the run folder has all, and attnlab runs sync logs it again")
     (path,) = set(attnlab.run_folders()) - before
-    assert RunDirectory(path).state() == "completed"
-
-
-# sync
-
-
-def contents(store, run_id):
-    """All that MLflow has of a run, but ids and times of day."""
-    client = store.client
-    run = client.get_run(run_id)
-    metrics = {
-        key: sorted((point.step, point.value) for point in client.get_metric_history(run_id, key))
-        for key in run.data.metrics
-    }
-    artifacts = set()
-    for folder in (None, "plots", "weights"):
-        artifacts |= {(e.path, e.file_size) for e in client.list_artifacts(run_id, folder)}
-    models = [output.step for output in run.outputs.model_outputs]
-    inputs = [
-        (i.dataset.name, i.dataset.profile, i.tags[0].value) for i in run.inputs.dataset_inputs
-    ]
-    own = ("mlflow.source.name", "attnlab.config_hash", "mlflow.runName")
-    tags = {key: run.data.tags[key] for key in own}
-    info = (run.info.run_name, run.info.status)
-    return info, run.data.params, tags, metrics, artifacts, models, sorted(inputs)
-
-
-@pytest.fixture
-def moved(trained, tmp_path, empty_store):
-    """The folder of a whole run, alone in another runs folder, with a store that has no run."""
-    task = trained.folder.parents[1].name
-    shutil.copytree(trained.folder.parents[1], tmp_path / "runs" / task)
-    shutil.copy(empty_store, tmp_path / "runs" / "mlflow.db")
-    return CommandLine(tmp_path)
-
-
-def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, moved, inside):
-    (path,) = moved.run_folders()
-    done = inside("runs", "sync")
-    assert done.code == 0, done.err
-    run_id = read_json(path / "status.json")["mlflow_run_id"]
-    task = "/".join(path.parts[-3:])
-    assert done.out == f"{task}: logged as {run_id}\n1 logged.\n"
-    original = read_json(trained.folder / "status.json")
-    before = contents(Store(store_uri(trained.attnlab.runs)), original["mlflow_run_id"])
-    after = contents(Store(store_uri(moved.runs)), run_id)
-    for old, new in zip(before, after, strict=True):
-        assert new == old
-    info = Store(store_uri(moved.runs)).client.get_run(run_id).info
-    then = Store(store_uri(trained.attnlab.runs)).client.get_run(original["mlflow_run_id"]).info
-    assert abs(info.start_time - then.start_time) < 5000
-    assert abs(info.end_time - then.end_time) < 5000
-    assert read_json(path / "status.json")["updated"] == original["updated"]
-    assert own_uri(path, {}) == store_uri(moved.runs)  # MLflow's environment is as it was
-
-    assert inside("runs", "sync").out == "1 had everything already.\n"
-    assert contents(Store(store_uri(moved.runs)), run_id) == after
-
-
-def test_sync_adds_what_is_lacking(attnlab, inside):
-    path = attnlab.run_folders()[0]
-    run = RunDirectory(path)
-    before = in_mlflow(attnlab.runs)
-    run.append_history({"epoch": 3, "seconds": 0.5, "val_loss": 0.125})
-    run.plots.joinpath("loss.png").write_bytes(b"png")
-    done = inside("runs", "sync", path)
-    assert done.code == 0, done.err
-    assert "added" in done.out
-    assert "2 metric values, 2 files" in done.out  # the figure and history.csv
-    client = Store(store_uri(attnlab.runs)).client
-    run_id = before[path.name].info.run_id
-    history = client.get_metric_history(run_id, "val_loss")
-    assert [(point.step, point.value) for point in history] == [(1, 1.0), (2, 0.5), (3, 0.125)]
-    assert client.list_artifacts(run_id, "plots")[0].path == "plots/loss.png"
-    assert client.get_run(run_id).info.status == before[path.name].info.status
-
-
-def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, inside):
-    first, second, _ = attnlab.run_folders()
-    assert inside("runs", "sync").code == 0  # the folders have moved: their tag is put right
-    store, found = Store(store_uri(attnlab.runs)), in_mlflow(attnlab.runs)
-    store.client.delete_run(found[first.name].info.run_id)
-    status = RunDirectory(second).read_status()
-    RunDirectory(second).write_json("status.json", {**status, "mlflow_run_id": None})
-    assert inside("runs", "sync").out == "3 had everything already.\n"
-    after = in_mlflow(attnlab.runs)
-    assert {name: run.info.run_id for name, run in after.items()} == {
-        name: run.info.run_id for name, run in found.items()
-    }
-    assert RunDirectory(second).read_status()["mlflow_run_id"] == found[second.name].info.run_id
-
-
-def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, inside, empty_store):
-    first, second, third = attnlab.run_folders()
-    (first / "config.yaml").unlink()
-    (second / "metrics.json").unlink()
-    RunDirectory(second).write_status("completed")
-    make_run(attnlab.runs, attention="luong_local", state="running")
-    make_run(attnlab.runs, attention="luong_global", config={"tracking": {"enabled": False}})
-    shutil.copy(empty_store, attnlab.runs / "mlflow.db")
-    done = inside("runs", "sync")
-    assert done.code == 2
-    not_logged, without = sorted(done.err.splitlines(), key=lambda line: "without" in line)
-    assert not_logged.startswith(f"attnlab: not logged: {first}/config.yaml: damaged or missing")
-    assert without.startswith(f"attnlab: logged without it: {second}/metrics.json: missing")
-    assert done.out.splitlines()[-3:] == [
-        "2 logged, 1 not logged, see above.",
-        "1 running: MLflow gets them from who runs them.",
-        "1 trained with tracking.enabled=false: name them to log them.",
-    ]
-    assert set(in_mlflow(attnlab.runs)) == {second.name, third.name}
-    assert first.is_dir()
-
-
-def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, inside, empty_store):
-    before = [read_json(path / "status.json") for path in attnlab.run_folders()]
-    other = attnlab.folder / "other"
-    other.mkdir()
-    shutil.copy(empty_store, other / "mlflow.db")
-    done = inside("runs", "sync", "--uri", store_uri(other))
-    assert done.out.splitlines()[-1] == "3 logged."
-    assert len(in_mlflow(other)) == 3
-    assert [read_json(path / "status.json") for path in attnlab.run_folders()] == before
-    again = inside("runs", "sync", "--uri", store_uri(other))
-    assert again.out == "3 had everything already.\n"
-    down = inside("runs", "sync", "--uri", "http://127.0.0.1:9")
-    assert (down.code, down.out) == (2, "")
-    assert "the server http://127.0.0.1:9 does not answer" in down.err
-
-
-def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside, empty_store):
-    everything = tmp_path / "runs"
-    folder = everything / "sweeps" / "grid"
-    folder.mkdir(parents=True)
-    shutil.copy(empty_store, everything / "mlflow.db")
-    sweep = {"command": ["seed=0,1"], "varying": {"seed": ["0", "1"]}, "fixed": {"task": "fib"}}
-    RunDirectory(folder).write_json("sweep.json", {**sweep, "parents": {"fib": "gone"}})
-    (folder / "table.csv").write_text("a\n1\n")
-    runs = [make_run(everything, seed=seed, sweep="grid") for seed in (0, 1)]
-    runs.append(make_run(everything, seed=2, state="killed", sweep="grid", pruned=True))
-    assert inside("runs", "sync").out.splitlines()[-1] == "3 logged."
-    found = in_mlflow(everything)
-    parent = found.pop("grid")
-    assert parent.info.run_name == "grid"
-    assert parent.data.params == {"varies": "seed", "seed": "0, 1", "task": "fib"}
-    assert set(found) == {run.path.name for run in runs}
-    for run in found.values():
-        assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
-        assert run.data.tags["attnlab.sweep"] == "grid"
-    pruned = found[runs[2].path.name]
-    assert (pruned.info.status, pruned.data.tags["attnlab.pruned"]) == ("KILLED", "true")
-    assert read_json(folder / "sweep.json")["parents"] == {"fib": parent.info.run_id}
-    assert inside("runs", "sync").out == "3 had everything already.\n"
-    assert len(in_mlflow(everything)) == 4
+    assert RunDirectory(path).status.state() == "completed"

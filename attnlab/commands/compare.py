@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,35 +137,52 @@ def _draw(found: Comparisons, path: Path) -> None:
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:
     """Send the tables and the figure to MLflow; returns the run's id there."""
     from attnlab.compare import tables
-    from attnlab.records.mlflow.tracker import Tracker, default_uri
+    from attnlab.records.mlflow.copying import Copy
+    from attnlab.records.mlflow.parameters import flatten
+    from attnlab.records.mlflow.settings import default_uri
+    from attnlab.records.mlflow.snapshot import Measured, Snapshot
+    from attnlab.records.mlflow.store import Store
 
-    tracker = Tracker.start(
-        default_uri(runs),
-        "compare",
-        f"compare-{asked['by']}",
-        {**asked, "reference": {each.task: each.reference for each in found.tasks}},
-        {"attnlab.kind": "compare", "attnlab.folder": str(runs.absolute())},
-        runs / "artifacts",
-    )
-    means = {
-        f"{each.task}/{result.group.label.replace(' / ', '/')}_{each.metric.path}": mean
-        for each in found.tasks
-        for result in each.results
-        if (mean := result.interval.mean) is not None
-    }
+    references = {each.task: each.reference for each in found.tasks}
+    now = round(1000 * time.time())
     with tempfile.TemporaryDirectory() as scratch:
-        files = {
-            Path(scratch, "comparison.md"): tables.markdown(found),
-            Path(scratch, "comparison.csv"): tables.comma_separated(found),
-            Path(scratch, "comparison.json"): tables.as_json(found),
+        texts = {
+            "comparison.md": tables.markdown(found),
+            "comparison.csv": tables.comma_separated(found),
+            "comparison.json": tables.as_json(found),
         }
-        for path, text in files.items():
-            path.write_text(text, encoding="utf-8")
+        for name, text in texts.items():
+            Path(scratch, name).write_text(text, encoding="utf-8")
         figure = plot or Path(scratch, "comparison.png")
         if not plot:
             _draw(found, figure)
-        tracker.log_metrics(0, means)
-        tracker.log_artifacts(*files, figure)
-        if not tracker.finish("FINISHED") or tracker.run_id is None:
-            raise RunFailed("--log: MLflow did not take the comparison")
-    return tracker.run_id
+        snapshot = Snapshot(
+            folder=runs.absolute(),
+            experiment="compare",
+            name=f"compare-{asked['by']}",
+            status="FINISHED",
+            started=now,
+            ended=now,
+            params=flatten({**asked, "reference": references}),
+            tags={"attnlab.kind": "compare", "attnlab.folder": str(runs.absolute())},
+            measured=[Measured(0, now, _means(found))],
+            files={name: Path(scratch, name) for name in texts} | {figure.name: figure},
+        )
+        try:
+            store = Store(default_uri(runs), runs / "artifacts")
+            with store.explained():
+                copy = Copy(store)
+                copy.add(snapshot)
+        except RequestError as error:
+            raise RunFailed(f"--log: MLflow did not take the comparison: {error}") from error
+    return copy.run_id
+
+
+def _means(found: Comparisons) -> dict[str, float]:
+    """Means by name, so that comparisons can be looked at side by side."""
+    means = {}
+    for each in found.tasks:
+        for result in each.results:
+            label = result.group.label.replace(" / ", "/")
+            means[f"{each.task}/{label}_{each.metric.path}"] = result.interval.mean
+    return means

@@ -53,7 +53,7 @@ def command(
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
-    same = trained.load_data(folder.read_status().get("data_digest"))
+    same = trained.load_data(folder.status.read().get("data_digest"))
     if not same:
         click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
     settings = {"beam": beam} if beam is not None else {}

@@ -64,7 +64,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     RUN is a run folder, an MLflow run id or its first characters, or "latest".
     """
     found = find(run, runs)
-    found.require_completed()
+    found.status.require_completed()
     from attnlab.figures.run import draw_run
 
     with writing(output or found.plots):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -65,8 +67,12 @@ class _Syncing:
     def __init__(self, uri: str | None, named: bool) -> None:
         self._uri, self._named = uri, named
         self._stores: dict[str, Store] = {}
-        self._counts = dict.fromkeys(("logged", "completed", "complete", "running", "untracked"), 0)
-        self.refused = 0
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def refused(self) -> int:
+        """How many were not logged, since something is wrong with them."""
+        return self._counts["refused"]
 
     def sync(self, run: RunDirectory) -> None:
         """Log what MLflow lacks of a run.
@@ -74,44 +80,43 @@ class _Syncing:
         Raises:
             RequestError: the store can't be used; what is wrong with a run is only said.
         """
-        from attnlab.records.mlflow.store import own_uri
+        from attnlab.records.mlflow.settings import own_uri
+        from attnlab.records.mlflow.snapshot import run_snapshot
         from attnlab.records.mlflow.sync import sync_run
-        from attnlab.records.mlflow.tracked import tracked_run
 
         try:
-            if run.state() == "running":
-                self._counts["running"] += 1
-                return
-            config = tracked_run(run).config
+            state, config = run.status.state(), run.read_config()
+            run_snapshot(run)
         except RequestError as error:
-            self.refused += 1
+            self._counts["refused"] += 1
             click.echo(f"attnlab: not logged: {error}", err=True)
             return
-        if not self._named and not (config.get("tracking") or {}).get("enabled", True):
+        if state == "running":
+            self._counts["running"] += 1
+        elif not self._named and not (config.get("tracking") or {}).get("enabled", True):
             self._counts["untracked"] += 1
-            return
-        done = sync_run(run, self._store(self._uri or own_uri(run.path, config), run))
-        self._tell(run, done)
+        else:
+            store = self._store(self._uri or own_uri(run.path, config), run)
+            self._tell(run, sync_run(run, store, _served))
 
     def summary(self) -> list[str]:
         """What was done, in sentences."""
-        counts = self._counts
-        told = {
+        counts, told = self._counts, []
+        parts = {
             "logged": "{} logged",
             "completed": "{} completed",
             "complete": "{} had everything already",
+            "refused": "{} not logged, see above",
         }
-        lines = [text.format(counts[key]) for key, text in told.items() if counts[key]]
-        if self.refused:
-            lines.append(f"{self.refused} not logged, see above")
-        said = [", ".join(lines) + "."] if lines else []
+        if done := [text.format(counts[key]) for key, text in parts.items() if counts[key]]:
+            told.append(", ".join(done) + ".")
         if counts["running"]:
-            said.append(f"{counts['running']} running: MLflow gets them from who runs them.")
+            told.append(f"{counts['running']} running: MLflow gets them from who runs them.")
         if counts["untracked"]:
-            said.append(
+            told.append(
                 f"{counts['untracked']} trained with tracking.enabled=false: name them to log them."
             )
-        return said
+        return told
 
     def _store(self, uri: str, run: RunDirectory) -> Store:
         from attnlab.records.mlflow.store import Store
@@ -121,11 +126,19 @@ class _Syncing:
         return self._stores[uri]
 
     def _tell(self, run: RunDirectory, done: Synced) -> None:
-        kind = "logged" if done.is_new else "completed" if done.added else "complete"
-        self._counts[kind] += 1
+        self._counts["logged" if done.is_new else "completed" if done.added else "complete"] += 1
         if done.is_new:
             click.echo(f"{run.name}: logged as {done.run_id}")
         elif done.added:
             click.echo(f"{run.name}: added {', '.join(done.added)}")
         for sentence in done.missing:
             click.echo(f"attnlab: logged without it: {sentence}", err=True)
+
+
+def _served(config: Mapping[str, Any]) -> Any:
+    """What the model of a run takes and gives, of a version that did not write it down."""
+    from attnlab.tasks.base import load
+    from attnlab.tasks.kinds import known_kind
+
+    kind = known_kind(config["task"]["name"])
+    return load(kind.served)(config) if kind else None

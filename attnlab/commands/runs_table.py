@@ -106,7 +106,7 @@ def _results(run: RunDirectory, task: str) -> dict[str, Any]:
 
 def _results_so_far(run: RunDirectory, task: str) -> dict[str, Any]:
     try:
-        history = run.read_history()
+        history = run.history.read()
     except RequestError:
         history = {}
     monitor = _monitored(run, task, history)

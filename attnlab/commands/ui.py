@@ -15,9 +15,7 @@ import click
 from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError
 from attnlab.records.mlflow import store_check
-from attnlab.records.mlflow.store_check import sqlite_path
-from attnlab.records.mlflow.tracker import default_uri
-from attnlab.records.mlflow.worker import QUIET_ENVIRONMENT
+from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT, default_uri, sqlite_path
 from attnlab.records.run_directory import list_runs
 
 # Jobs are seven more processes, which outlive the server; nobody submits any here.

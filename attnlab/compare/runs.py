@@ -54,7 +54,7 @@ class RunRecord(NamedTuple):
     def history(self) -> dict[str, list[float]]:
         """history.csv by columns; empty where it is damaged."""
         try:
-            return self.run.read_history()
+            return self.run.history.read()
         except RequestError:
             return {}
 

@@ -48,6 +48,8 @@ HYDRA_SETTINGS = (
 
 # What stands beside a run's own keys and is no part of it.
 _BESIDE = ("experiment", "search", "sweep")
+# The settings of models of a kind that has no files for them.
+_PLAIN = "plain"
 _NO_SETTINGS = ("rules", "defaults", "_target_")
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig}
 
@@ -77,11 +79,19 @@ def register_schema() -> None:
 
 
 def model_settings(task: str, attention: str, model: str) -> str:
-    """The file of conf/model/settings that goes with a choice of task, attention and model."""
-    kind = option_class("task", task).kind  # type: ignore[attr-defined]
+    """The file of conf/model/settings that goes with a choice of task, attention and model.
+
+    A task that there isn't has one, too: what is wrong with it is told elsewhere.
+    """
+    try:
+        kind = option_class("task", task).kind  # type: ignore[attr-defined]
+    except RequestError:
+        return _PLAIN
     if model == "auto":
         model = kind.architectures.get(attention, "rnn")
-    return f"{kind.name}_{model}"
+    files = options("model/settings")
+    own = any(name.startswith(f"{kind.name}_") for name in files)
+    return f"{kind.name}_{model}" if own else _PLAIN
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
@@ -155,7 +165,7 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
 
 def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, str]:
     """Folder and name of the file that has an option's settings."""
-    if group != "model" or name not in options("model"):
+    if group != "model":
         return group, name
     task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
     return "model/settings", model_settings(task, attention, name)

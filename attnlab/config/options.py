@@ -78,9 +78,18 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
     for folder in (conf_folder(), *own_folders()):
         path = folder / group / f"{name}.yaml"
         if path.is_file():
-            content = _read(path, path.stat().st_mtime_ns)
+            content = read_yaml(path)
             return content if whole else content.get(group.partition("/")[0], content)
     return None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; not to be changed.
+
+    Raises:
+        RequestError: the file can't be read, or holds something else.
+    """
+    return _read(path, path.stat().st_mtime_ns)
 
 
 @cache

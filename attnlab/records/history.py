@@ -66,11 +66,8 @@ class History:
             if lines and not lines[-1].endswith("\n"):
                 lines.pop()
             header, *rows = csv.reader(lines) if lines else [[]]
-            numbers = [[float(cell) for cell in row] for row in rows]
-            columns = [list(column) for column in zip(*numbers, strict=True)] or [
-                [] for _ in header
-            ]
-            history = dict(zip(header, columns, strict=True))
+            columns = [[float(cell) for cell in column] for column in zip(*rows, strict=True)]
+            history = dict(zip(header, columns or [[] for _ in header], strict=True))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:

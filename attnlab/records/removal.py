@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.records.lock import FolderLock
-from attnlab.records.mlflow.store import Store, own_uri
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
 # How a hidden name begins: it says what is to go, for whoever finishes the removal.
@@ -49,13 +49,34 @@ def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
     return _remove_hidden(hidden, folder, copy)
 
 
-def mlflow_copy(folder: Path) -> tuple[Store, str] | None:
+def mlflow_copy(folder: Path, path: Path | None = None) -> tuple[Store, str] | None:
     """The store and the id of a run's copy in MLflow; None where there is none.
+
+    Args:
+        folder: The run's folder.
+        path: Where that lies now, if it has been hidden.
 
     Raises:
         RequestError: The store that has it can't be used.
     """
-    return _copy_of(folder, folder)
+    run, config, run_id, is_readable = RunDirectory(path or folder), {}, None, False
+    with suppress(RequestError):
+        config = run.read_config()
+    with suppress(RequestError):
+        run_id, is_readable = run.status.read().get("mlflow_run_id"), True
+    uri = own_uri(folder, config)
+    untracked = is_readable and not run_id
+    enabled = (config.get("tracking") or {}).get("enabled", True)
+    if not Store.exists(uri) or (untracked and not enabled):
+        return None
+    try:
+        store = Store.shared(uri)
+        found = store.find(folder, run_id, folder.parts[-3])
+    except RequestError:
+        if untracked:  # MLflow never said that it has the run
+            return None
+        raise
+    return (store, found.info.run_id) if found else None
 
 
 def finish_removals(runs: Path) -> int:
@@ -73,7 +94,7 @@ def finish_removals(runs: Path) -> int:
             prefix = _FOLDER_ONLY if hidden.name.startswith(_FOLDER_ONLY) else _HIDDEN
             folder = hidden.with_name(hidden.name.removeprefix(prefix))
             unfinished = prefix == _HIDDEN and (hidden / "status.json").is_file()
-            _remove_hidden(hidden, folder, _copy_of(hidden, folder) if unfinished else None)
+            _remove_hidden(hidden, folder, mlflow_copy(folder, hidden) if unfinished else None)
             done += 1
     return done
 
@@ -90,38 +111,6 @@ def _remove_hidden(hidden: Path, folder: Path, copy: tuple[Store, str] | None) -
         (hidden / "status.json").unlink(missing_ok=True)  # so much for MLflow
         shutil.rmtree(hidden)
     return gone
-
-
-def _copy_of(path: Path, folder: Path) -> tuple[Store, str] | None:
-    """As `mlflow_copy`, of a run that was in `folder` and lies at `path` now."""
-    status, config = _read(RunDirectory(path))
-    run_id = (status or {}).get("mlflow_run_id")
-    uri = own_uri(folder, config)
-    untracked = status is not None and not run_id
-    if not Store.exists(uri) or (untracked and not _tracked(config)):
-        return None
-    try:
-        store = Store.shared(uri)
-        found = store.find(folder, run_id, folder.parts[-3])
-    except RequestError:
-        if untracked:  # MLflow never said that it has the run
-            return None
-        raise
-    return (store, found.info.run_id) if found else None
-
-
-def _read(run: RunDirectory) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Status and config as far as they can be read."""
-    status, config = None, {}
-    with suppress(RequestError):
-        status = run.read_status()
-    with suppress(RequestError):
-        config = run.read_config()
-    return status, config
-
-
-def _tracked(config: dict[str, Any]) -> bool:
-    return (config.get("tracking") or {}).get("enabled", True)
 
 
 @contextmanager

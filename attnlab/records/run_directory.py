@@ -6,7 +6,7 @@ import errno
 import itertools
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.history import History
-from attnlab.records.status import Status, actual_state
+from attnlab.records.status import Status
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,12 +34,16 @@ class RunDirectory:
 
     Args:
         path: The folder, which need not be checked yet; `create` and `open` are the usual ways in.
+
+    Attributes:
+        status: Its status.json.
+        history: Its history.csv.
     """
 
     def __init__(self, path: Path):
         self.path = Path(path)
-        self._status = Status(self.path / "status.json")
-        self._history = History(self.path / "history.csv")
+        self.status = Status(self.path / "status.json")
+        self.history = History(self.path / "history.csv")
 
     def __repr__(self) -> str:
         return f"RunDirectory({str(self.path)!r})"
@@ -75,7 +79,7 @@ class RunDirectory:
                 raise RequestError(f"{key}: expected a name that a folder can have, got {name!r}.")
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
-        stem = f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"
+        known = {"task": task, "attention": attention, "seed": seed}
         try:
             parent = runs / task / attention
             parent.mkdir(parents=True, exist_ok=True)
@@ -84,16 +88,8 @@ class RunDirectory:
             run.make_folders()
             if config is not None:
                 run.write_config(config)
-            run.write_status(
-                "running",
-                epoch=0,
-                task=task,
-                attention=attention,
-                seed=seed,
-                started=started.isoformat(),
-                **entries,
-            )
-            return cls(_named(run.path, stem))
+            run.status.write("running", epoch=0, **known, started=started.isoformat(), **entries)
+            return cls(_named(run.path, f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"))
         except OSError as error:
             raise RequestError(
                 f"paths.runs: expected a folder that can be written, got {str(runs)!r} "
@@ -113,7 +109,7 @@ class RunDirectory:
         if not (path / "status.json").is_file():
             raise RequestError(f"RUN: expected a run folder, but {str(path)!r} has no status.json.")
         run = cls(path.absolute())
-        run.read_status()
+        run.status.read()
         return run
 
     @property
@@ -146,53 +142,8 @@ class RunDirectory:
         numbers = (name.removeprefix("epoch_").removesuffix(".weights.h5") for name in names)
         return sorted(int(number) for number in numbers if number.isdigit())
 
-    # Status
-
-    def write_status(self, state: str | None = None, **changes: Any) -> None:
-        """Change entries of status.json; the others stay.
-
-        Args:
-            state: One of `status.STATES`, or None for no change.
-            **changes: epoch, mlflow_run_id, config_hash, error, ...
-
-        Raises:
-            ValueError: There is no such state.
-            OSError: The file can't be written.
-        """
-        self._status.write(state, changes)
-
-    def read_status(self) -> dict[str, Any]:
-        """What status.json says; see `Status.read`."""
-        return self._status.read()
-
-    def state(self) -> str:
-        """The run's state; "killed" also for one whose process has gone without a word."""
-        return actual_state(self._status.read())
-
-    def require_completed(self) -> None:
-        """Check that the run came to its end; see `Status.require_completed`."""
-        self._status.require_completed()
-
-    # History
-
-    def append_history(self, row: Mapping[str, Any]) -> None:
-        """Add an epoch's row to history.csv; see `History.append`."""
-        self._history.append(row)
-
-    def write_history(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Replace history.csv, as a resumed run does with the rows up to its checkpoint."""
-        self._history.replace(rows)
-
-    def read_history(self) -> dict[str, list[float]]:
-        """The columns of history.csv; empty when no epoch has ended; see `History.read`."""
-        return self._history.read()
-
     def make_folders(self) -> None:
-        """Make the folders that a run writes to, where they are missing.
-
-        Raises:
-            OSError: One can't be made.
-        """
+        """Make the folders that a run writes to, where they are missing; raises `OSError`."""
         for folder in _FOLDERS:
             (self.path / folder).mkdir(parents=True, exist_ok=True)
 
@@ -208,56 +159,15 @@ class RunDirectory:
         for path in [*later, *halves]:
             path.unlink(missing_ok=True)
 
-    # Other files
+    # What follows raises `OSError` where a file can't be written, and `RequestError` where it is
+    # missing or damaged.
 
     def write_json(self, name: str, data: Any) -> None:
-        """Write a JSON file into the folder, whole; NaN and infinities become null.
-
-        Raises:
-            OSError: The file can't be written.
-        """
+        """Write a JSON file into the folder, whole; NaN and infinities become null."""
         files.write_json(self.path / name, data)
 
-    def write_text(self, name: str, text: str) -> None:
-        """Write a text file into the folder, whole.
-
-        Raises:
-            OSError: The file can't be written.
-        """
-        files.write_text(self.path / name, text)
-
-    def write_predictions(self, columns: Mapping[str, Any]) -> None:
-        """Write predictions.csv: a row for each test item, and of forecasts for each step.
-
-        Args:
-            columns: Name to array (N,); of forecasts index, time, step, target, prediction and
-                each baseline in natural units, of translations index, source, reference,
-                hypothesis and scores of the sentence.
-
-        Raises:
-            ValueError: The columns differ in length.
-            OSError: The file can't be written.
-        """
-        files.write_table(self.path / "predictions.csv", columns)
-
-    def read_predictions(self) -> dict[str, np.ndarray]:
-        """The columns of predictions.csv: int64, float64, or text where they aren't numbers.
-
-        Returns:
-            Name to array (N,); `time` and sentences are always text, even where one looks like a
-            number.
-
-        Raises:
-            RequestError: The file is missing or damaged.
-        """
-        return files.read_table(self.path / "predictions.csv", text=_TEXT)
-
     def read_metrics(self) -> dict[str, Any]:
-        """What metrics.json says.
-
-        Raises:
-            RequestError: It is missing or damaged.
-        """
+        """What metrics.json says."""
         return files.read_json(self.path / "metrics.json")
 
     def read_environment(self) -> dict[str, Any] | None:
@@ -267,22 +177,32 @@ class RunDirectory:
         except RequestError:
             return None
 
-    def write_config(self, config: Mapping[str, Any]) -> None:
-        """Write config.yaml.
+    def write_predictions(self, columns: Mapping[str, Any]) -> None:
+        """Write predictions.csv: a row for each test item, and of forecasts for each step.
 
-        Raises:
-            OSError: The file can't be written.
+        Args:
+            columns: Name to array (N,); of forecasts index, time, step, target, prediction and
+                each baseline in natural units, of translations index, source, reference,
+                hypothesis and scores of the sentence.
         """
+        files.write_table(self.path / "predictions.csv", columns)
+
+    def read_predictions(self) -> dict[str, np.ndarray]:
+        """The columns of predictions.csv, name to array (N,): int64, float64, or text.
+
+        `time` and sentences are always text, even where one looks like a number.
+        """
+        return files.read_table(self.path / "predictions.csv", text=_TEXT)
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Write config.yaml."""
         import yaml
 
-        self.write_text("config.yaml", yaml.safe_dump(dict(config), sort_keys=False))
+        text = yaml.safe_dump(dict(config), sort_keys=False)
+        files.write_text(self.path / "config.yaml", text)
 
     def read_config(self) -> dict[str, Any]:
-        """The resolved config of the run.
-
-        Raises:
-            RequestError: config.yaml is missing or damaged.
-        """
+        """The resolved config of the run."""
         import yaml
 
         path = self.path / "config.yaml"
@@ -395,7 +315,7 @@ def _listed(run: RunDirectory) -> ListedRun:
         "started": _started(stem),
     }
     try:
-        return ListedRun(run, known | run.read_status())
+        return ListedRun(run, known | run.status.read())
     except RequestError as error:
         return ListedRun(run, {**known, "state": "damaged", "error": str(error)})
 

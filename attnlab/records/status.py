@@ -31,12 +31,12 @@ class Status:
         self._path = path
         self._lock = threading.RLock()  # the tracker's thread adds its run id
 
-    def write(self, state: str | None, changes: Mapping[str, Any]) -> None:
-        """Change the given entries; the others stay, unless the file is damaged.
+    def write(self, state: str | None = None, **changes: Any) -> None:
+        """Change entries; the others stay, unless the file is damaged.
 
         Args:
             state: One of `STATES`, or None for no change. "running" makes this process the owner.
-            changes: The other entries to change.
+            **changes: epoch, mlflow_run_id, config_hash, error, ...
 
         Raises:
             ValueError: `state` is none of `STATES`.
@@ -69,6 +69,10 @@ class Status:
                 f"got {status.get('state')!r}."
             )
         return status
+
+    def state(self) -> str:
+        """The run's state; "killed" also for one whose process has gone without a word."""
+        return actual_state(self.read())
 
     def require_completed(self) -> None:
         """Check that the run came to its end.

@@ -107,8 +107,8 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
 
 def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
     """The epochs with the best monitored values, in order of time."""
-    run.require_completed()
-    monitor, history = run.read_metrics().get("monitor"), run.read_history()
+    run.status.require_completed()
+    monitor, history = run.read_metrics().get("monitor"), run.history.read()
     if monitor not in history:
         raise RequestError(
             "--epoch: expected last, since the run has no validation part, got best."
@@ -132,7 +132,7 @@ def choose_epoch(run: RunDirectory, epoch: str) -> int:
     if epoch == "last":
         return saved[-1]
     if epoch == "best":
-        run.require_completed()
+        run.status.require_completed()
         best = run.read_metrics().get("best_epoch")
     else:
         best = int(epoch) if epoch.isdecimal() else None

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.run import console, interrupts
-from attnlab.run import result as outcome
 from attnlab.run.building import make_model, start_afresh
 from attnlab.run.progress import Progress
-from attnlab.run.recorder import Keeper
+from attnlab.run.recorder import Recorder
+from attnlab.run.result import summary
 from attnlab.tasks.base import Learner, load
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Session:
         config: what is run.
         task: its task, loaded.
         data: the task's data.
-        keeper: writes what it leaves behind.
+        recorder: writes what it leaves behind.
         started: `time.perf_counter()` when the run began in this process.
         resumed: whether the folder holds a part of the run already.
         on_epoch: gets each row of the history; may raise `Pruned`.
@@ -49,29 +48,28 @@ class Session:
         config: RunConfig,
         task: Task,
         data: TaskData,
-        keeper: Keeper,
+        recorder: Recorder,
         started: float,
         *,
         resumed: bool = False,
         on_epoch: OnEpoch | None = None,
     ) -> None:
         self.config, self.task, self.data = config, task, data
-        self.keeper, self.started = keeper, started
+        self.recorder, self.started = recorder, started
         self.resumed, self.on_epoch = resumed, on_epoch
         self.progress = Progress()
-        self._checkpoints = Checkpoints(keeper.folder.checkpoint)
+        self._checkpoints = Checkpoints(recorder.folder.checkpoint)
         self._best_weights: list[np.ndarray] = []
         self._epoch_started = 0.0
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
 
-    def execute(self, scratch: Path, *, quiet: bool = False) -> dict[str, Any]:
+    def execute(self, *, quiet: bool = False) -> dict[str, Any]:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder.
 
         Args:
-            scratch: an empty folder.
             quiet: show no progress.
         """
-        self.keeper.write_request(self.task, self.data)
+        self.recorder.write_request(self.task, self.data)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         title = f"{self.config.task.name} / {self.config.attention.name}"
@@ -86,8 +84,8 @@ class Session:
             self._train(learner, shown)
         learner.model.set_weights(self._best_weights)
         metrics, report = self._evaluate(learner)
-        self.keeper.write_results(learner, metrics, report, scratch)
-        with self.keeper.writing("the checkpoints"):
+        self.recorder.write_results(learner, metrics, report)
+        with self.recorder.writing("the checkpoints"):
             self._checkpoints.keep(1)  # to train longer
         log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
         return metrics
@@ -118,7 +116,7 @@ class Session:
             self.progress.end_epoch(row)
             if self._best_epoch(monitor) == self.progress.epochs:
                 self._best_weights = learner.model.get_weights()
-            self.keeper.write_epoch(learner, row)
+            self.recorder.write_epoch(learner, row)
             if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
                 self._save_checkpoint(learner)
             bar.advance(row)
@@ -194,7 +192,7 @@ class Session:
         if progress.chunks_done:
             state["epoch_seconds"] = self._seconds_in_epoch()
         arrays = [variable.numpy() for variable in _variables(learner)]
-        with self.keeper.writing("a checkpoint"):
+        with self.recorder.writing("a checkpoint"):
             self._checkpoints.save(step, state, [*arrays, *progress.losses, *progress.sizes])
         self._saved, self._saved_at = (progress.epochs, step), time.perf_counter()
         self._saving_took = self._saved_at - started
@@ -206,19 +204,19 @@ class Session:
             RequestError: the checkpoint is of another model, or the best weights are missing.
         """
         if checkpoint is None:
-            self.keeper.rewind([])
+            self.recorder.rewind([])
             return
         variables, state = _variables(learner), checkpoint.state
         arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
         shapes = [tuple(variable.shape) for variable in variables]
         if [array.shape for array in arrays] != shapes or len(rest) != 2 * state["chunks_done"]:
             raise RequestError(
-                f"{self.keeper.folder.checkpoint}: expected a checkpoint of this model, but its "
+                f"{self.recorder.folder.checkpoint}: expected a checkpoint of this model, but its "
                 "variables have other shapes: the code has changed since; train it again."
             )
         half = state["chunks_done"]
         self.progress = Progress(**state, losses=rest[:half], sizes=rest[half:])
-        self.keeper.rewind(self.progress.history)
+        self.recorder.rewind(self.progress.history)
         if self.progress.epochs:
             self._best_weights = self._load_best_weights(learner)
         for variable, array in zip(variables, arrays, strict=True):
@@ -226,7 +224,7 @@ class Session:
         log.info("resumed after epoch %d, chunk %d", self.progress.epochs, half)
 
     def _load_best_weights(self, learner: Learner) -> list[np.ndarray]:
-        path = self.keeper.folder.weights_path(self._best_epoch(self._monitor()))
+        path = self.recorder.folder.weights_path(self._best_epoch(self._monitor()))
         try:
             learner.model.load_weights(path)
         except (OSError, ValueError, KeyError) as error:
@@ -241,7 +239,7 @@ class Session:
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
         monitor = self._monitor()
         report = learner.report()
-        metrics = outcome.summary(
+        metrics = summary(
             self.config,
             self.task,
             learner,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,13 +15,14 @@ from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
-from attnlab.records.mlflow.tracker import NullTracker, Tracker, default_uri
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console
 from attnlab.run.building import make_task
 from attnlab.run.loop import OnEpoch, Session
-from attnlab.run.recorder import Keeper
+from attnlab.run.recorder import Recorder
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Task, TaskData
@@ -43,12 +43,6 @@ class SweepMember:
     name: str
     parent_run_id: str | None = None
     on_epoch: OnEpoch | None = None
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """By which MLflow knows the run as a part of the sweep."""
-        tags = {"attnlab.sweep": self.name}
-        return tags | ({"mlflow.parentRunId": self.parent_run_id} if self.parent_run_id else {})
 
 
 def run(config: RunConfig, *, sweep: SweepMember | None = None) -> Path:
@@ -106,7 +100,7 @@ def resume(
     started = time.perf_counter()
     _require_stopped(folder)
     with FolderLock(folder.path):
-        before, status = parse(folder.read_config(), {}), folder.read_status()
+        before, status = parse(folder.read_config(), {}), folder.status.read()
         config = _in_its_place(changed(before, changes or {}), folder)
         _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
         if status["state"] == "completed":
@@ -124,12 +118,12 @@ def resume(
             )
         folder.make_folders()
         member = {"sweep": sweep.name} if sweep else {}
-        folder.write_status("running", error=None, pruned=False, **member)
+        folder.status.write("running", error=None, pruned=False, **member)
         return _carry_out(config, task, data, folder, started, sweep, resumed=True)
 
 
 def _require_stopped(folder: RunDirectory) -> None:
-    status = folder.read_status()
+    status = folder.status.read()
     if actual_state(status) == "running":
         raise RequestError(
             f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
@@ -186,35 +180,33 @@ def _carry_out(
     sweep: SweepMember | None,
     resumed: bool = False,
 ) -> Path:
-    with logging_to(folder.path / "run.log"), tempfile.TemporaryDirectory() as scratch:
+    with logging_to(folder.path / "run.log"):
         if resumed:
             _warn_of_differences(folder)
-        tracker = _start_tracker(config, folder, sweep, resumed)
-        keeper = Keeper(config, folder, tracker)
+        recorder = Recorder(config, folder, _start_tracker(config, folder, resumed))
         on_epoch = sweep.on_epoch if sweep else None
-        session = Session(config, task, data, keeper, started, resumed=resumed, on_epoch=on_epoch)
-        metrics = _execute(session, Path(scratch), quiet=sweep is not None)
+        session = Session(config, task, data, recorder, started, resumed=resumed, on_epoch=on_epoch)
+        metrics = _execute(session, quiet=sweep is not None)
     if sweep is None:
         console.print_result(metrics, folder.path)
     return folder.path
 
 
-def _execute(session: Session, scratch: Path, quiet: bool) -> dict[str, Any]:
+def _execute(session: Session, quiet: bool) -> dict[str, Any]:
     """Execute a session and close it, however it ends."""
     try:
-        metrics = session.execute(scratch, quiet=quiet)
+        metrics = session.execute(quiet=quiet)
     except KeyboardInterrupt:
-        session.keeper.close("killed", "interrupted")
+        session.recorder.close("killed", "interrupted")
         raise
     except Pruned as pruned:
-        session.keeper.tracker.set_tags({"attnlab.pruned": "true"})
-        session.keeper.close("killed", f"pruned: {pruned}", pruned=True)
+        session.recorder.close("killed", f"pruned: {pruned}", pruned=True)
         raise
     except Exception as error:
         log.info("the run failed", exc_info=True)
-        session.keeper.close("failed", f"{type(error).__name__}: {error}")
+        session.recorder.close("failed", f"{type(error).__name__}: {error}")
         raise
-    session.keeper.close("completed")
+    session.recorder.close("completed")
     return metrics
 
 
@@ -229,29 +221,14 @@ def _warn_of_differences(folder: RunDirectory) -> None:
         )
 
 
-def _start_tracker(
-    config: RunConfig, folder: RunDirectory, sweep: SweepMember | None, resumed: bool
-) -> NullTracker:
+def _start_tracker(config: RunConfig, folder: RunDirectory, resumed: bool) -> Tracker:
     """The run's copy in MLflow, begun or gone on with; it never stops the run."""
     if not config.tracking.enabled:
-        return NullTracker()
-    runs = Path(config.paths.runs).expanduser()
+        return Tracker()
     return Tracker.start(
-        config.tracking.uri or default_uri(runs),
-        config.task.name,
-        f"{config.task.name}-{config.attention.name}-s{config.seed}",
-        config.document,
-        {
-            "attnlab.folder": str(folder.path),
-            "attnlab.config_hash": config.digest,
-            "attnlab.epochs": str(config.trainer.epochs),  # a parameter can't change
-            **({"attnlab.pruned": "false"} if resumed else {}),
-            **(sweep.tags if sweep else {}),
-        },
-        runs / "artifacts",
-        timeout=config.tracking.timeout,
-        run_id=folder.read_status().get("mlflow_run_id") if resumed else None,
-        folder=folder.path,
+        own_uri(folder.path, config.document),
+        folder.path,
         resumed=resumed,
-        on_run_id=lambda run_id: folder.write_status(mlflow_run_id=run_id),
+        timeout=config.tracking.timeout,
+        on_run_id=lambda run_id: folder.status.write(mlflow_run_id=run_id),
     )

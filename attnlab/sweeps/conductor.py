@@ -143,12 +143,9 @@ class Conductor(ABC):
 
     def start_parents(self) -> None:
         """Begin the sweep's own runs in MLflow."""
-        varying = {key: ", ".join(values) for key, values in self.request.varying.items()}
         self.parents = Parents.start(
             self.folder,
             self.configs(),
-            {"varies": ", ".join(varying), **self.request.fixed, **varying},
-            " ".join(self.request.command),
             meanwhile=import_tensorflow if self.launching.here else None,
         )
 
@@ -234,9 +231,9 @@ class Conductor(ABC):
         files.write_text(self.folder.table, csv_text(rows))
         best = {row.task: row for row in reversed(self.best(rows))}
         failed = any(row.state == FAILED for row in rows)
-        status = "KILLED" if stop else "FAILED" if failed else "FINISHED"
+        state = "killed" if stop else "failed" if failed else "completed"
         others = self.others_at_work()
-        self.parents.finish(None if others else status, rows, best, self.launches)
+        self.parents.finish("running" if others else state, rows, best, self.launches)
         self.folder.update(finished=stop is None and not others)
 
     def _print(self, rows: Sequence[Row]) -> None:

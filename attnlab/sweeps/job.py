@@ -199,7 +199,7 @@ def _carry_out(
     from attnlab.run import console, runner
 
     folder = _begun(checked, before)
-    if folder is not None and folder.state() == DONE:
+    if folder is not None and folder.status.state() == DONE:
         return folder.path
     parents = SweepFolder(launch.folder).read().get("parents", {})
     member = runner.SweepMember(

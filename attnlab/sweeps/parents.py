@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from attnlab.config.sections import RunConfig
-from attnlab.records.lock import flocked
-from attnlab.records.mlflow.tracker import Tracker, default_uri
+from attnlab.records.mlflow.settings import default_uri
+from attnlab.records.mlflow.tracker import Tracker
 from attnlab.sweeps.jobs import words
 from attnlab.sweeps.sweep_folder import SweepFolder
 from attnlab.sweeps.table import Row
@@ -30,8 +30,6 @@ class Parents:
         cls,
         folder: SweepFolder,
         configs: Sequence[RunConfig],
-        params: Mapping[str, str],
-        command: str,
         meanwhile: Callable[[], None] | None = None,
     ) -> Parents:
         """Begin the runs, or go on with those of an earlier process, and wait for their ids.
@@ -40,35 +38,23 @@ class Parents:
         would try to at a time.
 
         Args:
-            folder: the sweep's.
+            folder: the sweep's, whose sweep.json says what varies and what was fixed.
             configs: a configuration of each task.
-            params: what varies and what was fixed.
-            command: the overrides of the sweep.
             meanwhile: what can be done while MLflow begins.
         """
-        with flocked(folder.path):
-            known = folder.read().get("parents", {})
-            trackers = {
-                config.task.name: _tracker(
-                    config, folder, params, command, known.get(config.task.name)
-                )
-                for config in configs
-                if config.tracking.enabled
-            }
-            if meanwhile is not None:
-                meanwhile()
-            for config in configs:
-                if config.task.name in trackers:
-                    trackers[config.task.name].wait_run_id(config.tracking.timeout)
+        tracked = [config for config in configs if config.tracking.enabled]
+        trackers = {config.task.name: _tracker(config, folder) for config in tracked}
+        if meanwhile is not None:
+            meanwhile()
+        for config in tracked:
+            trackers[config.task.name].wait_run_id(config.tracking.timeout)
         return cls(trackers, folder)
 
-    def finish(
-        self, status: str | None, rows: Sequence[Row], best: Mapping[str, Row], step: int
-    ) -> None:
-        """Log what came out, and end the runs.
+    def finish(self, state: str, rows: Sequence[Row], best: Mapping[str, Row], step: int) -> None:
+        """Keep what came out, and end the runs.
 
         Args:
-            status: `FINISHED`, `FAILED` or `KILLED`; None leaves the runs to other processes.
+            state: `completed`, `failed` or `killed`; `running` leaves the runs to other processes.
             rows: the whole table, which lies in the sweep's folder.
             best: task -> its best row.
             step: counts how often the sweep was begun.
@@ -77,38 +63,21 @@ class Parents:
             own = [row for row in rows if row.task == task]
             states = [row.state for row in own]
             metrics = {"jobs": len(own), **{f"jobs_{s}": states.count(s) for s in set(states)}}
+            found = None
             if task in best:
                 metrics["best_value"] = best[task].results["best"]
                 found = words(best[task].varying) or best[task].folder or ""
-                tracker.set_tags({"attnlab.best": found})
-            tracker.log_metrics(step, metrics)
-            tracker.log_artifacts(self._folder.table)
-            tracker.finish(status or "RUNNING")
+            self._folder.add_results(task, step, metrics, found)
+            tracker.ended(state)
 
 
-def _tracker(
-    config: RunConfig,
-    folder: SweepFolder,
-    params: Mapping[str, str],
-    command: str,
-    run_id: str | None,
-) -> Tracker:
+def _tracker(config: RunConfig, folder: SweepFolder) -> Tracker:
     runs = Path(config.paths.runs).expanduser()
-    task = config.task.name
     return Tracker.start(
         config.tracking.uri or default_uri(runs),
-        task,
-        folder.name,
-        params,
-        {
-            "attnlab.sweep": folder.name,
-            "attnlab.kind": "sweep",
-            "attnlab.folder": str(folder.path),
-            "attnlab.command": command,
-        },
-        runs / "artifacts",
-        timeout=config.tracking.timeout,
-        run_id=run_id,
+        folder.path,
+        task=config.task.name,
         resumed=True,
-        on_run_id=partial(folder.add_parent, task),
+        timeout=config.tracking.timeout,
+        on_run_id=partial(folder.add_parent, config.task.name),
     )

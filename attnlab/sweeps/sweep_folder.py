@@ -93,7 +93,7 @@ class SweepFolder:
         Returns:
             What the file said before.
         """
-        # Not the folder's own lock: `Parents.start` holds that until the ids of runs are kept.
+        # Not the folder's own lock: the copy in MLflow is begun under that.
         with self._lock, flocked(self.path / "jobs"):
             before = self.read()
             updated = datetime.now(timezone.utc).isoformat()
@@ -105,6 +105,18 @@ class SweepFolder:
     def add_parent(self, task: str, run_id: str) -> None:
         """Keep the id of the MLflow run that stands for the sweep in a task's experiment."""
         self.change(lambda before: {"parents": {**before.get("parents", {}), task: run_id}})
+
+    def add_results(
+        self, task: str, launch: int, metrics: Mapping[str, float], best: str | None
+    ) -> None:
+        """Keep what a launch came to for a task: its numbers, and which job was the best one."""
+
+        def changes(before: dict[str, Any]) -> dict[str, Any]:
+            known = before.get("results", {})
+            numbers = {**known.get(task, {}).get("metrics", {}), str(launch): metrics}
+            return {"results": {**known, task: {"metrics": numbers, "best": best}}}
+
+        self.change(changes)
 
     def require_same(
         self, kind: str, fixed: Mapping[str, str], varying: Mapping[str, Iterable[str]]

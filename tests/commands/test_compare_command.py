@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -96,8 +97,8 @@ def test_the_figure_is_drawn_and_named(three_groups, tmp_path, capsys):
     assert str(path) not in out
 
 
-def test_the_comparison_is_logged(runs, monkeypatch):
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def test_the_comparison_is_logged(runs, empty_store):
+    shutil.copy(empty_store, runs / "mlflow.db")
     shown = invoke(runs, "--log")
     run_id = shown.output.split()[-1]
     with sqlite3.connect(runs / "mlflow.db") as store:

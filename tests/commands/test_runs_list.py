@@ -65,7 +65,7 @@ def make(
     }
     run = RunDirectory.create(runs, task, attention, seed, config)
     began = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
-    run.write_status(state, started=began.isoformat(), **more)
+    run.status.write(state, started=began.isoformat(), **more)
     if test:
         (metric, *_) = test
         monitor = "val_loss" if metric == "rmse" else "val_bleu"
@@ -245,7 +245,7 @@ def test_an_unfinished_run_shows_its_best_so_far(
     make(tmp_path, 0, task, "none", 0, "killed", monitor=monitor)
     run = RunDirectory(next(tmp_path.glob("*/*/*")))
     for epoch, value in enumerate((0.5, 0.25, 0.75, float("nan")), 1) if columns else ():
-        run.append_history({"epoch": epoch, **dict.fromkeys(columns, value)})
+        run.history.append({"epoch": epoch, **dict.fromkeys(columns, value)})
     code, out, _ = asked(capsys, "--json", "--runs", str(tmp_path))
     row = json.loads(out)[0]
     assert (code, row["monitor"], row["best"]) == (0, *expected)

@@ -73,7 +73,7 @@ def test_curves_end_where_half_of_the_seeds_do(runs):
     found = compared(runs)
     run = next(iter(found.tasks[0].groups[0].runs.values())).run
     for epoch in range(4, 9):
-        run.append_history({"epoch": epoch, "seconds": 1.0, "val_loss": 0.1})
+        run.history.append({"epoch": epoch, "seconds": 1.0, "val_loss": 0.1})
     curves, *_ = panels(comparison_figure(found))
     assert max(line.get_xdata()[-1] for line in curves.lines) == 3
 

@@ -41,15 +41,15 @@ def test_twenty_threads_get_twenty_folders(tmp_path):
 
 
 def test_new_run_is_running_and_owned_by_this_process(run):
-    status = run.read_status()
+    status = run.status.read()
     assert (status["state"], status["epoch"], status["pid"]) == ("running", 0, os.getpid())
-    assert run.state() == "running"
+    assert run.status.state() == "running"
 
 
 def test_status_keeps_what_is_not_changed(run):
-    run.write_status(epoch=5, config_hash="abc")
-    run.write_status("failed", error="why")
-    status = run.read_status()
+    run.status.write(epoch=5, config_hash="abc")
+    run.status.write("failed", error="why")
+    status = run.status.read()
     assert (status["state"], status["epoch"]) == ("failed", 5)
     assert (status["config_hash"], status["error"]) == ("abc", "why")
     assert status["updated"] >= status["started"]
@@ -57,13 +57,13 @@ def test_status_keeps_what_is_not_changed(run):
 
 def test_unknown_state_is_refused(run):
     with pytest.raises(ValueError, match="expected one of running"):
-        run.write_status("done")
+        run.status.write("done")
 
 
 def test_status_from_many_threads_loses_nothing(run):
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: run.write_status(**{f"key{number}": number}), range(40)))
-    status = run.read_status()
+        list(pool.map(lambda number: run.status.write(**{f"key{number}": number}), range(40)))
+    status = run.status.read()
     assert all(status[f"key{number}"] == number for number in range(40))
 
 
@@ -95,14 +95,14 @@ def test_predictions_keep_labels_as_text(run):
 
 
 def test_config_is_read(run):
-    run.write_text("config.yaml", "task: {name: fib}\nseed: 3\n")
+    (run.path / "config.yaml").write_text("task: {name: fib}\nseed: 3\n")
     assert run.read_config() == {"task": {"name": "fib"}, "seed": 3}
 
 
 @pytest.mark.parametrize("text", [None, "a: [", "- 1", "\x00"])
 def test_damaged_config_is_a_request_error(run, text):
     if text is not None:
-        run.write_text("config.yaml", text)
+        (run.path / "config.yaml").write_text(text)
     with pytest.raises(RequestError, match=r"config\.yaml: damaged"):
         run.read_config()
 
@@ -129,14 +129,14 @@ def test_damaged_status(run, content):
 
 @pytest.mark.parametrize("state", ["running", "failed", "killed"])
 def test_unfinished_run_is_refused_with_its_state(run, state):
-    run.write_status(state, epoch=4)
+    run.status.write(state, epoch=4)
     with pytest.raises(RequestError, match=rf"is {state} \(epoch 4\): "):
-        run.require_completed()
+        run.status.require_completed()
 
 
 def test_completed_run_is_accepted(run):
-    run.write_status("completed")
-    run.require_completed()
+    run.status.write("completed")
+    run.status.require_completed()
 
 
 def test_run_whose_process_died_is_killed(tmp_path):
@@ -148,20 +148,20 @@ def test_run_whose_process_died_is_killed(tmp_path):
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
     run = RunDirectory.open(made.stdout.strip())
-    assert run.read_status()["state"] == "running"
-    assert run.state() == "killed"
+    assert run.status.read()["state"] == "running"
+    assert run.status.state() == "killed"
 
 
 def test_run_of_another_host_counts_as_running(run):
-    run.write_status(host="elsewhere", pid=2**22 + 1)
-    assert run.state() == "running"
+    run.status.write(host="elsewhere", pid=2**22 + 1)
+    assert run.status.state() == "running"
 
 
 def test_later_process_with_the_same_number_is_not_the_owner(run):
-    if run.read_status()["pid_started"] is None:
+    if run.status.read()["pid_started"] is None:
         pytest.skip("the start of a process is known on Linux alone")
-    run.write_status(pid_started="1")
-    assert run.state() == "killed"
+    run.status.write(pid_started="1")
+    assert run.status.state() == "killed"
 
 
 # Finding
@@ -172,14 +172,14 @@ def runs(tmp_path):
     """Three runs with known ids and starts, and what MLflow leaves beside them."""
     made = [RunDirectory.create(tmp_path, "fib", name, 0) for name in ("none", "pooling", "luong")]
     for number, (run, run_id) in enumerate(zip(made, ("abc123", "abd456", "ffe789"), strict=True)):
-        run.write_status(mlflow_run_id=run_id, started=f"2024-05-0{number + 1}T00:00:00+00:00")
+        run.status.write(mlflow_run_id=run_id, started=f"2024-05-0{number + 1}T00:00:00+00:00")
     (tmp_path / "artifacts" / "fib" / "abc123").mkdir(parents=True)
     (tmp_path / "mlflow.db").write_text("")
     return made
 
 
 def test_runs_are_listed_in_order_of_start(tmp_path, runs):
-    runs[0].write_status(started="2025-01-01T00:00:00+00:00")
+    runs[0].status.write(started="2025-01-01T00:00:00+00:00")
     assert [entry.run.path for entry in list_runs(tmp_path)] == [
         run.path for run in (runs[1], runs[2], runs[0])
     ]

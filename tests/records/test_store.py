@@ -10,32 +10,28 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from run_folders import make_run
 
 from attnlab.errors import RequestError
-from attnlab.records.mlflow import store_check
+from attnlab.records.mlflow import internals, store_check
+from attnlab.records.mlflow.settings import store_uri
 from attnlab.records.mlflow.store import Store
 from attnlab.records.mlflow.store_check import check_store
-from attnlab.records.mlflow.tracker import Tracker, store_uri
+from attnlab.records.mlflow.sync import sync_run
 from attnlab.records.run_directory import RunDirectory
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it is used here
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory):
+def example(tmp_path_factory, empty_store):
     """A runs folder with two runs and their copies in MLflow, models and all."""
     runs = tmp_path_factory.mktemp("example")
+    shutil.copy(empty_store, runs / "mlflow.db")
+    store = Store(store_uri(runs), runs / "artifacts")
     for seed in (0, 1):
-        run = RunDirectory.create(runs, "fib", "none", seed, {"seed": seed})
-        tags = {"attnlab.folder": str(run.path)}
-        tracker = Tracker.start(
-            store_uri(runs), "fib", f"s{seed}", {}, tags, runs / "artifacts", timeout=60
-        )
-        tracker.log_metrics(1, {"val_loss": 0.5})
-        tracker.log_artifacts(run.path / "config.yaml")
-        tracker.log_model(run.path / "assets", requirements=["numpy"])
-        assert tracker.finish("FINISHED")
-        run.write_status("completed", mlflow_run_id=tracker.run_id)
+        tracked = {"enabled": True, "uri": None, "weights": "best"}
+        sync_run(make_run(runs, seed=seed, config={"tracking": tracked}), store)
     return runs
 
 
@@ -50,7 +46,7 @@ def the_runs(runs):
 
 
 def run_ids(runs):
-    return [run.read_status()["mlflow_run_id"] for run in the_runs(runs)]
+    return [run.status.read()["mlflow_run_id"] for run in the_runs(runs)]
 
 
 def change_schema(runs, version):
@@ -98,10 +94,17 @@ def test_a_newer_schema_asks_for_a_newer_mlflow(runs):
     assert "schema of a newer MLflow" in complaint(store_uri(runs))
 
 
-def test_the_newest_schema_is_that_of_a_store_that_mlflow_makes(example):
-    with closing(sqlite3.connect(example / "mlflow.db")) as database:
-        (version,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
-    assert store_check._revisions()[1] == version
+@pytest.mark.parametrize("before", ['"bd07f7e963c5"', "('0000', 'bd07f7e963c5')"])
+def test_annotated_migrations_are_understood(runs, tmp_path, monkeypatch, before):
+    (tmp_path / "one.py").write_text('revision: str = "bd07f7e963c5"\ndown_revision: None = None\n')
+    monkeypatch.setattr(store_check, "migrations", lambda: [*tmp_path.glob("*.py")])
+    change_schema(runs, "bd07f7e963c5")
+    check_store(store_uri(runs))
+    text = f"revision: str = 'ffff'\ndown_revision: str | tuple[str, ...] | None = {before}\n"
+    (tmp_path / "two.py").write_text(text)
+    assert "schema of an older MLflow" in complaint(store_uri(runs))
+    change_schema(runs, "ffff")
+    check_store(store_uri(runs))
 
 
 def test_what_is_no_store_is_said(runs):
@@ -197,7 +200,7 @@ def test_nothing_stays_of_a_removed_run_and_everything_of_others(runs, example):
 
 
 def test_a_server_is_asked_to_delete_and_keeps_the_artifacts(runs, monkeypatch):
-    monkeypatch.setattr(Store, "_backend", lambda store: None)
+    monkeypatch.setattr(internals, "database", lambda client: None)
     store, (first, _) = Store(store_uri(runs)), run_ids(runs)
     before = artifacts(runs)
     assert store.remove(first) is False

@@ -101,7 +101,7 @@ def sweep(request_of, config):
 def run_of(tmp_path, config):
     def run_of(**owner) -> RunDirectory:
         run = RunDirectory.create(tmp_path, "fib", "none", 0, config_hash=config.digest)
-        run.write_status("running", **owner)
+        run.status.write("running", **owner)
         return run
 
     return run_of
@@ -149,7 +149,7 @@ def test_jobs_that_another_process_still_runs_are_not_done(sweep, run_of):
     assert first.launching.launched == []
     assert first.folder.read()["finished"] is False
     run.write_json("metrics.json", {})
-    run.write_status("completed")
+    run.status.write("completed")
     second = sweep()
     second.conduct()
     assert second.folder.read()["finished"] is True
@@ -163,7 +163,7 @@ def test_what_another_process_ends_meanwhile_is_taken_in(sweep, run_of):
     def prepare_slowly(jobs):
         todo = prepare(jobs)
         run.write_json("metrics.json", {})
-        run.write_status("completed")
+        run.status.write("completed")
         return todo
 
     mine.prepare = prepare_slowly
@@ -184,7 +184,7 @@ def test_workers_of_a_killed_sweep_are_waited_for_as_long_as_they_can_live(
     def sleep(seconds):
         now[0] += seconds
         if now[0] >= job.ORPHANED_SECONDS:
-            run.write_status(None, **GONE)
+            run.status.write(None, **GONE)
             waiting.folder.write_record(waiting.jobs[0].key, **GONE)
 
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))

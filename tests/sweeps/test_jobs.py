@@ -27,7 +27,7 @@ def make(tmp_path, config):
         if state == "completed":
             results = {"metric": "rmse", "test": {"rmse": 3.0}, "best_value": 2.0, "monitor": "v"}
             run.write_json("metrics.json", {**results, "seconds": 1.0})
-        run.write_status(state, **entries)
+        run.status.write(state, **entries)
         return run
 
     return make
@@ -127,7 +127,7 @@ def test_a_run_that_a_search_gave_up_is_finished_by_a_grid(tmp_path, config, mak
     job = standing(config, tmp_path, {"state": "pruned", "folder": str(pruned.path)})
     assert (job.state, job.folder) == ("killed", pruned.path)
     pruned.write_json("metrics.json", {})
-    pruned.write_status("completed", pruned=False)
+    pruned.status.write("completed", pruned=False)
     job = standing(config, tmp_path)
     assert (job.state, job.folder) == ("completed", pruned.path)
 

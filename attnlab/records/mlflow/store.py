@@ -1,4 +1,4 @@
-"""An MLflow store as the commands see it: which runs it has, and how one is removed for good."""
+"""An MLflow store: which runs it has, how one is made, and how one is removed for good."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from attnlab.errors import RequestError
-from attnlab.records.mlflow.store_check import check_store, shown, sqlite_path
-from attnlab.records.mlflow.tracker import default_uri
-from attnlab.records.mlflow.worker import QUIET_ENVIRONMENT
+from attnlab.records.mlflow import internals
+from attnlab.records.mlflow.settings import (
+    QUIET_ENVIRONMENT,
+    own_uri,
+    sqlite_path,
+    without_password,
+)
+from attnlab.records.mlflow.store_check import check_store
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -23,12 +28,8 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 FOLDER_TAG = "attnlab.folder"
-
-
-def own_uri(folder: Path, config: Mapping[str, Any]) -> str:
-    """The tracking URI that a run in `folder` with this config uses."""
-    tracking = config.get("tracking") or {}
-    return tracking.get("uri") or default_uri(folder.parents[2])
+# The UI opens such an experiment with its training runs and their charts.
+_EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 
 
 class Store:
@@ -37,6 +38,7 @@ class Store:
     Args:
         uri: its tracking URI.
         artifact_root: where an SQLite store that is made here keeps artifacts; None to make none.
+        writing: whether to ask at once if it can be written, instead of waiting for who writes it.
 
     Raises:
         RequestError: it is missing, can't be reached or can't be used; one sentence says why.
@@ -44,17 +46,18 @@ class Store:
 
     _shared: ClassVar[dict[str, Store]] = {}
 
-    def __init__(self, uri: str, artifact_root: Path | None = None):
+    def __init__(self, uri: str, artifact_root: Path | None = None, *, writing: bool = True):
         self.uri = uri
-        check_store(uri)
+        self._artifact_root = None
+        if artifact_root is not None and uri.startswith("sqlite:"):
+            self._artifact_root = artifact_root.absolute()
+        check_store(uri, writing=writing)
         with self.explained():
             _quiet()
             from mlflow.tracking import MlflowClient
 
-            from attnlab.records.mlflow.tracking import create_store
-
-            if artifact_root is not None:
-                create_store(uri, artifact_root.absolute())
+            if self._artifact_root:
+                create_store(uri, self._artifact_root)
             self.client: MlflowClient = MlflowClient(uri)
             self.client.search_experiments(max_results=1)
 
@@ -83,20 +86,43 @@ class Store:
         except RequestError:
             raise
         except Exception as error:
-            from attnlab.records.mlflow.tracking import reason
-
             check_store(self.uri)  # it may have been locked just now
-            raise RequestError(f"MLflow: {shown(self.uri)}: {reason(error)}") from error
+            where = without_password(self.uri)
+            raise RequestError(f"MLflow: {where}: {first_cause(error)}") from error
 
-    def find(self, folder: Path, run_id: str | None, experiment: str | None) -> Run | None:
-        """The run that a run folder was logged as, deleted ones too.
+    def experiment(self, name: str) -> str:
+        """The id of an experiment, which is made if missing and brought back if it was deleted."""
+        from mlflow.exceptions import MlflowException
+
+        found = self.client.get_experiment_by_name(name)
+        if found is None:
+            location = (self._artifact_root / name).as_uri() if self._artifact_root else None
+            try:
+                return self.client.create_experiment(name, location, tags=_EXPERIMENT_TAGS)
+            except MlflowException:
+                found = self.client.get_experiment_by_name(name)  # another process was faster
+                if found is None:
+                    raise
+        if found.lifecycle_stage == "deleted":
+            self.client.restore_experiment(found.experiment_id)
+        return found.experiment_id
+
+    def find(
+        self,
+        folder: Path,
+        run_id: str | None,
+        experiment: str | None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Run | None:
+        """The run that a folder was logged as, deleted ones too.
 
         Args:
-            folder: the run's folder.
-            run_id: what its status.json says; a copy of a folder says that of the original, which
-                is another run's and not found.
-            experiment: the name of its task, in whose experiment a run with the folder's tag is
-                looked for; None to go by the id alone.
+            folder: of a run or a sweep.
+            run_id: what the folder says; a copy of a folder says that of the original, which is
+                another run's and not found.
+            experiment: the name of its task, in whose experiment a run is looked for by its tags;
+                None to go by the id alone.
+            tags: which these are; None: that which names the folder.
         """
         with self.explained():
             run = self._get(run_id) if run_id else None
@@ -104,24 +130,8 @@ class Store:
                 return run
             if experiment is None:
                 return None
-            found = self._tagged(experiment, {FOLDER_TAG: str(folder)})
-            return found or self._moved(experiment, folder)
-
-    def sweep_run(self, name: str, experiment: str, run_id: str | None) -> str | None:
-        """The id of the run that stands for a sweep in an experiment; None if there is none.
-
-        Args:
-            name: the sweep's name.
-            experiment: the experiment's name.
-            run_id: what its folder says.
-        """
-        run = self._get(run_id) if run_id else None
-        if run is None:
-            tags = {"attnlab.sweep": name, "attnlab.kind": "sweep"}
-            run = self._tagged(experiment, tags)
-        if run is not None and run.info.lifecycle_stage == "deleted":
-            self.client.restore_run(run.info.run_id)
-        return run.info.run_id if run else None
+            tagged = self._search(experiment, tags or {FOLDER_TAG: str(folder)}, "=")
+            return tagged[0] if tagged else self._moved(experiment, folder)
 
     def remove(self, run_id: str) -> bool:
         """Remove a run, its models and its artifacts.
@@ -144,28 +154,23 @@ class Store:
                 self.client.delete_logged_model(model_id)
             if run.info.lifecycle_stage != "deleted":
                 self.client.delete_run(run_id)
-            backend = self._backend()
-            if backend is None:
+            database = internals.database(self.client)
+            if database is None:
                 return False
-            for model_id, location in models:
+            for model_id, location in [*models, (run_id, run.info.artifact_uri)]:
                 self._remove_artifacts(location, model_id)
-                backend._hard_delete_logged_model(model_id)
-            self._remove_artifacts(run.info.artifact_uri, run_id)
-            backend._hard_delete_run(run_id)
+            internals.remove_run_for_good(database, run_id, [model_id for model_id, _ in models])
         return True
 
     def _is_of_another(self, run: Run, folder: Path) -> bool:
         """Whether a run is that of another folder that is still there, a copy of which this is."""
         other = RunDirectory(Path(run.data.tags.get(FOLDER_TAG) or folder))
-        try:
-            if other.path == folder or os.path.samefile(other.path, folder):
-                return False
-            its_id = other.read_status().get("mlflow_run_id")
-            return (
-                its_id == run.info.run_id and own_uri(other.path, other.read_config()) == self.uri
-            )
-        except (OSError, RequestError):
-            return False
+        with suppress(OSError, RequestError):
+            if other.path != folder and not os.path.samefile(other.path, folder):
+                its_id = other.status.read().get("mlflow_run_id")
+                its_uri = own_uri(other.path, other.read_config())
+                return its_id == run.info.run_id and its_uri == self.uri
+        return False
 
     def _get(self, run_id: str) -> Run | None:
         from mlflow.exceptions import MlflowException
@@ -176,11 +181,6 @@ class Store:
             if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
                 return None
             raise
-
-    def _tagged(self, experiment: str, tags: Mapping[str, str]) -> Run | None:
-        """A run of an experiment with these tags, deleted ones too."""
-        found = self._search(experiment, tags, "=")
-        return found[0] if found else None
 
     def _moved(self, experiment: str, folder: Path) -> Run | None:
         """The run of a folder that lay elsewhere, store and all, when it was logged."""
@@ -196,15 +196,16 @@ class Store:
         from mlflow.entities import ViewType
 
         found = self.client.get_experiment_by_name(experiment)
-        if found is None or any("'" in value for value in tags.values()):
+        if found is None or any("'" in value and '"' in value for value in tags.values()):
             return []
-        condition = " AND ".join(f"tags.`{key}` {operator} '{tags[key]}'" for key in tags)
+        quoted = {
+            key: f'"{value}"' if "'" in value else f"'{value}'" for key, value in tags.items()
+        }
+        condition = " AND ".join(f"tags.`{key}` {operator} {quoted[key]}" for key in quoted)
         return self.client.search_runs([found.experiment_id], condition, ViewType.ALL)
 
     def _models(self, run: Run) -> list[tuple[str, str]]:
         """The id and the artifact location of each model that the run logged."""
-        if not hasattr(self.client, "search_logged_models"):
-            return []
         condition = f"source_run_id = '{run.info.run_id}'"
         found = self.client.search_logged_models([run.info.experiment_id], condition)
         return [(model.model_id, model.artifact_location) for model in found]
@@ -213,10 +214,7 @@ class Store:
         """Remove the artifacts of a run or a model, with the folder of its own that has them."""
         parts = urlsplit(location)
         if parts.scheme not in ("", "file"):
-            from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-            get_artifact_repository(location).delete_artifacts()
-            return
+            return internals.remove_artifacts(location)
         folder = self._beside(Path(unquote(parts.path) if parts.scheme else location), name)
         if folder.exists():
             shutil.rmtree(folder.parent if folder.parent.name == name else folder)
@@ -233,13 +231,35 @@ class Store:
         first = folder.parts.index(name) - (2 if "models" in folder.parts else 1)
         return root.joinpath(*folder.parts[first:])
 
-    def _backend(self) -> Any:
-        """The store's database, where it can remove runs for good; None of a server."""
-        backend = getattr(self.client._tracking_client, "store", None)
-        able = all(
-            hasattr(backend, name) for name in ("_hard_delete_run", "_hard_delete_logged_model")
-        )
-        return backend if able else None
+
+def create_store(uri: str, artifact_root: Path) -> None:
+    """Make an SQLite store if there is none: whole or not at all, whoever else tries the same.
+
+    Making one takes MLflow a second of migrations, and two processes at it spoil each other's
+    work. So each makes its own beside the place, and the first to finish puts it there.
+
+    Args:
+        uri: `sqlite:///` and the path.
+        artifact_root: where the store's default experiment keeps artifacts.
+    """
+    path = sqlite_path(uri)
+    if path is None or path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        internals.make_database(temporary, artifact_root)
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def first_cause(error: BaseException) -> str:
+    """The first cause of an error in one line, without passwords; a clear sentence as it is."""
+    while (error.__cause__ or error.__context__) and not isinstance(error, RequestError):
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    return without_password(" ".join(str(error).split()) or type(error).__name__)[:300]
 
 
 def _quiet() -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
-import re
+import ast
 import shlex
 import sqlite3
 import urllib.error
 import urllib.request
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from attnlab.errors import RequestError
+from attnlab.records.mlflow.internals import migrations
+from attnlab.records.mlflow.settings import sqlite_path, without_password
 
 # How long another process may hold the database, or a server may take to answer.
 PATIENCE_SECONDS = 5.0
 _SYNC = "then attnlab runs sync logs the run folders again"
+# SQLite's primary result codes, which Python names from 3.11 on, as it gives them from then on.
+_BUSY, _LOCKED, _CORRUPT, _NOT_A_DATABASE = 5, 6, 11, 26
 
 
 def check_store(uri: str, *, writing: bool = True) -> None:
@@ -38,18 +42,6 @@ def check_store(uri: str, *, writing: bool = True) -> None:
         _check_sqlite(path, uri, writing)
 
 
-def sqlite_path(uri: str) -> Path | None:
-    """The file of an SQLite store; None of any other."""
-    if not uri.startswith("sqlite:///"):
-        return None
-    return Path(uri.removeprefix("sqlite:///").partition("?")[0])
-
-
-def shown(uri: str) -> str:
-    """A tracking URI without a password in it."""
-    return re.sub(r"//[^/@\s]+@", "//", uri)
-
-
 def _check_sqlite(path: Path, uri: str, writing: bool) -> None:
     if not path.is_file():
         raise RequestError(f"MLflow: expected an SQLite file, but {path} is a folder.")
@@ -68,7 +60,7 @@ def _check_sqlite(path: Path, uri: str, writing: bool) -> None:
                 database.execute("BEGIN IMMEDIATE")
                 database.rollback()
     except sqlite3.Error as error:
-        raise RequestError(_sqlite_problem(path, str(error))) from error
+        raise RequestError(_sqlite_problem(path, error)) from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -76,51 +68,66 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
 
 
-def _sqlite_problem(path: Path, reason: str) -> str:
-    if "locked" in reason or "busy" in reason:
+def _sqlite_problem(path: Path, error: sqlite3.Error) -> str:
+    # Python 3.10 does not tell the code: an operation failed by a lock, anything else by the file.
+    guess = _BUSY if isinstance(error, sqlite3.OperationalError) else _NOT_A_DATABASE
+    code = getattr(error, "sqlite_errorcode", guess) & 0xFF
+    if code in (_BUSY, _LOCKED):
         return (
             f"MLflow: {path} is locked by another process: end what writes to it (a sweep, attnlab "
             "ui, a database browser), and try again."
         )
-    if "not a database" in reason or "malformed" in reason:
-        what = "damaged" if "malformed" in reason else "no SQLite database"
+    what = {_CORRUPT: "damaged", _NOT_A_DATABASE: "no SQLite database"}.get(code)
+    if what:
         return f"MLflow: {path} is {what}: move it away, {_SYNC}."
-    return f"MLflow: {path} can't be used ({reason})."
+    return f"MLflow: {path} can't be used ({error})."
 
 
 def _check_schema(database: sqlite3.Connection, path: Path, uri: str) -> None:
     """Compare the database's schema with the installed MLflow's."""
     found = [version for (version,) in database.execute("SELECT version_num FROM alembic_version")]
-    known, newest = _revisions()
-    if not found or newest is None or found[0] == newest:
+    named = [known for version in found for known in _revisions_naming(version)]
+    if not found or not migrations():
         return
-    if found[0] in known:
+    if any(found[0] in known.before for known in named):
         raise RequestError(
             f"MLflow: {path} has the schema of an older MLflow: copy the file, upgrade it with: "
             f"mlflow db upgrade {shlex.quote(uri)}"
         )
-    raise RequestError(
-        f"MLflow: {path} has the schema of a newer MLflow: upgrade this one with: "
-        "pip install --upgrade mlflow"
-    )
+    if not any(known.name == found[0] for known in named):
+        raise RequestError(
+            f"MLflow: {path} has the schema of a newer MLflow: upgrade this one with: "
+            "pip install --upgrade mlflow"
+        )
 
 
-def _revisions() -> tuple[set[str], str | None]:
-    """The schema versions that the installed MLflow knows, and the newest of them.
+class _Revision(NamedTuple):
+    """A version of the schema, and those that it follows upon."""
 
-    Read from its migrations, since importing MLflow takes seconds. None where they are not found.
+    name: str
+    before: tuple[str, ...]
+
+
+def _revisions_naming(version: str) -> list[_Revision]:
+    """The installed MLflow's versions of the schema that are this one or follow upon it.
+
+    Read from its migrations, for importing MLflow takes seconds; few of them name the version.
     """
-    spec = importlib.util.find_spec("mlflow")
-    folders = list(spec.submodule_search_locations or ()) if spec else []
-    earlier: dict[str, str | None] = {}
-    for path in Path(folders[0], "store/db_migrations/versions").glob("*.py") if folders else ():
-        text = path.read_text(encoding="utf-8")
-        own = re.search(r"^revision\s*=\s*['\"](\w+)['\"]", text, re.MULTILINE)
-        before = re.search(r"^down_revision\s*=\s*['\"](\w+)['\"]", text, re.MULTILINE)
-        if own:
-            earlier[own[1]] = before[1] if before else None
-    newest = set(earlier) - set(earlier.values())
-    return set(earlier), newest.pop() if len(newest) == 1 else None
+    texts = (path.read_text(encoding="utf-8") for path in migrations())
+    return [_revision(text) for text in texts if version in text]
+
+
+def _revision(text: str) -> _Revision:
+    """The version that a migration leads to, and the one or those that it starts from."""
+    values = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = {target.id for target in targets if isinstance(target, ast.Name)}
+            for name in names & {"revision", "down_revision"}:
+                values[name] = ast.literal_eval(node.value)
+    before = values.get("down_revision") or ()
+    return _Revision(values.get("revision", ""), (before,) if isinstance(before, str) else before)
 
 
 def _check_server(uri: str) -> None:
@@ -134,6 +141,6 @@ def _check_server(uri: str) -> None:
         reason = getattr(error, "reason", None) or error
         text = getattr(reason, "strerror", None) or str(reason)
         raise RequestError(
-            f"MLflow: the server {shown(uri)} does not answer ({text}): start it, or name "
-            "another store with $MLFLOW_TRACKING_URI."
+            f"MLflow: the server {without_password(uri)} does not answer ({text}): start it, or "
+            "name another store with $MLFLOW_TRACKING_URI."
         ) from error

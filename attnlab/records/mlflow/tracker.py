@@ -1,283 +1,263 @@
-"""What a run uses to copy itself into MLflow, without ever waiting for it or failing by it.
+"""How a run keeps its copy in MLflow up to date, without ever waiting for it or failing by it.
 
-A `Tracker` only sends messages to a helper process, which runs `attnlab.records.mlflow.tracking`.
-That imports MLflow while this process imports TensorFlow, and serves all runs of this process. So
-training waits for MLflow nowhere but at its end, and there for a limited time.
+A `Tracker` only tells a helper process, `attnlab.records.mlflow.helper`, that a folder has changed;
+that one reads the folder. It imports MLflow while this process imports TensorFlow, and serves all
+runs of this process. So training waits for MLflow nowhere but at its end, and there for a limited
+time.
+
+Why a process and no thread: what it imports cannot meet TensorFlow's imports half-way, its Python
+work takes no time from training, and when the training process is killed, the helper sees the pipe
+close and can still put things in order.
 """
 
 from __future__ import annotations
 
+import atexit
+import json
 import logging
 import os
+import subprocess
+import sys
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
-from attnlab.records.mlflow.background import Message
-from attnlab.records.mlflow.parameters import flatten
-from attnlab.records.mlflow.worker import Worker
+from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT
 
-if TYPE_CHECKING:
-    import numpy as np
-
-STATUSES = ("FINISHED", "FAILED", "KILLED", "RUNNING")
+_SECONDS_AT_EXIT = 2
 _log = logging.getLogger(__name__)
 _numbers = count()
 
 
-def default_uri(runs: Path) -> str:
-    """The store to use: `$MLFLOW_TRACKING_URI`, else an SQLite file in the runs folder."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or store_uri(runs)
+class Tracker:
+    """One folder's copy in MLflow. Whatever goes wrong there is a single warning, never an error.
 
+    One that was not begun with `start` keeps nothing: what `tracking.enabled=false` gives.
 
-def store_uri(runs: Path) -> str:
-    """The URI of the SQLite store in a runs folder."""
-    return f"sqlite:///{(Path(runs).absolute() / 'mlflow.db').as_posix()}"
+    Args:
+        timeout: for how many seconds `ended` may wait.
+        on_run_id: called in another thread with the run id, as soon as it is known.
 
+    Attributes:
+        run_id: of the MLflow run; None as long as it isn't known.
+    """
 
-class NullTracker:
-    """A tracker that keeps nothing; what `tracking.enabled=false` gives, and `Tracker`'s base."""
-
-    run_id: str | None = None
-
-    def wait_run_id(self, timeout: float) -> str | None:
-        """The MLflow run id, once MLflow has made the run; None if that takes longer or failed."""
-        return self.run_id
-
-    def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log the metrics of one epoch.
-
-        Args:
-            step: The epoch.
-            metrics: Name to value.
-        """
-
-    def log_artifacts(self, *paths: Path, folder: str | None = None) -> None:
-        """Copy files, and folders with all in them, to the run.
-
-        Args:
-            *paths: What to copy; it is read later, so it should stay as it is.
-            folder: Where among the run's artifacts it goes; None for the top.
-        """
-
-    def log_dataset(self, name: str, source: str, digest: str, counts: Mapping[str, int]) -> None:
-        """Log the data as inputs of the run, one for each part.
-
-        Args:
-            name: Name of the data.
-            source: Where it comes from, in words.
-            digest: SHA-256 of the raw values, in hex.
-            counts: Items by part: "train", "validation", "test" or another name.
-        """
-
-    def log_model(
-        self,
-        folder: Path,
-        *,
-        loader_module: str = "attnlab.run.loading",
-        requirements: Sequence[str] = (),
-        input_example: np.ndarray | None = None,
-        output_example: np.ndarray | None = None,
-        step: int = 0,
-        name: str = "model",
+    def __init__(
+        self, timeout: float = 0.0, on_run_id: Callable[[str], None] | None = None
     ) -> None:
-        """Log a model that `mlflow.pyfunc.load_model` loads.
-
-        Args:
-            folder: Its data, handed to `_load_pyfunc(path)` of the loader module.
-            loader_module: Module that loads it; must be importable where it is loaded.
-            requirements: What pip would have to install; nothing is inferred.
-            input_example: A batch of inputs; with it the model carries a signature.
-            output_example: What the model predicts for it.
-            step: The epoch whose weights these are.
-            name: The model's name.
-        """
-
-    def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Set tags of the run."""
-
-    def finish(self, status: str) -> bool:
-        """End the run in MLflow, after all that was logged before; may be called again in vain.
-
-        Args:
-            status: "FINISHED", "FAILED", "KILLED", or "RUNNING" where other processes go on
-                with the run.
-
-        Returns:
-            Whether MLflow has everything.
-        """
-        return True
-
-
-class Tracker(NullTracker):
-    """One run's copy in MLflow. Whatever goes wrong there is a single warning, never an error."""
-
-    def __init__(self, timeout: float, on_run_id: Callable[[str], None] | None):
-        self.run_id = None
-        self._number = next(_numbers)
-        self._timeout = timeout
-        self._on_run_id = on_run_id
-        self._started = threading.Event()
-        self._done = threading.Event()
-        self._lock = threading.Lock()
-        self._finished = False
-        self._failed = False
-        self._worker: Worker | None = None
+        self.run_id: str | None = None
+        self._number, self._timeout, self._on_run_id = next(_numbers), timeout, on_run_id
+        self._helper: _Helper | None = None
+        self._begun, self._told, self._done = (threading.Event() for _ in range(3))
+        self._failed = self._has_ended = False
 
     @classmethod
     def start(
         cls,
         uri: str,
-        experiment: str,
-        run_name: str,
-        params: Mapping[str, Any],
-        tags: Mapping[str, str],
-        artifact_root: Path,
+        folder: Path,
         *,
-        timeout: float = 30.0,
-        run_id: str | None = None,
-        folder: Path | None = None,
+        task: str | None = None,
         resumed: bool = False,
+        timeout: float = 30.0,
         on_run_id: Callable[[str], None] | None = None,
     ) -> Tracker:
-        """Begin a run in MLflow, or go on with one; returns at once.
+        """Begin the copy of a folder, or go on with it; returns at once.
 
         Args:
-            uri: The tracking URI; see `default_uri`.
-            experiment: Name of the experiment; made if missing.
-            run_name: Name of the run.
-            params: The run's config, nested; see `parameters.flatten`.
-            tags: Tags of the run.
-            artifact_root: Where an SQLite store keeps the artifacts of its experiments.
-            timeout: For how many seconds `finish` may wait.
-            run_id: An MLflow run to go on with.
-            folder: The run's folder, of which one process at a time may write the copy.
-            resumed: Whether to look for a run of the tag `attnlab.folder` where there is no run
-                id, as a process that was killed may have begun one.
-            on_run_id: Called in another thread with the run id, as soon as it is known.
+            uri: the tracking URI; see `settings.default_uri`.
+            folder: of a run, or of a sweep.
+            task: of a sweep the task in whose experiment its copy is made.
+            resumed: whether there may be a copy, which a process began that was killed.
+            timeout: for how many seconds `ended` may wait.
+            on_run_id: called in another thread with the run id, as soon as it is known.
         """
         tracker = cls(timeout, on_run_id)
         try:
-            tracker._worker = Worker.current()
+            tracker._helper = _Helper.current()
         except OSError as error:
             tracker._problem(f"no process could be started for it: {error}")
             return tracker
-        tracker._worker.add(tracker._number, tracker._receive)
-        tracker._send(
-            "start",
-            uri=uri,
-            experiment=experiment,
-            run_name=run_name,
-            params=flatten(params),
-            tags={str(key): str(value) for key, value in tags.items()},
-            artifact_root=str(Path(artifact_root).absolute()),
-            run_id=run_id,
-            folder=str(folder) if folder else None,
-            resumed=resumed,
-        )
+        tracker._helper.add(tracker._number, tracker._receive)
+        place = {"uri": uri, "folder": str(Path(folder).absolute())}
+        tracker._send("begin", **place, task=task, resumed=resumed)
         return tracker
 
-    def wait_run_id(self, timeout: float) -> str | None:  # noqa: D102
-        self._started.wait(timeout)
+    def wait_run_id(self, timeout: float) -> str | None:
+        """The MLflow run id, once MLflow has made the run; None if that takes longer or failed."""
+        if self._helper:
+            self._begun.wait(timeout)
         return self.run_id
 
-    def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:  # noqa: D102
-        values = {name: float(value) for name, value in metrics.items()}
-        self._send("metrics", step=int(step), metrics=values)
+    def changed(self) -> None:
+        """The folder has something new."""
+        if not self._told.is_set():  # else the helper has yet to look at the last change
+            self._told.set()
+            self._send("copy")
 
-    def log_artifacts(self, *paths: Path, folder: str | None = None) -> None:  # noqa: D102
-        self._send("artifacts", paths=[str(Path(path).absolute()) for path in paths], folder=folder)
+    def ended(self, state: str) -> bool:
+        """The run has ended, or this process's part in it; may be called again in vain.
 
-    def log_dataset(  # noqa: D102
-        self, name: str, source: str, digest: str, counts: Mapping[str, int]
-    ) -> None:
-        numbers = {part: int(number) for part, number in counts.items()}
-        self._send("dataset", name=name, source=source, digest=digest, counts=numbers)
+        Args:
+            state: of the run; "running" where other processes go on with it.
 
-    def log_model(  # noqa: D102
-        self,
-        folder: Path,
-        *,
-        loader_module: str = "attnlab.run.loading",
-        requirements: Sequence[str] = (),
-        input_example: np.ndarray | None = None,
-        output_example: np.ndarray | None = None,
-        step: int = 0,
-        name: str = "model",
-    ) -> None:
-        self._send(
-            "model",
-            folder=str(Path(folder).absolute()),
-            name=name,
-            loader_module=loader_module,
-            requirements=list(requirements),
-            input_example=_sendable(input_example),
-            output_example=_sendable(output_example),
-            step=int(step),
-        )
-
-    def set_tags(self, tags: Mapping[str, str]) -> None:  # noqa: D102
-        self._send("tags", tags={str(key): str(value) for key, value in tags.items()})
-
-    def finish(self, status: str) -> bool:  # noqa: D102
-        if status not in STATUSES:
-            raise ValueError(f"status: expected one of {', '.join(STATUSES)}, got {status!r}")
-        if not self._finished:
-            self._finished = True
-            self._send("finish", status=status)
-            if self._worker and not self._done.wait(self._timeout):
+        Returns:
+            Whether MLflow has everything.
+        """
+        if self._helper and not self._has_ended:
+            self._has_ended = True
+            self._send("end", state=state)
+            if not self._done.wait(self._timeout):
                 self._problem(f"it was not done after {self._timeout:g} s")
-                self._worker.abandon()
+                self._helper.abandon()
         return not self._failed
 
     def _send(self, do: str, **details: Any) -> None:
-        if self._worker and not self._done.is_set():
-            self._worker.send(
-                {
-                    "run": self._number,
-                    "do": do,
-                    "time": time.time_ns() // 1_000_000,
-                    "with": details,
-                }
-            )
+        if self._helper and not self._done.is_set():
+            self._helper.send({"run": self._number, "do": do, **details})
 
-    def _receive(self, message: Message) -> None:
+    def _receive(self, answer: Mapping[str, Any]) -> None:
         """Take what the helper process answers; runs in the reading thread."""
-        if "problem" in message:
-            self._problem(message["problem"])
-        if "run_id" in message:
-            self.run_id = message["run_id"]
-            self._tell_run_id()
-        if "done" in message:
+        if "problem" in answer:
+            self._problem(answer["problem"])
+        if "run_id" in answer:
+            self.run_id = answer["run_id"]
+            try:
+                if self._on_run_id:
+                    self._on_run_id(answer["run_id"])
+            except Exception as error:  # nobody could catch it in this thread
+                _log.warning("the MLflow run id could not be kept: %s", error)
+        if "looking" in answer:
+            self._told.clear()
+        else:
+            self._begun.set()
+        if "done" in answer:
             self._done.set()
-        self._started.set()
-
-    def _tell_run_id(self) -> None:
-        try:
-            if self._on_run_id and self.run_id:
-                self._on_run_id(self.run_id)
-        except Exception as error:  # nobody could catch it in this thread
-            _log.warning("the MLflow run id could not be kept: %s", error)
 
     def _problem(self, what: str) -> None:
         """Warn, the first time."""
+        if self._failed:
+            return _log.debug("MLflow: %s", what)
+        self._failed = True
+        _log.warning(
+            "MLflow lacks some or all of this run (%s); the run folder has all, and attnlab runs "
+            "sync logs it again",
+            what.removeprefix("MLflow: ").rstrip("."),
+        )
+
+
+class _Helper:
+    """The process in which all folders of this process are copied; answers come in a thread.
+
+    Raises:
+        OSError: the process can't be started.
+    """
+
+    _current: _Helper | None = None
+    _lock = threading.RLock()
+
+    def __init__(self) -> None:
+        self._receivers: dict[int, Callable[[Mapping[str, Any]], None]] = {}
+        self._owner, self._over = os.getpid(), False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "attnlab.records.mlflow.helper"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if os.environ.get("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
+            env=_environment(),
+            start_new_session=True,  # a Ctrl-C in the terminal is not for it
+            bufsize=0,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @classmethod
+    def current(cls) -> _Helper:
+        """The one that runs and is of this process (after a fork it isn't), or a new one."""
+        with cls._lock:
+            helper = cls._current
+            if helper is None or helper._over or helper._owner != os.getpid():
+                cls._current = helper = cls()
+            return helper
+
+    def add(self, number: int, receive: Callable[[Mapping[str, Any]], None]) -> None:
+        """Have answers about a run given to `receive`, in another thread, up to one with `done`."""
         with self._lock:
-            first, self._failed = not self._failed, True
-        if first:
-            reason = what.removeprefix("MLflow: ").rstrip(".")
-            _log.warning(
-                "MLflow lacks some or all of this run (%s); the run folder has all%s",
-                reason,
-                "" if "runs sync" in reason else ", and attnlab runs sync logs it again",
-            )
-        else:
-            _log.debug("MLflow: %s", what)
+            self._receivers[number] = receive
+            if self._over:
+                self._end()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message; at once, for never more than a few short ones are under way."""
+        try:
+            _pipe(self._process.stdin).write(json.dumps(message).encode() + b"\n")
+        except (OSError, ValueError):
+            pass  # it has ended, which the reading thread reports
+
+    def abandon(self) -> None:
+        """Kill the process, which hangs; runs to come get another."""
+        self._forget()
+        self._process.kill()
+        self._reader.join(timeout=1)
+
+    @classmethod
+    def close_current(cls) -> None:
+        """At the end of this process: let the other one end, after what it has still to do."""
+        helper = cls._current
+        if helper and helper._owner == os.getpid():
+            helper._forget()
+            _pipe(helper._process.stdin).close()
+            try:
+                helper._process.wait(_SECONDS_AT_EXIT)
+            except subprocess.TimeoutExpired:
+                return
+            helper._reader.join(timeout=1)
+
+    def _forget(self) -> None:
+        with self._lock:
+            if _Helper._current is self:
+                _Helper._current = None
+
+    def _read(self) -> None:
+        with _pipe(self._process.stdout) as raw, os.fdopen(os.dup(raw.fileno()), "rb") as stream:
+            for line in stream:
+                self._take(json.loads(line))
+        _pipe(self._process.stdin).close()
+        self._process.wait()
+        self._end()
+
+    def _take(self, answer: Mapping[str, Any]) -> None:
+        with self._lock:
+            receive = self._receivers.get(answer["run"])
+            if "done" in answer:
+                self._receivers.pop(answer["run"], None)
+        if receive:
+            receive(answer)
+
+    def _end(self) -> None:
+        with self._lock:
+            self._over = True
+            receivers, self._receivers = list(self._receivers.values()), {}
+        for receive in receivers:
+            receive({"problem": "its process ended", "done": True})
 
 
-def _sendable(array: Any) -> dict[str, Any] | None:
-    if isinstance(array, dict):
-        return array
-    return None if array is None else {"values": array.tolist(), "dtype": str(array.dtype)}
+atexit.register(_Helper.close_current)
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # both pipes were asked for
+    return stream
+
+
+def _environment() -> dict[str, str]:
+    """An environment whose `python -m` finds this package and not the working folder."""
+    paths = [str(Path(__file__).resolve().parents[3]), os.environ.get("PYTHONPATH", "")]
+    return {
+        **QUIET_ENVIRONMENT,
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYTHONSAFEPATH": "1",
+    }

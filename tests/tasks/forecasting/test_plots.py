@@ -61,13 +61,13 @@ def make_run(folder, attention=True):
     run.write_json("metrics.json", METRICS)
     columns = history()
     rows = zip(*columns.values(), strict=True)
-    run.write_history([dict(zip(columns, row, strict=True)) for row in rows])
+    run.history.replace([dict(zip(columns, row, strict=True)) for row in rows])
     run.write_predictions(predictions())
     if attention:
         memory = np.zeros((8, 13), np.float32)
         index = np.arange(100, 108)
         np.savez(run.path / "attention.npz", weights=weights(), history=memory, index=index)
-    run.write_status("completed")
+    run.status.write("completed")
     return run
 
 

@@ -78,11 +78,11 @@ def make_run(folder, **kept):
     run.write_json("metrics.json", METRICS)
     columns = history()
     rows = zip(*columns.values(), strict=True)
-    run.write_history([dict(zip(columns, row, strict=True)) for row in rows])
+    run.history.replace([dict(zip(columns, row, strict=True)) for row in rows])
     run.write_predictions(predictions())
     if kept:
         np.savez(run.path / "attention.npz", **kept)
-    run.write_status("completed")
+    run.status.write("completed")
     return run
 
 

@@ -42,7 +42,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
     """
     predictions = run.read_predictions()
     figures = {
-        "loss.png": loss_figure(run.read_history(), metrics),
+        "loss.png": loss_figure(run.history.read(), metrics),
         "forecast.png": forecast_figure(predictions, metrics),
     }
     attention = read_attention(run)

@@ -54,7 +54,7 @@ def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[s
         KeyError: Something is missing in one of them.
     """
     figures = {
-        "loss.png": curves_figure(run.read_history(), metrics),
+        "loss.png": curves_figure(run.history.read(), metrics),
         "lengths.png": lengths_figure(run.read_predictions(), metrics),
     }
     for number, example in enumerate(_examples(read_attention(run) or {}), 1):

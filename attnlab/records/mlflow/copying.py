@@ -1,0 +1,277 @@
+"""The copy of a run folder in MLflow: what the store has stays, what it lacks is added."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.records.lock import flocked
+from attnlab.records.mlflow import internals
+from attnlab.records.mlflow.entities import dataset_inputs, save_model
+from attnlab.records.mlflow.snapshot import (
+    Snapshot,
+    sweep_snapshot,
+)
+from attnlab.records.mlflow.store import Store
+
+if TYPE_CHECKING:
+    from mlflow.entities import Metric, Run
+
+_MODEL = "model"
+_SOURCE_TAGS = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL"}
+# MLflow takes 1000 metrics, 100 params and 100 tags at once, and no more than 1000 of all.
+_METRICS_AT_ONCE, _OTHERS_AT_ONCE = 800, 100
+_ATTEMPTS = 4
+
+
+def lock_of_copy(folder: Path) -> AbstractContextManager[None]:
+    """Lets one process at a time write the copy of a run, also after the run itself has ended.
+
+    It lies inside the folder, whose own lock is guarded by the folder.
+    """
+    inside = folder / "checkpoint"
+    return flocked(inside) if inside.is_dir() else nullcontext()
+
+
+class Copy:
+    """A run of a store, to which what it lacks of a folder is added, again and again.
+
+    What the store has is read once and then remembered, so that an epoch costs one call.
+
+    Args:
+        store: the store.
+        found: the run as the store has it; None where it is to be made.
+        since: a file that was changed later is sent again even if the store has one of its size;
+            in nanoseconds since 1970.
+
+    Attributes:
+        run_id: of the run; empty until it is made.
+        parent_id: of the run that stands for the sweep it is a part of; None until it is needed.
+    """
+
+    def __init__(self, store: Store, found: Run | None = None, since: float = math.inf):
+        self._store, self._client, self._since = store, store.client, since
+        self.run_id: str = found.info.run_id if found else ""
+        self.parent_id: str | None = None
+        self._found, self._status = found, found.info.status if found else None
+        self._params = set(found.data.params if found else ())
+        self._tags = dict(found.data.tags if found else {})
+        self._steps: dict[str, set[int]] = {}
+        self._sizes: dict[str, dict[str, int | None]] = {}
+        self._sent: dict[str, tuple[int, int]] = {}
+        inputs, outputs = (found.inputs, found.outputs) if found else (None, None)
+        self._has_dataset = bool(inputs and inputs.dataset_inputs)
+        self._model_epochs = {model.step for model in (outputs.model_outputs if outputs else ())}
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, store: Store, since: float = math.inf) -> Copy:
+        """The copy that a store has of a folder, brought back if deleted; else one to be made."""
+        of_sweep = {key: snapshot.tags.get(key, "") for key in ("attnlab.sweep", "attnlab.kind")}
+        tags = of_sweep if of_sweep["attnlab.kind"] else None
+        found = store.find(snapshot.folder, snapshot.run_id, snapshot.experiment, tags)
+        if found is not None and found.info.lifecycle_stage == "deleted":
+            store.client.restore_run(found.info.run_id)
+        return cls(store, found, since)
+
+    def add(self, snapshot: Snapshot) -> list[str]:
+        """Add what the store lacks; returns what that was, in words.
+
+        Raises:
+            Exception: the first that MLflow raised; the other parts were added all the same.
+        """
+        self.begin(snapshot)
+        added: list[str] = []
+        problems: list[Exception] = []
+        parts = self._add_values, self._add_files, self._add_dataset, self._add_model
+        for add in (*parts, self._set_status):
+            try:
+                added += add(snapshot)
+            except Exception as error:
+                problems.append(error)
+        if problems:
+            raise problems[0]
+        return added
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Make the run, if the store has none."""
+        if self.run_id:
+            return
+        self._tags = {**_SOURCE_TAGS, **self._wanted_tags(snapshot)}
+        run = self._client.create_run(
+            self._store.experiment(snapshot.experiment),
+            start_time=snapshot.started,
+            tags=self._tags,
+            run_name=snapshot.name,
+        )
+        self.run_id, self._status = run.info.run_id, run.info.status
+
+    def _wanted_tags(self, snapshot: Snapshot) -> Mapping[str, str]:
+        if snapshot.sweep is None:
+            return snapshot.tags
+        self.parent_id = self.parent_id or _sweep_run(snapshot, self._store)
+        return {**snapshot.tags, "mlflow.parentRunId": self.parent_id}
+
+    # Params, tags, metrics
+
+    def _add_values(self, snapshot: Snapshot) -> list[str]:
+        from mlflow.entities import Param, RunTag
+
+        wanted = self._wanted_tags(snapshot).items()
+        tags = [RunTag(key, value) for key, value in wanted if self._tags.get(key) != value]
+        params = [Param(*item) for item in snapshot.params.items() if item[0] not in self._params]
+        metrics = self._missing_metrics(snapshot)
+        batches = zip_longest(
+            _batches(metrics, _METRICS_AT_ONCE),
+            _batches(params, _OTHERS_AT_ONCE),
+            _batches(tags, _OTHERS_AT_ONCE),
+            fillvalue=(),
+        )
+        for some_metrics, some_params, some_tags in batches:
+            self._client.log_batch(self.run_id, some_metrics, some_params, some_tags)
+            for metric in some_metrics:
+                self._steps[metric.key].add(metric.step)
+            self._params |= {param.key for param in some_params}
+            self._tags |= {tag.key: tag.value for tag in some_tags}
+        counts = {"param": len(params), "tag": len(tags), "metric value": len(metrics)}
+        return [_counted(number, word) for word, number in counts.items() if number]
+
+    def _missing_metrics(self, snapshot: Snapshot) -> list[Metric]:
+        from mlflow.entities import Metric
+
+        return [
+            Metric(key, float(value), measured.time, measured.step)
+            for measured in snapshot.measured
+            for key, value in measured.metrics.items()
+            if measured.step not in self._known_steps(key)
+        ]
+
+    def _known_steps(self, key: str) -> set[int]:
+        if key not in self._steps:
+            has_some = self._found is not None and key in self._found.data.metrics
+            history = self._client.get_metric_history(self.run_id, key) if has_some else ()
+            self._steps[key] = {metric.step for metric in history}
+        return self._steps[key]
+
+    # Files
+
+    def _add_files(self, snapshot: Snapshot) -> list[str]:
+        sent = sum(self._add_file(name, path) for name, path in snapshot.files.items())
+        return [_counted(sent, "file")] if sent else []
+
+    def _add_file(self, name: str, path: Path) -> bool:
+        """Send a file that is not in the store, or there in another version; whether it was."""
+        folder = name.rpartition("/")[0]
+        try:
+            size, changed = path.stat().st_size, path.stat().st_mtime_ns
+            known = self._sent.get(name)
+            if known is None and changed <= self._since and self._size(folder, name) == size:
+                known = size, changed
+            if known == (size, changed):
+                return False
+            self._client.log_artifact(self.run_id, str(path), folder or None)
+        except FileNotFoundError:
+            if path.exists():
+                raise
+            return False  # a run that goes on has taken it back
+        self._sent[name] = size, changed
+        return True
+
+    def _size(self, folder: str, name: str) -> int | None:
+        """The size of an artifact; None where the run had none when it was found."""
+        if folder not in self._sizes:
+            there = self._client.list_artifacts(self.run_id, folder or None) if self._found else ()
+            self._sizes[folder] = {entry.path: entry.file_size for entry in there}
+        return self._sizes[folder].get(name)
+
+    # Data and model
+
+    def _add_dataset(self, snapshot: Snapshot) -> list[str]:
+        """Log the data as inputs of the run."""
+        from mlflow.exceptions import MlflowException
+
+        if snapshot.dataset is None or self._has_dataset:
+            return []
+        inputs = dataset_inputs(**snapshot.dataset)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._client.log_inputs(self.run_id, datasets=inputs)
+                break
+            except MlflowException:
+                # A run that logs the same data at the same moment was faster by a little.
+                if attempt == _ATTEMPTS:
+                    raise
+        self._has_dataset = True
+        return ["dataset"]
+
+    def _add_model(self, snapshot: Snapshot) -> list[str]:
+        """Log the best weights as a model, unless the store has those of the same epoch.
+
+        The run is linked to the model when all of it is there.
+        """
+        from mlflow.entities import LoggedModelOutput, LoggedModelStatus, Metric
+
+        model, client = snapshot.model, self._client
+        if model is None or model.epoch in self._model_epochs:
+            return []
+        experiment = self._store.experiment(snapshot.experiment)
+        if self._found:  # another epoch's, or what a process left that was killed
+            condition = f"source_run_id = '{self.run_id}' AND name = '{_MODEL}'"
+            for former in client.search_logged_models([experiment], condition):
+                client.delete_logged_model(former.model_id)
+        logged = client.create_logged_model(
+            experiment, _MODEL, self.run_id, _SOURCE_TAGS, dict(snapshot.params)
+        )
+        location = logged.artifact_location
+        description = internals.model_description(self.run_id, logged.model_id, location)
+        with tempfile.TemporaryDirectory() as scratch:
+            save_model(model, description, Path(scratch, "model"), Path(scratch, "data"))
+            client.log_model_artifacts(logged.model_id, str(Path(scratch, "model")))
+        client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
+        metrics = [
+            Metric(key, float(value), time, step, model_id=logged.model_id, run_id=self.run_id)
+            for step, time, numbers in snapshot.measured
+            for key, value in numbers.items()
+            if step == model.epoch
+        ]
+        client.log_batch(self.run_id, metrics=metrics)
+        client.log_outputs(self.run_id, [LoggedModelOutput(logged.model_id, step=model.epoch)])
+        self._model_epochs.add(model.epoch)
+        return ["model"]
+
+    def _set_status(self, snapshot: Snapshot) -> list[str]:
+        if self._status == snapshot.status:
+            return []
+        if snapshot.status == "RUNNING":
+            self._client.update_run(self.run_id, status="RUNNING")
+        else:
+            self._client.set_terminated(self.run_id, snapshot.status, snapshot.ended)
+        self._status = snapshot.status
+        return ["status"]
+
+
+def _sweep_run(snapshot: Snapshot, store: Store) -> str:
+    """The id of the run that stands for the sweep of a run; it is made again if it is gone."""
+    folder = snapshot.sweep
+    assert folder is not None
+    state = "running" if snapshot.status == "RUNNING" else None
+    with flocked(folder) if folder.is_dir() else nullcontext():
+        sweep = sweep_snapshot(folder, snapshot.experiment, state)
+        copy = Copy.of(sweep, store)
+        if not copy.run_id:
+            begun, ended = snapshot.started, max(sweep.ended, snapshot.ended)
+            copy.add(replace(sweep, started=begun, ended=ended))
+    return copy.run_id
+
+
+def _batches(entries: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [entries[first : first + size] for first in range(0, len(entries), size)]
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'s' if number > 1 else ''}"

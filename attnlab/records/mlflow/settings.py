@@ -1,0 +1,48 @@
+"""Where a store is, and how MLflow is to behave. Imports nothing of MLflow."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# What MLflow does unless the user's environment says otherwise: give up soon on a server that does
+# not answer (its own default is four minutes), print nothing, report nothing to anyone.
+QUIET_ENVIRONMENT = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_UV_AUTO_DETECT": "false",
+}
+
+
+def default_uri(runs: Path) -> str:
+    """The store to use: `$MLFLOW_TRACKING_URI`, else an SQLite file in the runs folder."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or store_uri(runs)
+
+
+def store_uri(runs: Path) -> str:
+    """The URI of the SQLite store in a runs folder."""
+    return f"sqlite:///{(Path(runs).absolute() / 'mlflow.db').as_posix()}"
+
+
+def own_uri(folder: Path, config: Mapping[str, Any]) -> str:
+    """The tracking URI that a run in `folder` with this config uses."""
+    tracking = config.get("tracking") or {}
+    return tracking.get("uri") or default_uri(folder.parents[2])
+
+
+def sqlite_path(uri: str) -> Path | None:
+    """The file of an SQLite store; None of any other."""
+    if not uri.startswith("sqlite:///"):
+        return None
+    return Path(uri.removeprefix("sqlite:///").partition("?")[0])
+
+
+def without_password(text: str) -> str:
+    """A text whose URIs have no passwords in them."""
+    return re.sub(r"//[^/@\s]+@", "//", text)

@@ -1,0 +1,309 @@
+"""What MLflow should have of a run or a sweep, told from its folder alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.errors import RequestError
+from attnlab.records import files
+from attnlab.records.mlflow.parameters import flatten
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import actual_state
+
+_STATUSES = {
+    "running": "RUNNING",
+    "completed": "FINISHED",
+    "failed": "FAILED",
+    "killed": "KILLED",
+}
+_FILES = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
+
+# An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
+Example = tuple[Mapping[str, Any], Mapping[str, Any]]
+# Gives that by a configuration; None where nothing is known.
+Served = Callable[[Mapping[str, Any]], Example | None]
+
+
+class Measured(NamedTuple):
+    """Metrics of one step.
+
+    Attributes:
+        step: the epoch.
+        time: when, in milliseconds since 1970.
+        metrics: name to value.
+    """
+
+    step: int
+    time: int
+    metrics: Mapping[str, float]
+
+
+class Model(NamedTuple):
+    """A model that MLflow serves.
+
+    Attributes:
+        epoch: whose weights it has.
+        files: what it is loaded from: the name of each file or folder, and where that lies.
+        served: an input and an output of it; None where nothing says.
+    """
+
+    epoch: int
+    files: Mapping[str, Path]
+    served: Example | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A run of MLflow as it should stand.
+
+    Attributes:
+        folder: what it is a copy of.
+        experiment: its name: that of the task.
+        name: the run's name.
+        status: MLflow's word for its state.
+        started: in milliseconds since 1970.
+        ended: likewise; of a run under way when it was last heard of.
+        params: flat.
+        tags: all but that of a sweep's run above it.
+        measured: the metrics of all steps.
+        files: what becomes an artifact, under its path among the artifacts.
+        run_id: of the MLflow run, as far as the folder knows.
+        uri: of the store that is the folder's own.
+        dataset: name, source, digest and counts of the data; None where the folder does not say.
+        model: what is logged as a model; None for none.
+        sweep: the folder of the sweep that it is a part of.
+        missing: what the folder lacks, in sentences.
+    """
+
+    folder: Path
+    experiment: str
+    name: str
+    status: str
+    started: int
+    ended: int
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    measured: list[Measured]
+    files: Mapping[str, Path]
+    run_id: str | None = None
+    uri: str | None = None
+    dataset: Mapping[str, Any] | None = None
+    model: Model | None = None
+    sweep: Path | None = None
+    missing: list[str] = field(default_factory=list)
+
+
+def run_snapshot(
+    run: RunDirectory, state: str | None = None, served: Served | None = None
+) -> Snapshot:
+    """What MLflow should have of a run, which may be under way.
+
+    Args:
+        run: its folder.
+        state: how the run stands, where that is known better than from status.json.
+        served: what its model takes and gives, where the folder is too old to say.
+
+    Raises:
+        RequestError: status.json or config.yaml is missing or damaged.
+    """
+    status, config = run.status.read(), run.read_config()
+    missing: list[str] = []
+    state = state or actual_state(status)
+    try:
+        history = _readable(run.history.read, missing)
+        metrics = _readable(run.read_metrics, missing) if _is_done(run, state, history) else {}
+        started, ended = _milliseconds(status["started"]), _milliseconds(status["updated"])
+        latest = ended if state != "running" else round(1000 * time.time())
+        task, attention = (config[group]["name"] for group in ("task", "attention"))
+        best = metrics.get("best_epoch")
+        reported = _written(run.path / "metrics.json", started, latest) or ended
+        return Snapshot(
+            folder=run.path,
+            experiment=task,
+            name=f"{task}-{attention}-s{config['seed']}",
+            status=_STATUSES[state],
+            started=started,
+            ended=ended,
+            params=flatten(config),
+            tags=_tags(run, status, config),
+            measured=[*_epochs(run, history, started, latest), *_final(metrics, reported)],
+            files=_files(run, config, best, under_way=state == "running" and not metrics),
+            run_id=status.get("mlflow_run_id"),
+            uri=own_uri(run.path, config),
+            dataset=_dataset(status),
+            model=_model(run, config, best, served),
+            sweep=_sweep(run, status),
+            missing=missing,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RequestError(f"{run.path}: a file of it is damaged: {error!r}.") from error
+
+
+def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapshot:
+    """What MLflow should have of a sweep in the experiment of one of its tasks.
+
+    Args:
+        folder: of the sweep.
+        task: the task's name.
+        state: how the sweep stands, where that is known better than from its folder.
+    """
+    path = folder / "sweep.json"
+    document = _readable(lambda: files.read_json(path), []) if path.is_file() else {}
+    moment = _milliseconds(document["updated"]) if "updated" in document else 0
+    varying = {key: ", ".join(values) for key, values in document.get("varying", {}).items()}
+    results = document.get("results", {}).get(task, {})
+    tags = {
+        "attnlab.sweep": folder.name,
+        "attnlab.kind": "sweep",
+        "attnlab.folder": str(folder),
+        "attnlab.command": " ".join(document.get("command", [])),
+        "attnlab.best": results.get("best"),
+    }
+    table = folder / "table.csv"
+    return Snapshot(
+        folder=folder,
+        experiment=task,
+        name=folder.name,
+        status=_STATUSES[state or ("completed" if document.get("finished", True) else "killed")],
+        started=moment,
+        ended=moment,
+        params=flatten({"varies": ", ".join(varying), **document.get("fixed", {}), **varying}),
+        tags={key: value for key, value in tags.items() if value},
+        measured=[
+            Measured(int(launch), moment, numbers)
+            for launch, numbers in results.get("metrics", {}).items()
+        ],
+        files={table.name: table} if table.is_file() else {},
+        run_id=document.get("parents", {}).get(task),
+    )
+
+
+def _readable(read: Callable[[], dict[str, Any]], missing: list[str]) -> dict[str, Any]:
+    try:
+        return read()
+    except RequestError as error:
+        missing.append(str(error))
+        return {}
+
+
+def _is_done(run: RunDirectory, state: str, history: Mapping[str, list[float]]) -> bool:
+    """Whether metrics.json is to be believed: a run that trains longer has that of before."""
+    if state != "running" or not (run.path / "metrics.json").is_file():
+        return state == "completed"
+    return _readable(run.read_metrics, []).get("epochs") == len(history.get("epoch", []))
+
+
+def _milliseconds(moment: str) -> int:
+    return round(datetime.fromisoformat(moment).timestamp() * 1000)
+
+
+def _tags(
+    run: RunDirectory, status: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, str]:
+    tags = {
+        "attnlab.folder": str(run.path),
+        "attnlab.config_hash": status.get("config_hash"),
+        "attnlab.epochs": (config.get("trainer") or {}).get("epochs"),  # a parameter can't change
+        "attnlab.sweep": status.get("sweep"),
+        "attnlab.pruned": str(status["pruned"]).lower() if "pruned" in status else None,
+    }
+    return {key: str(value) for key, value in tags.items() if value}
+
+
+def _epochs(
+    run: RunDirectory, history: Mapping[str, list[float]], started: int, latest: int
+) -> list[Measured]:
+    """The rows of the history, each at the time when its weights were written."""
+    rows = [
+        dict(zip(history, values, strict=True)) for values in zip(*history.values(), strict=True)
+    ]
+    seconds = accumulate(row.get("seconds", 0.0) for row in rows)
+    return [
+        Measured(
+            int(row["epoch"]),
+            _written(run.weights_path(int(row["epoch"])), started, latest)
+            or min(started + round(1000 * after), latest),
+            {key: value for key, value in row.items() if value == value and key != "epoch"},
+        )
+        for row, after in zip(rows, seconds, strict=True)
+    ]
+
+
+def _written(path: Path, started: int, latest: int) -> int | None:
+    """When a file was written; None where it is gone, or was copied since."""
+    try:
+        moment = path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return None
+    return moment if started <= moment <= latest else None
+
+
+def _final(metrics: Mapping[str, Any], time: int) -> list[Measured]:
+    """The result, at the best epoch, and each baseline's main metric, which belongs to no epoch.
+
+    The slash gives the baselines a section of their own in MLflow's charts, and step 0 makes them
+    bars.
+    """
+    if not metrics:
+        return []
+    main = metrics["metric"]
+    tested = {f"test_{name}": value for name, value in metrics["test"].items()}
+    tested |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
+    baselines = {
+        f"baselines/{name}_{main}": values[main] for name, values in metrics["baselines"].items()
+    }
+    return [
+        Measured(step, time, {key: value for key, value in named.items() if value is not None})
+        for step, named in ((metrics["best_epoch"], tested), (0, baselines))
+    ]
+
+
+def _weights_wanted(config: Mapping[str, Any]) -> str:
+    return (config.get("tracking") or {}).get("weights", "best")
+
+
+def _files(
+    run: RunDirectory, config: Mapping[str, Any], best: int | None, *, under_way: bool
+) -> dict[str, Path]:
+    found = {} if under_way else {name: run.path / name for name in _FILES}
+    found |= {f"plots/{path.name}": path for path in sorted(run.plots.glob("*.*"))}
+    epochs = {"all": run.weights_epochs(), "best": [best] if best else []}
+    for path in map(run.weights_path, epochs.get(_weights_wanted(config), [])):
+        found[f"weights/{path.name}"] = path
+    return {name: path for name, path in found.items() if path.name[0] != "." and path.is_file()}
+
+
+def _dataset(status: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The data; a run of an early version has kept no more of them than the digest."""
+    data, digest = status.get("data"), status.get("data_digest")
+    return {**data, "digest": digest} if data and digest else None
+
+
+def _model(
+    run: RunDirectory, config: Mapping[str, Any], best: int | None, served: Served | None
+) -> Model | None:
+    """The best weights with all that `attnlab.run.loading` needs to load them."""
+    if best is None or _weights_wanted(config) == "none":
+        return None
+    weights, example = run.weights_path(best), None
+    if not weights.is_file() or not run.assets.is_dir():
+        return None
+    if (run.path / "served.json").is_file():
+        document = files.read_json(run.path / "served.json")
+        example = document["input"], document["output"]
+    elif served is not None:
+        example = served(config)
+    parts = {"config.yaml": run.path / "config.yaml", "assets": run.assets}
+    return Model(best, {**parts, "best.weights.h5": weights}, example)
+
+
+def _sweep(run: RunDirectory, status: Mapping[str, Any]) -> Path | None:
+    name = status.get("sweep")
+    return run.path.parents[2] / "sweeps" / name if name else None

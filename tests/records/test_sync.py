@@ -1,0 +1,264 @@
+"""`attnlab runs sync`: MLflow gets what it lacks of run folders, old and new ones."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sqlite3
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import CommandLine, Outcome
+from run_folders import in_mlflow, make_run
+
+from attnlab.cli import main
+from attnlab.records.files import read_json
+from attnlab.records.mlflow.settings import own_uri, store_uri
+from attnlab.records.mlflow.store import Store
+from attnlab.records.run_directory import RunDirectory
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
+BEFORE = Path(__file__).parents[1] / "fixtures" / "before.tar.xz"
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory, empty_store):
+    """Three runs that sync logged, the last of them failed; to be copied."""
+    attnlab = CommandLine(tmp_path_factory.mktemp("logged"), empty_store)
+    make_run(attnlab.runs, "fib", "none", 0)
+    make_run(attnlab.runs, "fib", "pooling", 1)
+    make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
+    assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
+    return attnlab
+
+
+@pytest.fixture
+def attnlab(logged, tmp_path):
+    """A command line with a copy of these runs, store and artifacts, as after a move."""
+    shutil.copytree(logged.runs, tmp_path / "runs")
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def inside(tmp_path, monkeypatch, capsys):
+    """The same command line within this process, which imports MLflow only once."""
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
+
+    def command(*words):
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        return Outcome(code, *capsys.readouterr())
+
+    return command
+
+
+def contents(store, run_id):
+    """All that MLflow has of a run, but ids and times of day."""
+    client = store.client
+    run = client.get_run(run_id)
+    metrics = {
+        key: sorted((point.step, point.value) for point in client.get_metric_history(run_id, key))
+        for key in run.data.metrics
+    }
+    artifacts = set()
+    for folder in (None, "plots", "weights"):
+        artifacts |= {(e.path, e.file_size) for e in client.list_artifacts(run_id, folder)}
+    models = [output.step for output in run.outputs.model_outputs]
+    inputs = [
+        (i.dataset.name, i.dataset.profile, i.tags[0].value) for i in run.inputs.dataset_inputs
+    ]
+    own = ("mlflow.source.name", "attnlab.config_hash", "mlflow.runName")
+    tags = {key: run.data.tags.get(key) for key in own}
+    info = (run.info.run_name, run.info.status)
+    return info, run.data.params, tags, metrics, artifacts, models, sorted(inputs)
+
+
+@pytest.fixture
+def moved(trained, tmp_path, empty_store):
+    """The folder of a whole run, alone in another runs folder, with a store that has no run."""
+    task = trained.folder.parents[1].name
+    shutil.copytree(trained.folder.parents[1], tmp_path / "runs" / task)
+    shutil.copy(empty_store, tmp_path / "runs" / "mlflow.db")
+    return CommandLine(tmp_path)
+
+
+def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, moved, inside):
+    (path,) = moved.run_folders()
+    done = inside("runs", "sync")
+    assert done.code == 0, done.err
+    run_id = read_json(path / "status.json")["mlflow_run_id"]
+    task = "/".join(path.parts[-3:])
+    assert done.out == f"{task}: logged as {run_id}\n1 logged.\n"
+    original = read_json(trained.folder / "status.json")
+    before = contents(Store(store_uri(trained.attnlab.runs)), original["mlflow_run_id"])
+    after = contents(Store(store_uri(moved.runs)), run_id)
+    for old, new in zip(before, after, strict=True):
+        assert new == old
+    info = Store(store_uri(moved.runs)).client.get_run(run_id).info
+    then = Store(store_uri(trained.attnlab.runs)).client.get_run(original["mlflow_run_id"]).info
+    assert abs(info.start_time - then.start_time) < 5000
+    assert abs(info.end_time - then.end_time) < 5000
+    assert read_json(path / "status.json")["updated"] == original["updated"]
+    assert own_uri(path, {}) == store_uri(moved.runs)  # MLflow's environment is as it was
+
+    assert inside("runs", "sync").out == "1 had everything already.\n"
+    assert contents(Store(store_uri(moved.runs)), run_id) == after
+
+
+def test_sync_adds_what_is_lacking(attnlab, inside):
+    path = attnlab.run_folders()[0]
+    run = RunDirectory(path)
+    before = in_mlflow(attnlab.runs)
+    run.history.append({"epoch": 3, "seconds": 0.5, "val_loss": 0.125})
+    run.plots.joinpath("loss.png").write_bytes(b"png")
+    done = inside("runs", "sync", path)
+    assert done.code == 0, done.err
+    assert "added" in done.out
+    assert "2 metric values, 2 files" in done.out  # the figure and history.csv
+    client = Store(store_uri(attnlab.runs)).client
+    run_id = before[path.name].info.run_id
+    history = client.get_metric_history(run_id, "val_loss")
+    assert [(point.step, point.value) for point in history] == [(1, 1.0), (2, 0.5), (3, 0.125)]
+    assert client.list_artifacts(run_id, "plots")[0].path == "plots/loss.png"
+    assert client.get_run(run_id).info.status == before[path.name].info.status
+
+
+def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, inside):
+    first, second, _ = attnlab.run_folders()
+    assert inside("runs", "sync").code == 0  # the folders have moved: their tag is put right
+    store, found = Store(store_uri(attnlab.runs)), in_mlflow(attnlab.runs)
+    store.client.delete_run(found[first.name].info.run_id)
+    status = RunDirectory(second).status.read()
+    RunDirectory(second).write_json("status.json", {**status, "mlflow_run_id": None})
+    assert inside("runs", "sync").out == "3 had everything already.\n"
+    after = in_mlflow(attnlab.runs)
+    assert {name: run.info.run_id for name, run in after.items()} == {
+        name: run.info.run_id for name, run in found.items()
+    }
+    assert RunDirectory(second).status.read()["mlflow_run_id"] == found[second.name].info.run_id
+
+
+def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, inside, empty_store):
+    first, second, third = attnlab.run_folders()
+    (first / "config.yaml").unlink()
+    (second / "metrics.json").unlink()
+    RunDirectory(second).status.write("completed")
+    make_run(attnlab.runs, attention="luong_local", state="running")
+    make_run(attnlab.runs, attention="luong_global", config={"tracking": {"enabled": False}})
+    shutil.copy(empty_store, attnlab.runs / "mlflow.db")
+    done = inside("runs", "sync")
+    assert done.code == 2
+    not_logged, without = sorted(done.err.splitlines(), key=lambda line: "without" in line)
+    assert not_logged.startswith(f"attnlab: not logged: {first}/config.yaml: damaged or missing")
+    assert without.startswith(f"attnlab: logged without it: {second}/metrics.json: missing")
+    assert done.out.splitlines()[-3:] == [
+        "2 logged, 1 not logged, see above.",
+        "1 running: MLflow gets them from who runs them.",
+        "1 trained with tracking.enabled=false: name them to log them.",
+    ]
+    assert set(in_mlflow(attnlab.runs)) == {second.name, third.name}
+    assert first.is_dir()
+
+
+def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, inside, empty_store):
+    before = [read_json(path / "status.json") for path in attnlab.run_folders()]
+    other = attnlab.folder / "other"
+    other.mkdir()
+    shutil.copy(empty_store, other / "mlflow.db")
+    done = inside("runs", "sync", "--uri", store_uri(other))
+    assert done.out.splitlines()[-1] == "3 logged."
+    assert len(in_mlflow(other)) == 3
+    assert [read_json(path / "status.json") for path in attnlab.run_folders()] == before
+    again = inside("runs", "sync", "--uri", store_uri(other))
+    assert again.out == "3 had everything already.\n"
+    down = inside("runs", "sync", "--uri", "http://127.0.0.1:9")
+    assert (down.code, down.out) == (2, "")
+    assert "the server http://127.0.0.1:9 does not answer" in down.err
+
+
+def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside, empty_store):
+    everything = tmp_path / "runs"
+    folder = everything / "sweeps" / "grid"
+    folder.mkdir(parents=True)
+    shutil.copy(empty_store, everything / "mlflow.db")
+    sweep = {"command": ["seed=0,1"], "varying": {"seed": ["0", "1"]}, "fixed": {"task": "fib"}}
+    RunDirectory(folder).write_json("sweep.json", {**sweep, "parents": {"fib": "gone"}})
+    (folder / "table.csv").write_text("a\n1\n")
+    runs = [make_run(everything, seed=seed, sweep="grid") for seed in (0, 1)]
+    runs.append(make_run(everything, seed=2, state="killed", sweep="grid", pruned=True))
+    assert inside("runs", "sync").out.splitlines()[-1] == "3 logged."
+    found = in_mlflow(everything)
+    parent = found.pop("grid")
+    assert parent.info.run_name == "grid"
+    assert parent.data.params == {"varies": "seed", "seed": "0, 1", "task": "fib"}
+    assert set(found) == {run.path.name for run in runs}
+    for run in found.values():
+        assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+        assert run.data.tags["attnlab.sweep"] == "grid"
+    pruned = found[runs[2].path.name]
+    assert (pruned.info.status, pruned.data.tags["attnlab.pruned"]) == ("KILLED", "true")
+    assert read_json(folder / "sweep.json")["parents"] == {"fib": parent.info.run_id}
+    assert inside("runs", "sync").out == "3 had everything already.\n"
+    assert len(in_mlflow(everything)) == 4
+
+
+MOVED = (
+    ("runs", "artifact_uri"),
+    ("experiments", "artifact_location"),
+    ("logged_models", "artifact_location"),
+)
+
+
+@pytest.fixture
+def before(tmp_path):
+    """Run folders, sweeps and the store of the version before, in a place of their own."""
+    with tarfile.open(BEFORE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (killed,) = tmp_path.glob("runs/*/*/*_s9")
+    (killed / "lock.json").unlink()
+    status = read_json(killed / "status.json")
+    nobody = {"host": socket.gethostname(), "pid": 2**22 + 1}
+    RunDirectory(killed).write_json("status.json", {**status, **nobody})
+    with closing(sqlite3.connect(tmp_path / "runs" / "mlflow.db")) as database:
+        for table, column in MOVED:  # or artifacts would go where the store was made
+            query = f"UPDATE {table} SET {column} = replace({column}, '/srv/attnlab', ?)"
+            database.execute(query, [str(tmp_path)])
+        database.commit()
+    return tmp_path / "runs"
+
+
+def everything(runs):
+    """What the store has of each run, by its id."""
+    store = Store(store_uri(runs))
+    experiments = [found.experiment_id for found in store.client.search_experiments()]
+    found = store.client.search_runs(experiments)
+    return {run.info.run_id: contents(store, run.info.run_id) for run in found}
+
+
+def test_the_store_of_the_version_before_gets_what_it_lacks_and_nothing_else(before, inside):
+    was = everything(before)
+    done = inside("runs", "sync")
+    assert (done.code, done.err) == (0, "")
+    *lines, last = done.out.splitlines()
+    assert last == "9 completed."
+    lacked = {line.partition(": ")[2] for line in lines if "_s9: " not in line}
+    assert lacked == {"added 1 tag"}, "the folder, which has moved"
+    # A killed run's files were not sent before; nor was anything lost or sent twice of others.
+    assert next(line for line in lines if "_s9: " in line).endswith(": added 1 tag, 2 files")
+    now = everything(before)
+    changed = [run_id for run_id in was if was[run_id] != now[run_id]]
+    assert (now.keys(), len(changed)) == (was.keys(), 1)
+    assert inside("runs", "sync").out == "9 had everything already.\n"
+
+
+def test_a_model_of_the_version_before_still_predicts(before):
+    import mlflow.pyfunc
+
+    model = sorted(before.glob("artifacts/fib_random/models/*/artifacts"))[0]
+    loaded = mlflow.pyfunc.load_model(str(model))
+    assert loaded.metadata.flavors["python_function"]["loader_module"] == "attnlab.trained"
+    forecast = loaded.predict(np.full((2, 20), 1.5))
+    assert forecast.shape == (2, 1) and np.isfinite(forecast).all()

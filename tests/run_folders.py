@@ -1,0 +1,80 @@
+"""Run folders as runs leave them, made without a network, for tests of records and of MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlab.records.mlflow.settings import store_uri
+from attnlab.records.mlflow.store import Store
+from attnlab.records.run_directory import RunDirectory
+
+
+def make_run(
+    runs: Path,
+    task: str = "fib",
+    attention: str = "none",
+    seed: int = 0,
+    state: str = "completed",
+    config: Mapping[str, Any] | None = None,
+    **entries: Any,
+) -> RunDirectory:
+    """A run of two epochs, whose weights and figures are no real ones.
+
+    Args:
+        runs: The folder of all runs.
+        task: Its task.
+        attention: Its mechanism.
+        seed: Its seed.
+        state: How it ended; "running": under way in this process.
+        config: Sections in place of the defaults.
+        **entries: Further entries of status.json.
+    """
+    document = {
+        "task": {"name": task, "history": 5},
+        "attention": {"name": attention},
+        "model": {"name": "rnn", "units": 4},
+        "trainer": {"epochs": 2},
+        "tracking": {"enabled": True, "uri": None, "weights": "none"},
+        "seed": seed,
+        **(config or {}),
+    }
+    data = {"name": task, "source": "computed", "counts": {"train": 7, "validation": 3, "test": 5}}
+    known = {"config_hash": "abc", "data": data, "data_digest": "ab" * 32}
+    run = RunDirectory.create(runs, task, attention, seed, document, **known)
+    (run.assets / "scaler.json").write_text("{}")
+    for epoch in (1, 2):
+        add_epoch(run, epoch)
+    if state == "completed":
+        write_metrics(run)
+    run.status.write(state, **entries)
+    return run
+
+
+def add_epoch(run: RunDirectory, epoch: int) -> None:
+    """An epoch's files, as a run writes them."""
+    run.weights_path(epoch).write_bytes(b"weights %d" % epoch)
+    run.history.append({"epoch": epoch, "seconds": 0.5, "val_loss": 1 / epoch})
+    run.status.write(epoch=epoch)
+
+
+def write_metrics(run: RunDirectory, best_epoch: int = 2) -> None:
+    """The result of a run of as many epochs as it has."""
+    run.write_json(
+        "metrics.json",
+        {
+            **{"test": {"rmse": 0.25, "mae": 0.125}, "metric": "rmse", "skill": 0.5},
+            **{"best_epoch": best_epoch, "best_value": 0.5, "monitor": "val_loss"},
+            **{"baselines": {"mean": {"rmse": 0.5}}, "parameters": 7, "seconds": 1.0},
+            "epochs": len(run.weights_epochs()),
+        },
+    )
+
+
+def in_mlflow(runs: Path, experiment: str = "fib") -> dict[str, Any]:
+    """What MLflow has of each run: folder's name -> run."""
+    client = Store(store_uri(runs)).client
+    found = client.get_experiment_by_name(experiment)
+    runs_there = client.search_runs([found.experiment_id]) if found else []
+    return {Path(run.data.tags["attnlab.folder"]).name: run for run in runs_there}

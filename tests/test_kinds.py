@@ -1,0 +1,100 @@
+"""A kind of task is a folder: each can be taken away, and another one be brought."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny_kind
+from command_line import ROOT, some_pairs
+
+TINY = ("model.units=4", "trainer.epochs=2", "trainer.jit=false", "tracking.enabled=false")
+FORECASTING = ("task=fib", "task.count=61", "task.history=5", "trainer.batch_size=30", *TINY)
+TRANSLATION = (
+    "task=translate",
+    "data=files",
+    "data.path=pairs.tsv",
+    "trainer.batch_size=900",
+    *TINY,
+)
+
+
+def commands(folder: Path, *calls: tuple[str, ...], path: str) -> str:
+    """The output of several commands of one process, each of which must end well."""
+    code = (
+        "import json, sys; from attnlab.cli import main\n"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    assert main(words) == 0, words\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": path, "ATTNLAB_RUNS": str(folder / "runs")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(calls)],
+        cwd=folder,
+        env={**environment, "ATTNLAB_DATA": str(folder / "data")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("hidden", "settings", "verb"),
+    [
+        ("translation", FORECASTING, ("forecast", "latest", "--steps", "2")),
+        ("forecasting", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
+    ],
+)
+def test_without_one_kind_the_whole_command_line_of_the_other_works(
+    tmp_path, hidden, settings, verb
+):
+    """Reads the same weights by every verb: what would import the other kind would fail."""
+    ignored = shutil.ignore_patterns("__pycache__", hidden)
+    shutil.copytree(ROOT / "attnlab", tmp_path / "attnlab", ignore=ignored)
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    assert not (tmp_path / "attnlab/tasks" / hidden).exists()
+    lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(60)]
+    (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    printed = commands(
+        tmp_path,
+        ("--help",),
+        (*settings, "attention=bahdanau"),
+        ("resume", "latest", "trainer.epochs=3"),
+        ("-m", *settings, "attention=bahdanau,luong_global"),
+        ("runs",),
+        ("compare", "--by", "attention"),
+        ("evaluate", "latest", "--epoch", "1"),
+        ("plot", "latest"),
+        ("runs", "sync", "latest"),
+        verb,
+        path=str(tmp_path),
+    )
+    assert ("forecast  " in printed) == (hidden != "forecasting")
+    assert "2 completed" in printed and "logged as" in printed
+    assert printed.count("loss.png") == 1
+
+
+def test_a_kind_of_somebody_elses_needs_no_change_elsewhere(tmp_path):
+    tiny_kind.write(tmp_path)
+    settings = ("--config-dir", str(tmp_path / "conf"), "task=count", "tracking.enabled=false")
+    printed = commands(
+        tmp_path,
+        ("--help",),
+        settings,
+        ("resume", "latest", "trainer.epochs=5"),
+        ("-m", *settings, "attention=none,bahdanau", "seed=0,1"),
+        ("runs", "--sort", "best"),
+        ("compare", "--by", "attention"),
+        ("evaluate", "latest", "--epoch", "2"),
+        ("runs", "sync", "latest"),
+        ("count", "latest", "0.5"),
+        path=os.pathsep.join([str(ROOT), str(tmp_path)]),
+    )
+    assert "count      the number after a number" in printed
+    assert "best epoch 5 of 5, 2 parameters" in printed
+    assert "4 completed" in printed and "miss" in printed

@@ -1,0 +1,94 @@
+"""A run folder from somebody else is data: it never names code to import."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attnlab.cli import main
+
+TARGETS = ("subprocess.Popen", "os.system", "builtins.exec", "antigravity.fly")
+
+
+@pytest.fixture
+def stranger(trained, tmp_path) -> Path:
+    """A copy of a run."""
+    return shutil.copytree(trained.folder, tmp_path / "runs/series/luong_global/stranger")
+
+
+def poison(run: Path, group: str, target: str) -> None:
+    path = run / "config.yaml"
+    document = yaml.safe_load(path.read_text())
+    document[group] |= {"_target_": target, "args": ["touch", str(run / "owned")]}
+    path.write_text(yaml.safe_dump(document))
+
+
+COMMANDS = (
+    ["evaluate", "RUN", "--epoch", "1"],
+    ["forecast", "RUN"],
+    ["translate", "RUN", "hello"],
+    ["plot", "RUN"],
+    ["plot", "embeddings", "RUN"],
+    ["resume", "RUN", "trainer.epochs=3"],
+    ["--config-path", "RUN/config.yaml", "trainer.epochs=1"],
+)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[:2]))
+def test_a_class_that_a_run_names_is_not_called(stranger, words, monkeypatch, capsys):
+    """Whatever is done with the run, `_target_` is nothing; an unknown setting is refused."""
+    called = []
+    monkeypatch.setattr(subprocess.Popen, "__init__", lambda *a, **k: called.append(a))
+    monkeypatch.setenv("ATTNLAB_RUNS", str(stranger.parents[2]))
+    for group in ("task", "attention", "model", "optimizer"):
+        poison(stranger, group, TARGETS[0])
+    main([word.replace("RUN", str(stranger)) for word in words] + ["tracking.enabled=false"] * (
+        words[0] == "--config-path"
+    ))  # fmt: skip
+    assert not [arguments for arguments in called if "owned" in str(arguments)]
+    assert not (stranger / "owned").exists()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_an_old_run_says_of_classes_is_ignored(stranger, target, capsys):
+    path = stranger / "config.yaml"
+    document = yaml.safe_load(path.read_text())
+    assert all("_target_" not in document[group] for group in ("task", "attention"))
+    for group in ("task", "attention"):
+        document[group]["_target_"] = target
+    path.write_text(yaml.safe_dump(document))
+    assert main(["forecast", str(stranger), "--steps", "2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("group", ["task", "attention"])
+def test_an_option_that_is_not_known_here_is_refused_in_one_sentence(stranger, group, capsys):
+    path = stranger / "config.yaml"
+    document = yaml.safe_load(path.read_text())
+    document[group]["name"] = "../../evil"
+    path.write_text(yaml.safe_dump(document))
+    assert main(["evaluate", str(stranger)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"attnlab: {group}=../../evil: there is no such option here.")
+    assert "--config-dir" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("key", ["hydra", "defaults"])
+def test_a_saved_configuration_has_nothing_for_hydra(stranger, key, capsys):
+    """Hydra calls the classes of its own section, of callbacks for example."""
+    path = stranger / "config.yaml"
+    evil = {"callbacks": {"x": {"_target_": "os.system", "command": f"touch {stranger}/owned"}}}
+    document = {**yaml.safe_load(path.read_text()), key: evil if key == "hydra" else ["config"]}
+    path.write_text(yaml.safe_dump(document))
+    assert main(["--config-path", str(stranger)]) == 2
+    assert f"with the key {key}" in capsys.readouterr().err
+    assert not (stranger / "owned").exists()
+
+
+def test_a_class_is_no_setting(capsys):
+    assert main(["task=fib", "attention._target_=os.system"]) == 2
+    assert "attention=NAME chooses the class" in capsys.readouterr().err

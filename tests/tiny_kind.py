@@ -1,0 +1,204 @@
+"""A third kind of task, as somebody else would bring it: one folder of Python, one YAML.
+
+It learns to count: from a number to the next one. Nothing of attnlab knows of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+FILES = {
+    "conf/task/count.yaml": """\
+        # @package _global_
+        # The number after a number.
+        task:
+          name: count
+          _target_: counting.task.Count
+          most: 40
+          rules:
+            most: {type: int, min: 20}
+        trainer:
+          epochs: 3
+        """,
+    "counting/__init__.py": "",
+    "counting/kind.py": """\
+        from attnlab.tasks.base import Kind, Metric, Verb
+
+        KIND = Kind(
+            name="counting",
+            item="count",
+            metrics=(Metric("miss", "min", "miss", perfect=0), Metric("loss", "min", "loss")),
+            reported="miss",
+            learner="counting.learner:CountLearner",
+            figures="counting.learner:figures",
+            served="counting.task:served",
+            verbs={"count": Verb("the number after a number", "counting.verb:command", True)},
+        )
+        """,
+    "counting/task.py": """\
+        import json
+        from dataclasses import dataclass
+
+        import numpy as np
+
+        from attnlab.tasks.base import Report
+        from counting.kind import KIND
+
+
+        @dataclass(frozen=True)
+        class Numbers:
+            most: int
+            name: str = "numbers"
+            source: str = "counting"
+            digest: str = "0" * 64
+
+            def counts(self):
+                return {"train": self.most, "validation": 10, "test": 10}
+
+            def describe(self):
+                return self.counts()
+
+
+        class Count:
+            kind, name, monitor = KIND, "count", ("val_loss", "min")
+
+            def __init__(self, *, most):
+                self.most = most
+
+            def load(self, seed, progress=None):
+                return Numbers(self.most)
+
+            def rows(self, part):
+                first = {"train": 0, "validation": self.most, "test": self.most + 10}[part]
+                count = self.most if part == "train" else 10
+                return np.arange(first, first + count, dtype="float32")[:, None] / self.most
+
+            def build(self, attention, model):
+                import keras
+
+                built = keras.Sequential([keras.layers.Dense(1)])
+                built.build((None, 1))
+                return built
+
+            def evaluate(self, model, part="test"):
+                rows = self.rows(part)
+                wanted = rows[:, 0] + 1 / self.most
+                found = np.asarray(model(rows))[:, 0]
+                miss, other = (float(np.mean(np.abs(x - wanted))) for x in (found, rows[:, 0]))
+                return Report(
+                    metrics={"miss": miss},
+                    baselines={"same_again": {"miss": other}},
+                    best_baseline="same_again",
+                    skill=1 - miss / other,
+                    notes=[],
+                    predictions={"index": np.arange(len(rows)), "target": wanted, "count": found},
+                    units="shares of the most",
+                    metric="miss",
+                    skills={"same_again": 1 - miss / other},
+                )
+
+            def serve(self, model, inputs):
+                return np.asarray(model(np.asarray(inputs, "float32")))
+
+            def save(self, folder):
+                (folder / "count.json").write_text(json.dumps({"most": self.most}))
+
+            def load_from(self, folder):
+                assert json.loads((folder / "count.json").read_text()) == {"most": self.most}
+
+
+        def served(document):
+            return {"values": [[0.0]], "dtype": "float64"}, {"values": [[0.0]], "dtype": "float64"}
+        """,
+    "counting/learner.py": """\
+        import keras
+        import numpy as np
+        import tensorflow as tf
+
+        from attnlab.tasks.base import Losses
+        from attnlab.training.optimizers import make_optimizer
+
+
+        class Steps:
+            steps = 4
+
+
+        class CountLearner:
+            def __init__(self, config, task, model):
+                self.model, self._task = model, task
+                settings = config.optimizer.settings
+                self.optimizer = make_optimizer(config.optimizer.name, settings)
+                self.optimizer.build(model.trainable_variables)
+
+            def chunks(self, epoch):
+                return [Steps()]
+
+            def train(self, chunk, rates, first_step):
+                rows, losses = self._task.rows("train"), []
+                for rate in rates:
+                    self.optimizer.learning_rate = float(rate)
+                    with tf.GradientTape() as tape:
+                        missed = self.model(rows) - rows - 1 / self._task.most
+                        loss = tf.reduce_mean(tf.square(missed))
+                    variables = self.model.trainable_variables
+                    self.optimizer.apply(tape.gradient(loss, variables), variables)
+                    losses.append(float(loss))
+                return Losses(np.array(losses), np.ones(len(losses)))
+
+            def validate(self, epoch):
+                report = self._task.evaluate(self.model, "validation")
+                return {"val_loss": report.metrics["miss"]}
+
+            def report(self):
+                return self._task.evaluate(self.model, "test")
+
+            def extra_reports(self):
+                return {}
+
+            def examples(self):
+                return None
+
+            def draw_epoch(self, epoch, folder):
+                return []
+
+
+        def figures(run, metrics):
+            return {}
+        """,
+    "counting/verb.py": """\
+        import click
+
+        from attnlab.commands.options import find, require_kind, run_argument
+        from counting.kind import KIND
+
+
+        @click.command("count")
+        @run_argument
+        @click.argument("number", type=float)
+        def command(run, number):
+            folder = find(run, None)
+            require_kind(folder, KIND)
+            from attnlab.run.loading import TrainedRun
+
+            trained = TrainedRun.load(folder)
+            click.echo(f"{trained.task.serve(trained.model, [[number]])[0, 0]:.3g}")
+        """,
+    # What pip writes for an installed package with entry points.
+    "counting-1.0.dist-info/METADATA": """\
+        Metadata-Version: 2.1
+        Name: counting
+        Version: 1.0
+        """,
+    "counting-1.0.dist-info/entry_points.txt": """\
+        [attnlab.kinds]
+        counting = counting.kind:KIND
+        """,
+}
+
+
+def write(folder: Path) -> None:
+    """Write the kind's files into a folder, which becomes one of Python's path."""
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(dedent(text), encoding="utf-8")
