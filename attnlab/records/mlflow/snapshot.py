@@ -114,36 +114,46 @@ def run_snapshot(
         RequestError: status.json or config.yaml is missing or damaged.
     """
     status, config = run.status.read(), run.read_config()
-    missing: list[str] = []
-    state = state or actual_state(status)
     try:
-        history = _readable(run.history.read, missing)
-        metrics = _readable(run.read_metrics, missing) if _is_done(run, state, history) else {}
-        started, ended = _milliseconds(status["started"]), _milliseconds(status["updated"])
-        latest = ended if state != "running" else round(1000 * time.time())
-        task, attention = (config[group]["name"] for group in ("task", "attention"))
-        best = metrics.get("best_epoch")
-        reported = _written(run.path / "metrics.json", started, latest) or ended
-        return Snapshot(
-            folder=run.path,
-            experiment=task,
-            name=f"{task}-{attention}-s{config['seed']}",
-            status=_STATUSES[state],
-            started=started,
-            ended=ended,
-            params=flatten(config),
-            tags=_tags(run, status, config),
-            measured=[*_epochs(run, history, started, latest), *_final(metrics, reported)],
-            files=_files(run, config, best, under_way=state == "running" and not metrics),
-            run_id=status.get("mlflow_run_id"),
-            uri=own_uri(run.path, config),
-            dataset=_dataset(status),
-            model=_model(run, config, best, served),
-            sweep=_sweep(run, status),
-            missing=missing,
-        )
+        return _run_snapshot(run, status, config, state or actual_state(status), served)
     except (KeyError, TypeError, AttributeError) as error:
         raise RequestError(f"{run.path}: a file of it is damaged: {error!r}.") from error
+
+
+def _run_snapshot(
+    run: RunDirectory,
+    status: Mapping[str, Any],
+    config: Mapping[str, Any],
+    state: str,
+    served: Served | None,
+) -> Snapshot:
+    missing: list[str] = []
+    history = _readable(run.history.read, missing)
+    metrics = _readable(run.read_metrics, missing) if _is_done(run, state, history) else {}
+    best = metrics.get("best_epoch")
+    started, ended = _milliseconds(status["started"]), _milliseconds(status["updated"])
+    latest = ended if state != "running" else round(1000 * time.time())
+    reported = _written(run.path / "metrics.json", started, latest) or ended
+    task, attention = (config[group]["name"] for group in ("task", "attention"))
+    sweep = status.get("sweep")
+    return Snapshot(
+        folder=run.path,
+        experiment=task,
+        name=f"{task}-{attention}-s{config['seed']}",
+        status=_STATUSES[state],
+        started=started,
+        ended=ended,
+        params=flatten(config),
+        tags=_tags(run, status, config),
+        measured=[*_epochs(run, history, started, latest), *_final(metrics, reported)],
+        files=_files(run, config, best, under_way=state == "running" and not metrics),
+        run_id=status.get("mlflow_run_id"),
+        uri=own_uri(run.path, config),
+        dataset=_dataset(status),
+        model=_model(run, config, best, served),
+        sweep=run.path.parents[2] / "sweeps" / sweep if sweep else None,
+        missing=missing,
+    )
 
 
 def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapshot:
@@ -292,18 +302,12 @@ def _model(
     """The best weights with all that `attnlab.run.loading` needs to load them."""
     if best is None or _weights_wanted(config) == "none":
         return None
-    weights, example = run.weights_path(best), None
+    weights = run.weights_path(best)
     if not weights.is_file() or not run.assets.is_dir():
         return None
-    if (run.path / "served.json").is_file():
-        document = files.read_json(run.path / "served.json")
-        example = document["input"], document["output"]
-    elif served is not None:
+    document = _readable(lambda: files.read_json(run.path / "served.json"), [])
+    example = (document["input"], document["output"]) if document else None
+    if example is None and served is not None:
         example = served(config)
     parts = {"config.yaml": run.path / "config.yaml", "assets": run.assets}
     return Model(best, {**parts, "best.weights.h5": weights}, example)
-
-
-def _sweep(run: RunDirectory, status: Mapping[str, Any]) -> Path | None:
-    name = status.get("sweep")
-    return run.path.parents[2] / "sweeps" / name if name else None
