@@ -150,7 +150,7 @@ def _train(arguments: list[str]) -> int:
         with tempfile.TemporaryDirectory() as scratch:
             sys.argv = [before[0], *_hydra_arguments(arguments, scratch)]
             hydra.main(version_base="1.3", config_path=conf, config_name="config")(job)()
-    except (RequestError, SweepFailed, KeyboardInterrupt):
+    except RequestError:
         raise
     except Exception as error:
         # `_job` and sweeps keep their own errors, so this one is about the command line's words.
@@ -159,6 +159,10 @@ def _train(arguments: list[str]) -> int:
         raise
     finally:
         sys.argv = before
+    if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
+        from attnlab.sweeps.plugin import raise_error
+
+        raise_error()
     return max(codes, default=DONE)
 
 

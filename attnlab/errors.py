@@ -8,6 +8,10 @@ class RequestError(ValueError):
     """
 
 
+class RunBusy(RequestError):
+    """Another process that lives writes the folder, so this one leaves it alone."""
+
+
 class RunFailed(RuntimeError):
     """The run itself failed, for example on a loss that is not finite. Exit code 1."""
 

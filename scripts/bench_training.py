@@ -53,8 +53,8 @@ class Pair:
 
         from attnlab.config import composing as config
         from attnlab.run.building import make_model, make_task, start_afresh
+        from attnlab.tasks.forecasting.program import Program
         from attnlab.training.optimizers import make_optimizer
-        from attnlab.training.program import Program
 
         config.register_schema()
         with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):

@@ -116,15 +116,16 @@ def make_batch(size: Size) -> tuple[np.ndarray, np.ndarray]:
 def read_pairs(path: str, part: str = "train"):
     """The first 10,000 pairs as the seed book cleans them, in words."""
     from attnlab.tasks.translation.corpora.tatoeba import Tatoeba
-    from attnlab.tasks.translation.text.prepared import prepare
-    from attnlab.tasks.translation.text.settings import TextSettings
+    from attnlab.tasks.translation.text.preprocessing import TextSettings
+    from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus
 
     with tempfile.TemporaryDirectory() as cache:
         corpus = Tatoeba(path=path, limit=10_000)
         corpus.open(Path(cache))
-        prepared = prepare(corpus, TextSettings(clean="book"), seed=0, cache=Path(cache))
-        sizes = prepared.source_tokenizer.size, prepared.target_tokenizer.size
-        sides = prepared.parts[part].source, prepared.parts[part].target
+        settings = TextSettings(clean="book")
+        tokenized = tokenize_corpus(corpus, settings, seed=0, cache=Path(cache))
+        sizes = tokenized.source_tokenizer.size, tokenized.target_tokenizer.size
+        sides = tokenized.parts[part].source, tokenized.parts[part].target
         return *([np.array(row) for row in side] for side in sides), max(sizes)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -11,6 +13,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
+# How many threads TensorFlow and NumPy take: one each, for tests run beside each other.
+THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
 # The smallest run that is still a run.
 TINY = ("model.units=4", "trainer.epochs=2", "trainer.batch_size=61")
 
@@ -36,7 +40,7 @@ class CommandLine:
         if store:
             self.runs.mkdir(exist_ok=True)
             shutil.copy(store, self.runs / "mlflow.db")
-        kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+        kept = {key: os.environ[key] for key in ("PATH", "HOME", *THREADS) if key in os.environ}
         self.environment = {**kept, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(self.runs)}
 
     def start(self, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
@@ -58,6 +62,21 @@ class CommandLine:
     def run_folders(self) -> list[Path]:
         """The folders of all runs, in the order of their names."""
         return sorted(path.parent for path in self.runs.glob("*/*/*/status.json"))
+
+
+class CommandsHere(CommandLine):
+    """The same commands in this process, for those that are refused: nothing is started.
+
+    The fixture that makes one sets the working folder and the environment.
+    """
+
+    def __call__(self, *arguments: object, **options) -> Outcome:
+        from attnlab.cli import main
+
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main([str(argument) for argument in arguments])
+        return Outcome(code, out.getvalue(), err.getvalue())
 
 
 class TrainedRun(NamedTuple):

@@ -10,9 +10,11 @@ import warnings
 from pathlib import Path
 
 import pytest
-from command_line import CONF, TINY, CommandLine, TrainedRun, some_pairs
+from command_line import CONF, THREADS, TINY, CommandLine, CommandsHere, TrainedRun, some_pairs
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+for variable in THREADS:
+    os.environ.setdefault(variable, "1")
 
 # A script that starts the tests in the background makes them, and what they start, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -42,6 +44,17 @@ def same_random_state():
 @pytest.fixture
 def attnlab(tmp_path) -> CommandLine:
     return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> CommandsHere:
+    """Commands in this process, in a folder of their own, as if nothing were set around them."""
+    commands = CommandsHere(tmp_path)
+    for name in [name for name in os.environ if name.startswith("ATTNLAB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("ATTNLAB_RUNS", str(commands.runs))
+    monkeypatch.chdir(tmp_path)
+    return commands
 
 
 @pytest.fixture(scope="session")

@@ -86,11 +86,19 @@ CONFIGURATIONS = [
 
 
 @pytest.mark.parametrize(("words", "sentence"), [(w, s) for w, *s in CONFIGURATIONS])
-def test_a_wrong_request(attnlab, words, sentence):
-    outcome = attnlab(*words.split())
+def test_a_wrong_request(here, words, sentence):
+    outcome = here(*words.split())
     assert_refused(outcome, *sentence)
     assert "secret" not in outcome.err
-    assert attnlab.run_folders() == []
+    assert here.run_folders() == []
+
+
+def test_exit_codes_are_those_of_the_process(attnlab):
+    assert_refused(attnlab("task=fbi"), "Did you mean fib?")
+    failing = (*TINY_FIB, "trainer.epochs=2", "optimizer.learning_rate=1e38", "model.anchor=false")
+    code, out, err = attnlab(*failing, "tracking.enabled=false", "trainer.jit=false")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"{COMPLAINT}the run failed: epoch 1, step "), err
 
 
 CSV_FILES = {
@@ -107,17 +115,17 @@ CSV_FILES = {
 
 
 @pytest.mark.parametrize("name", CSV_FILES)
-def test_a_wrong_csv_file(attnlab, name):
+def test_a_wrong_csv_file(here, name):
     content, sentence = CSV_FILES[name]
-    (attnlab.folder / f"{name}.csv").write_bytes(content)
-    outcome = attnlab("task=series", f"task.path={name}.csv", "task.column=v")
+    (here.folder / f"{name}.csv").write_bytes(content)
+    outcome = here("task=series", f"task.path={name}.csv", "task.column=v")
     assert_refused(outcome, sentence, "task.history" if name == "short" else f"{name}.csv")
-    assert attnlab.run_folders() == []
+    assert here.run_folders() == []
 
 
-def test_a_missing_csv_file(attnlab):
-    assert_refused(attnlab("task=series"), "task.path: expected a text (it is the CSV file")
-    outcome = attnlab("task=series", "task.path=rain.csv")
+def test_a_missing_csv_file(here):
+    assert_refused(here("task=series"), "task.path: expected a text (it is the CSV file")
+    outcome = here("task=series", "task.path=rain.csv")
     assert_refused(outcome, "rain.csv: expected a CSV file, but: No such file")
 
 
@@ -128,9 +136,9 @@ def test_a_byte_order_mark_and_crlf_just_work(trained):
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/runs"])
-def test_a_runs_folder_that_cannot_be_written(attnlab, place):
-    (attnlab.folder / "file").touch()
-    outcome = attnlab("task=fib", f"paths.runs={place}")
+def test_a_runs_folder_that_cannot_be_written(here, place):
+    (here.folder / "file").touch()
+    outcome = here("task=fib", f"paths.runs={place}")
     assert_refused(outcome, "paths.runs: expected a folder that can be written", place)
 
 
@@ -175,24 +183,24 @@ DAMAGE = [
 
 
 @pytest.fixture
-def copied(trained, attnlab):
+def copied(trained, here):
     """A copy of the trained run, to be damaged."""
-    folder = attnlab.runs / "series" / "luong_global" / "copy"
+    folder = here.runs / "series" / "luong_global" / "copy"
     shutil.copytree(trained.folder, folder)
-    shutil.copy(trained.attnlab.folder / "rain.csv", attnlab.folder)
+    shutil.copy(trained.attnlab.folder / "rain.csv", here.folder)
     return folder
 
 
 @pytest.mark.parametrize(("verb", "damage", "words"), [(v, d, w) for v, d, *w in DAMAGE])
-def test_a_damaged_run(attnlab, copied, verb, damage, words):
+def test_a_damaged_run(here, copied, verb, damage, words):
     damage(copied)
-    assert_refused(attnlab(verb, copied), *words)
+    assert_refused(here(verb, copied), *words)
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "forecast", "plot"])
-def test_a_missing_run(attnlab, verb):
-    assert_refused(attnlab(verb, "nowhere"), "RUN: expected a run folder", "got 'nowhere'")
-    assert_refused(attnlab(verb, "."), "'.' has no status.json")
+def test_a_missing_run(here, verb):
+    assert_refused(here(verb, "nowhere"), "RUN: expected a run folder", "got 'nowhere'")
+    assert_refused(here(verb, "."), "'.' has no status.json")
 
 
 @pytest.mark.parametrize(
@@ -207,8 +215,27 @@ def test_a_missing_run(attnlab, verb):
         ("forecast latest --column rain", "--column: expected together with --history."),
     ],
 )
-def test_wrong_options_for_a_run(attnlab, copied, words, sentence):
-    assert_refused(attnlab(*words.split()), sentence)
+def test_wrong_options_for_a_run(here, copied, words, sentence):
+    assert_refused(here(*words.split()), sentence)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("attention=luong_global model.input_feeding=true model.placement=before_step", "feeding"),
+        ("attention=multi_head model=rnn attention.heads=4 attention.book=true model.units=4", ""),
+        ("attention=luong_global model.encoder_units=5", "score=dot needs a query and a memory"),
+        ("attention=multi_head attention.units=6", "attention.heads: expected a divisor"),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused_before_the_data_are_prepared(
+    here, monkeypatch, words, sentence
+):
+    from attnlab.tasks.translation.task import Translate
+
+    monkeypatch.setattr(Translate, "load", lambda *_: pytest.fail("the data are prepared"))
+    assert_refused(here("task=translate", *words.split()), sentence)
+    assert here.run_folders() == []
 
 
 @pytest.fixture

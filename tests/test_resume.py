@@ -18,7 +18,7 @@ from attnlab.errors import Pruned, RequestError
 from attnlab.records.lock import FolderLock
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
-from attnlab.run.runner import SweepMember, resume, run
+from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.translation.learner import TranslationLearner
 
@@ -48,7 +48,7 @@ def interrupted(config, epochs: int) -> RunDirectory:
     """The folder of a run that was stopped, as a dead process leaves it."""
     before = set(Path(config.paths.runs).glob("*/*/*"))
     with pytest.raises(Stopped):
-        run(config, sweep=stop_after(epochs))
+        run_in(new_folder(config), config, stop_after(epochs))
     (folder,) = set(Path(config.paths.runs).glob("*/*/*")) - before
     status = json.loads((folder / "status.json").read_text())
     assert status["state"] == "running"
@@ -249,7 +249,8 @@ def test_a_pruned_run_keeps_what_it_has(config, whole):
     runs = Path(config.paths.runs)
     before = set(runs.glob("*/*/*"))
     with pytest.raises(Pruned):
-        run(config, sweep=SweepMember("search", on_epoch=give_up))
+        search = SweepMember("search", on_epoch=give_up)
+        run_in(new_folder(config, search), config, search)
     (path,) = set(runs.glob("*/*/*")) - before
     status = json.loads((path / "status.json").read_text())
     assert (status["state"], status["pruned"], status["sweep"]) == ("killed", True, "search")

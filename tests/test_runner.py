@@ -141,7 +141,7 @@ def test_the_loss_falls(compose, no_figures):
 @pytest.fixture
 def validation_losses(monkeypatch):
     """Make the validation losses of a run as given."""
-    from attnlab.training.program import Program
+    from attnlab.tasks.forecasting.program import Program
 
     def give(*losses: float) -> None:
         left = iter(losses)
@@ -169,6 +169,16 @@ def test_a_plateau_in_validation_lowers_the_rate(compose, validation_losses, no_
     folder = run(compose(*FIB, "trainer.epochs=4", "trainer.jit=false", *schedule))
     rates = [float(rate) for rate in history(folder)["learning_rate"]]
     np.testing.assert_allclose(np.divide(rates, rates[0]), [1, 1, 0.5, 0.5])
+
+
+NAN = float("nan")
+
+
+def test_patience_counts_scored_epochs_alone(compose, validation_losses, no_figures):
+    validation_losses(NAN, NAN, NAN, 5.0, NAN, 6.0, NAN, 7.0, NAN)
+    folder = run(compose(*FIB, "trainer.epochs=9", "trainer.patience=2", "trainer.jit=false"))
+    metrics = read_json(folder / "metrics.json")
+    assert (metrics["epochs"], metrics["best_epoch"], metrics["best_value"]) == (8, 4, 5.0)
 
 
 def test_a_schedule_spans_the_whole_run(compose, no_figures):
@@ -254,9 +264,13 @@ def series_file(folder: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("attention", options("attention"))
-@pytest.mark.parametrize("task", sorted({*options("task")} - {"translate"}))
-def test_every_forecast_runs_with_every_mechanism(compose, no_figures, tmp_path, task, attention):
+TASKS = sorted({*options("task")} - {"translate"})
+# Every mechanism, and every task with some: a task knows nothing of mechanisms, nor they of it.
+PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
+
+
+@pytest.mark.parametrize(("task", "attention"), [*PAIRS, ("fib_random", "pooling")])
+def test_every_forecast_and_every_mechanism_runs(compose, no_figures, tmp_path, task, attention):
     needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
     given = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
     folder = run(compose(*given, *QUICK, *needed))

@@ -7,7 +7,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from attnlab.attention.base import Attention, ProjectedMemory, require_size
+from attnlab.attention.base import Attention, ProjectedMemory
 from attnlab.attention.functional import additive_score
 
 
@@ -23,9 +23,7 @@ class BahdanauAttention(Attention):
 
     Args:
         units: width of the hidden layer (the paper's 1000); None takes the width of the query.
-        dropout: probability of dropping a weight while training, in [0, 1).
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`.
 
@@ -36,11 +34,9 @@ class BahdanauAttention(Attention):
 
     placement: ClassVar[str] = "before_step"
 
-    def __init__(
-        self, *, units: int | None = None, dropout: float = 0.0, seed: int | None = None, **kwargs
-    ):
-        super().__init__(dropout=dropout, seed=seed, **kwargs)
-        self.units = require_size("units", units)
+    def __init__(self, *, units: int | None = None, **kwargs):
+        super().__init__(**kwargs)
+        self.units = units
 
     def build(self, query_shape, memory_shape):
         """Create W (Q, U), U (M, U) and v (U,)."""

@@ -6,13 +6,13 @@ Q, M, K, V the widths of queries, raw memory, keys and values; U the units of a 
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import keras
 from keras import ops
 
 from attnlab.attention.functional import dtype_of, masked_softmax
+from attnlab.attention.keras_internals import keras_mask
 from attnlab.errors import RequestError
 
 
@@ -77,7 +77,6 @@ class Attention(keras.layers.Layer):
             previous state) or "after_step" (the current one).
 
     Raises:
-        RequestError: `dropout` lies outside [0, 1).
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
     """
 
@@ -86,8 +85,6 @@ class Attention(keras.layers.Layer):
 
     def __init__(self, *, dropout: float = 0.0, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
-        if not 0 <= dropout < 1:
-            raise RequestError(f"dropout must be in [0, 1), got {dropout}")
         self.dropout = float(dropout)
         self.seed = seed
         self.supports_masking = True
@@ -173,7 +170,7 @@ class Attention(keras.layers.Layer):
 
     def compute_mask(self, query, previous_mask=None):
         """Let a Keras mask of the query go on to the context; the weights carry none."""
-        return getattr(query, "_keras_mask", None)
+        return keras_mask(query)
 
     def add_kernel(self, name, shape):
         """Create a weight with Glorot's uniform initial values, Keras's default for kernels."""
@@ -199,51 +196,20 @@ def _where_attending(mask, context):
     return ops.where(attending[..., None], context, ops.zeros((), context.dtype))
 
 
-def require_size(name: str, value: int | None) -> int | None:
-    """Pass on a size given as a setting: a whole number from 1, or None where it is optional.
-
-    Args:
-        name: the setting's name, for the message.
-        value: what was given.
-
-    Returns:
-        The value.
-
-    Raises:
-        RequestError: it is not a whole number, or below 1.
-    """
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if value is not None and not (whole and value >= 1):
-        raise RequestError(f"{name} must be a whole number from 1, got {value!r}")
-    return value
-
-
 def require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """Pass on a setting that names one of several choices.
-
-    Args:
-        name: the setting's name, for the message.
-        value: what was given.
-        choices: the valid names.
-
-    Returns:
-        The value.
-
-    Raises:
-        RequestError: it is none of the choices.
-    """
+    """Pass on a setting that names one of several choices; `RequestError` if it does not."""
     if value not in choices:
         raise RequestError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     return value
 
 
 def require_equal_widths(kind: str, query_shape, memory_shape) -> None:
-    """Refuse a score that multiplies query and memory directly when their widths differ.
+    """Refuse a score that multiplies queries (B, T, Q) and memory (B, S, M) unless Q = M.
 
     Args:
         kind: what needs equal widths, for the message.
-        query_shape: (B, T, Q).
-        memory_shape: (B, S, M).
+        query_shape: of the queries.
+        memory_shape: of the memory.
 
     Raises:
         RequestError: Q and M differ.

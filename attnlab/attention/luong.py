@@ -11,7 +11,6 @@ from attnlab.attention.base import (
     ProjectedMemory,
     require_choice,
     require_equal_widths,
-    require_size,
 )
 from attnlab.attention.functional import additive_score, dot_score
 
@@ -28,31 +27,21 @@ class LuongAttention(Attention):
     Args:
         score: "dot", "general" or "concat".
         units: width of the hidden layers; None takes the width of the query.
-        dropout: probability of dropping a weight while training, in [0, 1).
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`.
 
     Raises:
-        RequestError: a setting is out of its range; dot scores of unequal widths.
+        RequestError: an unknown score; dot scores of unequal widths.
     """
 
     readout: ClassVar[str] = "attentional_state"
     scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat")
 
-    def __init__(
-        self,
-        *,
-        score: str = "dot",
-        units: int | None = None,
-        dropout: float = 0.0,
-        seed: int | None = None,
-        **kwargs,
-    ):
-        super().__init__(dropout=dropout, seed=seed, **kwargs)
+    def __init__(self, *, score: str = "dot", units: int | None = None, **kwargs):
+        super().__init__(**kwargs)
         self.score_name = require_choice("score", score, self.scores)
-        self.units = require_size("units", units)
+        self.units = units
 
     def build(self, query_shape, memory_shape):
         """Create the score's weights: none, W (M, Q), or W (Q + M, U) and v (U,)."""

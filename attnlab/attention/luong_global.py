@@ -7,7 +7,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from attnlab.attention.base import ProjectedMemory, require_size
+from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.luong import LuongAttention
 from attnlab.errors import RequestError
 
@@ -29,15 +29,13 @@ class LuongGlobalAttention(LuongAttention):
         score: "dot", "general", "concat" or "location".
         max_length: positions that "location" can score; None takes the memory's length at `build`.
         units: width of the hidden layer of "concat"; None takes the width of the query.
-        dropout: probability of dropping a weight while training, in [0, 1).
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`.
 
     Raises:
-        RequestError: a setting is out of its range; dot scores of unequal widths; location scores
-            without any length to go by, or a memory longer than they reach.
+        RequestError: an unknown score; dot scores of unequal widths; location scores without any
+            length to go by, or a memory longer than they reach.
     """
 
     scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat", "location")
@@ -49,12 +47,10 @@ class LuongGlobalAttention(LuongAttention):
         score: str = "dot",
         max_length: int | None = None,
         units: int | None = None,
-        dropout: float = 0.0,
-        seed: int | None = None,
         **kwargs,
     ):
-        super().__init__(score=score, units=units, dropout=dropout, seed=seed, **kwargs)
-        self.max_length = require_size("max_length", max_length)
+        super().__init__(score=score, units=units, **kwargs)
+        self.max_length = max_length
 
     @property
     def fixed_length(self) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.attention.base import require_choice, require_size
+from attnlab.attention.base import require_choice
 from attnlab.attention.functional import (
     gaussian_window,
     source_length,
@@ -38,14 +38,12 @@ class LuongLocalAttention(LuongAttention):
         window: D, in memory steps (the paper's 10).
         units: width of the hidden layers of "predictive" and of "concat"; None takes the width of
             the query.
-        dropout: probability of dropping a weight while training, in [0, 1).
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`.
 
     Raises:
-        RequestError: a setting is out of its range; dot scores of unequal widths.
+        RequestError: an unknown alignment or score; dot scores of unequal widths.
     """
 
     def __init__(
@@ -55,13 +53,11 @@ class LuongLocalAttention(LuongAttention):
         score: str = "general",
         window: int = 10,
         units: int | None = None,
-        dropout: float = 0.0,
-        seed: int | None = None,
         **kwargs,
     ):
-        super().__init__(score=score, units=units, dropout=dropout, seed=seed, **kwargs)
+        super().__init__(score=score, units=units, **kwargs)
         self.alignment = require_choice("alignment", alignment, ("monotonic", "predictive"))
-        self.window = require_size("window", window)
+        self.window = window
 
     def build(self, query_shape, memory_shape):
         """Create the score's weights and, for predictive alignment, W_p (Q, U) and v_p (U,)."""

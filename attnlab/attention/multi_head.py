@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.attention.base import Attention, ProjectedMemory, require_size
+from attnlab.attention.base import Attention, ProjectedMemory
 from attnlab.attention.functional import masked_softmax, scaled_dot_score
 from attnlab.errors import RequestError
 
@@ -26,9 +26,7 @@ class MultiHeadAttention(Attention):
         heads: number of heads H.
         units: width of all heads together and of the context; None takes the width of the query.
         book: whether to project as narrowly as the book.
-        dropout: probability of dropping a weight while training, in [0, 1).
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`; weights (B, H, T, S).
 
@@ -42,13 +40,11 @@ class MultiHeadAttention(Attention):
         heads: int = 4,
         units: int | None = None,
         book: bool = False,
-        dropout: float = 0.0,
-        seed: int | None = None,
         **kwargs,
     ):
-        super().__init__(dropout=dropout, seed=seed, **kwargs)
-        self.heads = require_size("heads", heads)
-        self.units = require_size("units", units)
+        super().__init__(**kwargs)
+        self.heads = heads
+        self.units = units
         self.book = bool(book)
         if units is not None:
             self._sizes(units)

@@ -21,9 +21,7 @@ class NoAttention(Attention):
     Source: none; it is what Bahdanau et al. (2015) call RNNencdec when the state alone passes on.
 
     Args:
-        dropout: accepted for uniformity; there is nothing to drop.
-        seed: likewise.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`; there is no weight to drop.
 
     Call arguments, returns: see `Attention`; context (B, T, M) and weights (B, 1, T, S) of zeros.
     """

@@ -24,9 +24,7 @@ class PoolingAttention(Attention):
     parameters (22 at 2 units and 20 steps) and initial values. Difference: masks.
 
     Args:
-        dropout: probability of dropping a weight while training, in [0, 1).
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`.
 

@@ -9,7 +9,6 @@ from attnlab.attention.base import (
     Attention,
     ProjectedMemory,
     require_equal_widths,
-    require_size,
 )
 from attnlab.attention.functional import scaled_dot_score
 from attnlab.errors import RequestError
@@ -30,9 +29,7 @@ class ScaledDotProductAttention(Attention):
     Args:
         project: whether to project with W_Q, W_K and W_V, without bias.
         units: their width d_k = d_v; None takes the width of the query. Only with `project`.
-        dropout: probability of dropping a weight while training, in [0, 1).
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`.
 
@@ -46,15 +43,13 @@ class ScaledDotProductAttention(Attention):
         *,
         project: bool = False,
         units: int | None = None,
-        dropout: float = 0.0,
-        seed: int | None = None,
         **kwargs,
     ):
-        super().__init__(dropout=dropout, seed=seed, **kwargs)
+        super().__init__(**kwargs)
         if units is not None and not project:
             raise RequestError(f"units={units} has no effect without project=true")
         self.projects = bool(project)
-        self.units = require_size("units", units)
+        self.units = units
 
     def context_width(self, query_width: int, memory_width: int) -> int:
         """Return the width of the projected values, or of the memory."""

@@ -16,6 +16,7 @@ from attnlab.errors import RequestError, RunFailed
 
 if TYPE_CHECKING:
     from attnlab.compare.comparison import Comparisons
+    from attnlab.records.mlflow.snapshot import Snapshot
 
 FORMATS = ("table", "md", "csv", "latex", "json")
 PICTURES = (".png", ".pdf", ".svg")
@@ -136,38 +137,12 @@ def _draw(found: Comparisons, path: Path) -> None:
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:
     """Send the tables and the figure to MLflow; returns the run's id there."""
-    from attnlab.compare import tables
     from attnlab.records.mlflow.copying import Copy
-    from attnlab.records.mlflow.parameters import flatten
     from attnlab.records.mlflow.settings import default_uri
-    from attnlab.records.mlflow.snapshot import Measured, Snapshot
     from attnlab.records.mlflow.store import Store
 
-    references = {each.task: each.reference for each in found.tasks}
-    now = round(1000 * time.time())
     with tempfile.TemporaryDirectory() as scratch:
-        texts = {
-            "comparison.md": tables.markdown(found),
-            "comparison.csv": tables.comma_separated(found),
-            "comparison.json": tables.as_json(found),
-        }
-        for name, text in texts.items():
-            Path(scratch, name).write_text(text, encoding="utf-8")
-        figure = plot or Path(scratch, "comparison.png")
-        if not plot:
-            _draw(found, figure)
-        snapshot = Snapshot(
-            folder=runs.absolute(),
-            experiment="compare",
-            name=f"compare-{asked['by']}",
-            status="FINISHED",
-            started=now,
-            ended=now,
-            params=flatten({**asked, "reference": references}),
-            tags={"attnlab.kind": "compare", "attnlab.folder": str(runs.absolute())},
-            measured=[Measured(0, now, _means(found))],
-            files={name: Path(scratch, name) for name in texts} | {figure.name: figure},
-        )
+        snapshot = _snapshot(found, asked, runs.absolute(), _written(found, Path(scratch), plot))
         try:
             store = Store(default_uri(runs), runs / "artifacts")
             with store.explained():
@@ -178,11 +153,43 @@ def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | Non
     return copy.run_id
 
 
-def _means(found: Comparisons) -> dict[str, float]:
-    """Means by name, so that comparisons can be looked at side by side."""
-    means = {}
-    for each in found.tasks:
-        for result in each.results:
-            label = result.group.label.replace(" / ", "/")
-            means[f"{each.task}/{label}_{each.metric.path}"] = result.interval.mean
-    return means
+def _written(found: Comparisons, folder: Path, plot: Path | None) -> list[Path]:
+    """The files of a comparison, the figure as it was drawn or new in the folder."""
+    from attnlab.compare import tables
+
+    texts = {
+        folder / "comparison.md": tables.markdown(found),
+        folder / "comparison.csv": tables.comma_separated(found),
+        folder / "comparison.json": tables.as_json(found),
+    }
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    if not plot:
+        _draw(found, folder / "comparison.png")
+    return [*texts, plot or folder / "comparison.png"]
+
+
+def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
+    """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
+    from attnlab.records.mlflow.parameters import flatten
+    from attnlab.records.mlflow.snapshot import Measured, Snapshot
+
+    means = {
+        f"{each.task}/{result.group.label.replace(' / ', '/')}_{each.metric.path}": mean
+        for each in found.tasks
+        for result in each.results
+        if (mean := result.interval.mean) is not None
+    }
+    now = round(1000 * time.time())
+    return Snapshot(
+        folder=runs,
+        experiment="compare",
+        name=f"compare-{asked['by']}",
+        status="FINISHED",
+        started=now,
+        ended=now,
+        params=flatten({**asked, "reference": {each.task: each.reference for each in found.tasks}}),
+        tags={"attnlab.kind": "compare", "attnlab.folder": str(runs)},
+        measured=[Measured(0, now, means)],
+        files={path.name: path for path in files},
+    )

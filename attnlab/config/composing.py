@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
 from attnlab.config.options import conf_folder, option_class, option_content, options
-from attnlab.config.rules import nearest
+from attnlab.config.rules import lookup, nearest
 from attnlab.config.sections import (
     OPTION_GROUPS,
     SECTIONS,
@@ -107,7 +107,20 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
         document.pop("data", None)
     groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
     rules = {group: _pop_rules(group, document) for group in groups}
+    _settle(document, rules)
     return parse(document, rules)
+
+
+def _settle(document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]) -> None:
+    """Replace each `auto` by what a rule says it stands for: a run's configuration shows it.
+
+    A mechanism's word on a setting goes before that of the group which the setting belongs to.
+    """
+    for group in ("attention", *rules):
+        for key, rule in rules.get(group, {}).items():
+            section, _, name = (key if "." in key else f"{group}.{key}").rpartition(".")
+            if "auto" in rule and lookup(document, f"{section}.{name}") == "auto":
+                document[section][name] = rule["auto"]
 
 
 def sweep_from_hydra(cfg: DictConfig) -> SweepConfig:

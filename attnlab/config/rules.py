@@ -35,6 +35,7 @@ class Rule:
         at_most: dotted path of a number in the configuration that the value must not pass.
         at_least: dotted path of a number that the value must reach.
         why: the reason, added to the message when the rule is broken.
+        auto: what the value `auto` stands for; see `attnlab.config`.
     """
 
     type: str | None = None
@@ -48,6 +49,7 @@ class Rule:
     at_most: str | None = None
     at_least: str | None = None
     why: str | None = None
+    auto: Any = None
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Rule:

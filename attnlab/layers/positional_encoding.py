@@ -5,13 +5,10 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.errors import RequestError
+from attnlab.attention.base import require_choice
 from attnlab.layers.sinusoids import sinusoidal, waves
 
-KINDS = ("sinusoidal", "learned")
 
-
-@keras.saving.register_keras_serializable(package="attnlab")
 class PositionalEncoding(keras.layers.Layer):
     """Add to each vector of a sequence the code of its position.
 
@@ -21,7 +18,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     Args:
         kind: "sinusoidal", for any length and without a weight, or "learned".
-        max_length: number of positions of the learned table.
+        max_length: number of positions of the learned table, which needs it.
         base: of the sinusoids.
         **kwargs: as for every Keras layer.
 
@@ -33,7 +30,7 @@ class PositionalEncoding(keras.layers.Layer):
         (B, T, width): the vectors plus the codes of positions start_index to start_index + T - 1.
 
     Raises:
-        RequestError: an unknown kind; a learned table without `max_length`.
+        RequestError: an unknown kind.
         ValueError: positions beyond the learned table, where they are known in advance.
     """
 
@@ -46,13 +43,8 @@ class PositionalEncoding(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if kind not in KINDS:
-            raise RequestError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-        if kind == "learned" and max_length is None:
-            raise RequestError("learned positions need max_length, the size of their table")
-        self.kind = kind
-        self.max_length = max_length
-        self.base = float(base)
+        self.kind = require_choice("kind", kind, ("sinusoidal", "learned"))
+        self.max_length, self.base = max_length, float(base)
         self.supports_masking = True
 
     def build(self, vectors_shape):
@@ -76,15 +68,6 @@ class PositionalEncoding(keras.layers.Layer):
             positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
             codes = waves(ops.cast(positions, "float64")[:, None], width, self.base, ops)
         return vectors + ops.cast(codes, self.compute_dtype)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "kind": self.kind,
-            "max_length": self.max_length,
-            "base": self.base,
-        }
 
     def _learned(self, start_index, steps, known):
         """Look up the table's rows from start_index on."""

@@ -14,18 +14,6 @@ _CELLS = {
 }
 
 
-class EncoderOutput(NamedTuple):
-    """What a recurrent encoder makes of a sequence.
-
-    Attributes:
-        states: (B, S, W) the memory, W = units, twice that if bidirectional.
-        last_state: (B, W) each direction's state after its last step.
-    """
-
-    states: keras.KerasTensor
-    last_state: keras.KerasTensor
-
-
 class LayerStates(NamedTuple):
     """All that a recurrent encoder knows at the end of a sequence.
 
@@ -39,7 +27,6 @@ class LayerStates(NamedTuple):
     last: tuple[tuple[tuple, ...], ...]
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class RecurrentEncoder(keras.layers.Layer):
     """Stacked recurrent layers over a sequence.
 
@@ -99,14 +86,18 @@ class RecurrentEncoder(keras.layers.Layer):
             layer.build(shape)
             shape = (*shape[:2], self.width)
 
-    def call(self, sequence, training=None) -> EncoderOutput:
-        """Encode (B, S, F)."""
+    def call(self, sequence, training=None) -> tuple:
+        """Encode (B, S, F).
+
+        Returns:
+            The memory (B, S, W), and each direction's state after its last step, (B, W).
+        """
         states = self.encode(sequence, training=training).states
         if not self.bidirectional:
-            return EncoderOutput(states, states[:, -1])
+            return states, states[:, -1]
         # Read backwards, the sequence ends at its first step.
         forward, backward = states[:, -1, : self.units], states[:, 0, self.units :]
-        return EncoderOutput(states, ops.concatenate([forward, backward], axis=-1))
+        return states, ops.concatenate([forward, backward], axis=-1)
 
     def encode(self, sequence, mask=None, training=None) -> LayerStates:
         """Encode sequences of several lengths.
@@ -127,16 +118,3 @@ class RecurrentEncoder(keras.layers.Layer):
             if self.dropouts:
                 states = self.dropouts[number](states, training=training)
         return LayerStates(states, tuple(last))
-
-    def get_config(self) -> dict:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "cell": self.cell,
-            "units": self.units,
-            "layers": self.layers,
-            "bidirectional": self.bidirectional,
-            "dropout": self.dropout,
-            "reset_after": self.reset_after,
-            "last_states": self.last_states,
-        }

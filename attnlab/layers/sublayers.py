@@ -5,12 +5,10 @@ from __future__ import annotations
 import keras
 import tensorflow as tf
 
+from attnlab.attention.base import require_choice
 from attnlab.errors import RequestError
 
-NORMS = ("pre", "post")
 
-
-@keras.saving.register_keras_serializable(package="attnlab")
 class LayerNormalization(keras.layers.LayerNormalization):
     """`keras.layers.LayerNormalization` over the last axis, with its gradient written by hand.
 
@@ -50,7 +48,6 @@ def _normalised(vectors, gamma, beta, epsilon):
     return norm(vectors, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta))
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class Dropout(keras.layers.Dropout):
     """`keras.layers.Dropout` for half the cost: two draws come out of one random number.
 
@@ -70,7 +67,6 @@ class Dropout(keras.layers.Dropout):
         return inputs * (tf.cast(kept, inputs.dtype) * (1.0 / (1.0 - threshold * 2**-16)))
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class FeedForward(keras.layers.Layer):
     """Transform each position alone: `max(0, x W_1 + b_1) W_2 + b_2`.
 
@@ -107,15 +103,6 @@ class FeedForward(keras.layers.Layer):
         """Transform (B, T, units) position by position."""
         return self.contract(self.expand(vectors))
 
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "inner": self.inner,
-            "activation": self.activation,
-        }
-
 
 class ResidualLayer(keras.layers.Layer):
     """What encoder and decoder layers share: residuals, norms, dropout, feed-forward, config.
@@ -149,9 +136,8 @@ class ResidualLayer(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if norm not in NORMS:
-            raise RequestError(f"norm must be one of {', '.join(NORMS)}, got {norm!r}")
-        self.units, self.dropout, self.norm = units, dropout, norm
+        self.norm = require_choice("norm", norm, ("pre", "post"))
+        self.units, self.dropout = units, dropout
         self.epsilon, self.seed, self.norm_of = epsilon, seed, norm_of
         self.supports_masking = True
         self.feed_forward = FeedForward(
@@ -189,20 +175,3 @@ class ResidualLayer(keras.layers.Layer):
         self.feed_forward.build(vectors_shape)
         for norm in self.norms:
             norm.build(vectors_shape)
-
-    def compute_mask(self, vectors, previous_mask=None):
-        """Let a Keras mask of the vectors go on to the output vectors."""
-        return getattr(vectors, "_keras_mask", None)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments, but for the attention layers."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "feed_forward": self.feed_forward.inner,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "activation": self.feed_forward.activation,
-            "epsilon": self.epsilon,
-            "seed": self.seed,
-        }

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.attention.functional import causal_mask
 from attnlab.errors import RequestError
-from attnlab.layers.sublayers import FeedForward, ResidualLayer
-
-__all__ = ["FeedForward", "TransformerDecoderLayer", "TransformerEncoderLayer"]
+from attnlab.layers.sublayers import ResidualLayer
 
 
 class GrowingCache(NamedTuple):
@@ -51,7 +48,6 @@ class DecoderLayerOutput(NamedTuple):
     cache: ProjectedMemory
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class TransformerEncoderLayer(ResidualLayer):
     """Self-attention, then a feed-forward network, each with residual, dropout and norm.
 
@@ -102,19 +98,7 @@ class TransformerEncoderLayer(ResidualLayer):
         expanded = self.feed_forward(self.before(1, vectors))
         return EncoderLayerOutput(self.after(1, vectors, expanded, training), attended)
 
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        attention = keras.saving.serialize_keras_object(self.attention)
-        return {**super().get_config(), "attention": attention}
 
-    @classmethod
-    def from_config(cls, config: dict) -> TransformerEncoderLayer:
-        """Rebuild the layer with its attention."""
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})
-
-
-@keras.saving.register_keras_serializable(package="attnlab")
 class TransformerDecoderLayer(ResidualLayer):
     """Causal self-attention, attention to the encoder's memory, a feed-forward network.
 
@@ -221,22 +205,6 @@ class TransformerDecoderLayer(ResidualLayer):
         vectors = self.after(2, vectors, expanded, training)
         return DecoderLayerOutput(vectors, attended, crossed, cache)
 
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "self_attention": keras.saving.serialize_keras_object(self.self_attention),
-            "cross_attention": keras.saving.serialize_keras_object(self.cross_attention),
-            "book": self.book,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict) -> TransformerDecoderLayer:
-        """Rebuild the layer with its attentions."""
-        names = ("self_attention", "cross_attention")
-        attentions = {name: keras.saving.deserialize_keras_object(config[name]) for name in names}
-        return cls(**{**config, **attentions})
-
 
 def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
     """Build an attention whose context is to be added to the vectors."""
@@ -247,8 +215,7 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
             f"the residual needs a context as wide as the vectors, {width}; "
             f"{type(attention).__name__} gives {context}"
         )
-    if not attention.built:  # a reloaded one comes built
-        attention.build(vectors_shape, memory_shape)
+    attention.build(vectors_shape, memory_shape)
 
 
 def _extended(cache, new: ProjectedMemory, start_index):

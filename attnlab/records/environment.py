@@ -33,14 +33,12 @@ THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
 def environment() -> dict[str, Any]:
     """The entries of environment.json.
 
-    Versions come from the packages' metadata, so nothing is imported. The seed stands in the
-    config, and environment variables are left out but for numbers of threads, since they may hold
-    credentials.
+    Versions come from the packages' metadata, so nothing is imported. Environment variables are
+    left out but for numbers of threads, since they may hold credentials.
 
     Returns:
         python, platform, processor, cpus (that the process may use), threads, packages (None where
-        one is missing), code (git commit and whether files differ from it; None outside a
-        checkout), command.
+        one is missing), code (see `code_version`), command.
     """
     return {
         "python": platform.python_version(),
@@ -55,12 +53,7 @@ def environment() -> dict[str, Any]:
 
 
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What could make a run differ from the one that began, in words: `numpy 2.1.0, now 2.2.0`.
-
-    Args:
-        began: An `environment`, as read from its file.
-        now: Another one.
-    """
+    """What differs between two environments, in words: `numpy 2.1.0, now 2.2.0`."""
     versions = _comparable(began), _comparable(now)
     names = [name for name in versions[1] if versions[0].get(name) != versions[1][name]]
     return [f"{name} {versions[0].get(name)}, now {versions[1][name]}" for name in names]
@@ -86,13 +79,9 @@ def _usable_cpus() -> int | None:
 
 
 def code_version(root: Path) -> dict[str, Any] | None:
-    """The git commit of a checkout and whether its tracked files differ from it.
+    """The git commit of a checkout and whether tracked files differ: `{"commit", "dirty"}`.
 
-    Args:
-        root: The folder that would be the checkout's top.
-
-    Returns:
-        `{"commit": ..., "dirty": ...}`, or None where `root` is no checkout or git is missing.
+    None where `root` is no checkout's top, or git is missing.
     """
     if not (root / ".git").exists():
         return None

@@ -25,15 +25,8 @@ _numbers = itertools.count()
 def replacing(path: Path) -> Iterator[Path]:
     """Hand out a temporary path beside `path`, and put it in the place of `path` at the end.
 
-    The temporary file is synced to disk before it is renamed, so `path` never holds half of the new
-    content. When the body raises, the temporary file is removed and `path` stays as it was. The
-    temporary name ends like `path`, because Keras and matplotlib choose a format by it.
-
-    Args:
-        path: The file to write; its folder must exist.
-
-    Yields:
-        The path to write to, in the same folder.
+    The file is synced to disk before it is renamed. When the body raises, `path` stays as it was.
+    The temporary name ends like `path`, because Keras and matplotlib choose a format by it.
 
     Raises:
         OSError: The folder is missing, read-only or full.
@@ -71,11 +64,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write columns of one length as CSV; numbers read back to the same value.
-
-    Args:
-        path: The file to write.
-        columns: Name to one-dimensional array or sequence.
+    """Write columns, arrays (N,) or sequences, as CSV; numbers read back to the same value.
 
     Raises:
         ValueError: The columns differ in length.
@@ -94,9 +83,7 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
 def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
     """The columns of a CSV: int64 or float64 where all cells are such numbers, else text.
 
-    Args:
-        path: The file to read.
-        text: Columns that are text even where they look like numbers.
+    Columns of `text` are text even where they look like numbers.
 
     Raises:
         RequestError: The file is missing or damaged.

@@ -14,11 +14,7 @@ from attnlab.records import files
 
 
 class History:
-    """A CSV that grows by rows. The first row decides the columns.
-
-    Args:
-        path: The file; it need not exist.
-    """
+    """A CSV that grows by rows. The first row decides the columns."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -53,10 +49,7 @@ class History:
         files.write_text(self._path, "".join(map(files.table_row, lines)))
 
     def read(self) -> dict[str, list[float]]:
-        """The columns, `epoch` as whole numbers; without a last row that was cut off.
-
-        Returns:
-            Column to one value a row; empty where there is no row.
+        """Column to one value a row, `epoch` as whole numbers; a row that was cut off is left out.
 
         Raises:
             RequestError: The file is damaged.

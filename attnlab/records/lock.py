@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, RunBusy
 from attnlab.records import files
 from attnlab.records.processes import is_running, this_process
 
@@ -31,13 +31,13 @@ class FolderLock:
         """Become the owner.
 
         Raises:
-            RequestError: Another process owns the folder and lives; the text names it. Or the
-                folder can't be written.
+            RunBusy: Another process owns the folder and lives; the text names it.
+            RequestError: The folder can't be written.
         """
         with flocked(self._folder):
             owner = self._owner()
-            if owner and is_running(owner):
-                raise RequestError(
+            if owner and is_running(owner, anew=True):
+                raise RunBusy(
                     f"{self._folder}: process {owner.get('pid')} on {owner.get('host')} has been "
                     f"writing it since {owner.get('since')}. Wait for it or end it; if that host "
                     "is gone, remove lock.json."

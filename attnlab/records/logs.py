@@ -16,14 +16,11 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 @contextmanager
 def logging_to(path: Path) -> Iterator[None]:
-    """Write what the body logs and warns to `path`; logging is as before after it.
+    """Append what the body logs and warns to a file; logging is as before after it.
 
     What goes there: records of the logger `attnlab` from INFO on, other loggers' and Python's
     warnings from WARNING on. Warnings keep appearing on the terminal; where nobody has set up
     logging, warnings of `attnlab` are shown on standard error.
-
-    Args:
-        path: The file to append to.
 
     Raises:
         OSError: The file can't be written.

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 _SLURM = "SLURM_JOB_ID"
-_RUNNING = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"}
+_RUNNING = "RUNNING,COMPLETING,SUSPENDED,STOPPED"
 _PATIENCE = 20.0  # seconds for Slurm's answer
+_ANSWER_HOLDS = 10.0  # seconds: a list of runs asks once, not for each of them
+_asked: tuple[float, set[str] | None] | None = None
 
 
 def this_process() -> dict[str, Any]:
@@ -25,7 +28,7 @@ def this_process() -> dict[str, Any]:
     return known | ({"slurm_job": job} if job else {})
 
 
-def is_running(owner: Mapping[str, Any]) -> bool:
+def is_running(owner: Mapping[str, Any], *, anew: bool = False) -> bool:
     """Whether the process recorded by `this_process` lives, as far as can be known from here.
 
     A process on another host counts as living, unless it was in a job of Slurm that is over. The
@@ -33,12 +36,14 @@ def is_running(owner: Mapping[str, Any]) -> bool:
 
     Args:
         owner: A mapping with the entries of `this_process`.
+        anew: Ask Slurm even if it has answered a moment ago, because the owner's place is to be
+            taken.
     """
     pid = owner.get("pid")
     if not isinstance(pid, int) or os.name == "nt":
         return True
     if owner.get("host") != socket.gethostname():
-        return _is_queued(owner.get("slurm_job"))
+        return _is_queued(owner.get("slurm_job"), anew)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -48,20 +53,28 @@ def is_running(owner: Mapping[str, Any]) -> bool:
     return owner.get("pid_started") in (None, _start(pid))
 
 
-def _is_queued(job: object) -> bool:
+def _is_queued(job: object, anew: bool) -> bool:
     """Whether a job of Slurm runs as it did; True where that can't be known."""
     if not isinstance(job, str) or not job.isdigit():
         return True
     if job == os.environ.get(_SLURM):
         return False  # this process: the job was put back into the queue and began again
-    command = ["squeue", "--noheader", "--format=%T", f"--jobs={job}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
-    except (OSError, subprocess.SubprocessError):
-        return True
-    if done.returncode:
-        return "invalid job id" not in done.stderr.lower()
-    return bool({*done.stdout.split()} & _RUNNING)
+    running = _running_jobs(anew)
+    return running is None or job in running
+
+
+def _running_jobs(anew: bool) -> set[str] | None:
+    """The numbers of all jobs that Slurm runs, asked for once in a while; None if not known."""
+    global _asked
+    if anew or _asked is None or time.monotonic() - _asked[0] > _ANSWER_HOLDS:
+        command = ["squeue", "--noheader", "--format=%A", f"--states={_RUNNING}"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+            answer = None if done.returncode else set(done.stdout.split())
+        except (OSError, subprocess.SubprocessError):
+            answer = None
+        _asked = (time.monotonic(), answer)
+    return _asked[1]
 
 
 def _start(pid: int) -> str | None:

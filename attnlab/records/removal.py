@@ -18,18 +18,11 @@ _HIDDEN, _FOLDER_ONLY = ".removing-", ".removing-folder-"
 
 
 def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
-    """Remove a run.
+    """Remove a run, which may be damaged; whether nothing of it stays, as of a run on a server.
 
     The folder gets a hidden name first, so that nobody takes it for a run any more; then MLflow's
-    copy goes, then the folder. When MLflow refuses, the folder gets its name back. What a process
-    that was killed meanwhile leaves is removed by `finish_removals`.
-
-    Args:
-        folder: The run's folder, which may be damaged.
-        keep_mlflow: Whether to leave MLflow alone.
-
-    Returns:
-        Whether nothing of it stays; a server keeps deleted runs for a time.
+    copy goes, unless that is to be kept, then the folder. When MLflow refuses, the folder gets its
+    name back. What a process that was killed meanwhile leaves is removed by `finish_removals`.
 
     Raises:
         RequestError: A process writes the run, or one of the two can't be removed; then both are

@@ -21,11 +21,7 @@ _ADVICE = {
 
 
 class Status:
-    """The entries of a status.json, always replaced as a whole.
-
-    Args:
-        path: The file; it need not exist.
-    """
+    """The entries of a status.json, always replaced as a whole."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from attnlab.errors import RequestError
-from attnlab.records import files
 from attnlab.records.run_directory import ListedRun
 
 
 def runs_of_sweep(listed: Iterable[ListedRun], name: str) -> list[ListedRun]:
     """The runs that a sweep made, and those that it found done by an earlier command."""
     listed = list(listed)
-    jobs: set[str] = set()
-    for folder in _sweeps_folders(listed):
-        for path in (folder / name / "jobs").glob("*.json"):
-            try:
-                run = files.read_json(path).get("folder")
-            except RequestError:
-                continue
-            if run:
-                jobs.add("/".join(Path(run).parts[-3:]))
-    return [run for run in listed if run.status.get("sweep") == name or run.run.name in jobs]
+    found = {run for folder in _sweeps_folders(listed) for run in _runs_in_table(folder / name)}
+    return [run for run in listed if run.status.get("sweep") == name or run.run.name in found]
 
 
 def sweep_names(listed: Iterable[ListedRun]) -> list[str]:
@@ -34,3 +25,13 @@ def sweep_names(listed: Iterable[ListedRun]) -> list[str]:
 
 def _sweeps_folders(listed: Iterable[ListedRun]) -> set[Path]:
     return {entry.run.path.parents[2] / "sweeps" for entry in listed}
+
+
+def _runs_in_table(folder: Path) -> set[str]:
+    """The names of the runs in a sweep's table; they may have moved with the runs folder."""
+    try:
+        with open(folder / "table.csv", encoding="utf-8", newline="") as stream:
+            folders = [row.get("folder") for row in csv.DictReader(stream)]
+    except (OSError, ValueError, csv.Error):
+        return set()
+    return {"/".join(Path(path).parts[-3:]) for path in folders if path}

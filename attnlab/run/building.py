@@ -34,6 +34,25 @@ def make_task(config: RunConfig) -> Task:
     return _construct("task", config.task, corpus=corpus, cache=Path(config.paths.data))
 
 
+def check_model(config: RunConfig, task: Task) -> None:
+    """Refuse a model whose parts don't fit together, where the data take long to prepare.
+
+    A task whose data do has a method `check`, of the arguments of `build`, that builds the model
+    for data of any size; no weights are drawn.
+
+    Raises:
+        RequestError: as of `Task.build`.
+    """
+    check = getattr(task, "check", None)
+    if check is None:
+        return
+    import_tensorflow()
+    import keras
+
+    with keras.StatelessScope(initialize_variables=False):
+        check(lambda: _construct("attention", config.attention), config.model)
+
+
 def make_model(config: RunConfig, task: Task) -> keras.Model:
     """The model of a configuration, with initial weights; Keras's global state stays as it is."""
     import_tensorflow()
@@ -57,23 +76,12 @@ def start_afresh(seed: int) -> None:
     import keras
     import tensorflow as tf
 
+    from attnlab.training.tensorflow_internals import forget_gradients
+
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
-    _forget_gradients()
-
-
-def _forget_gradients() -> None:
-    """Let go of graphs that are not needed any more.
-
-    TensorFlow keeps every `tf.custom_gradient` of a graph for good, and with it the graph; it is
-    looked up while a function is traced, and all functions so far have been.
-    """
-    from tensorflow.python.framework import ops
-
-    known = getattr(getattr(ops, "gradient_registry", None), "_registry", {})
-    for name in [name for name in known if name.startswith("CustomGradient-")]:
-        del known[name]
+    forget_gradients()
 
 
 def import_tensorflow() -> None:

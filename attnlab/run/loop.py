@@ -15,14 +15,15 @@ from attnlab.errors import RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.run import console, interrupts
 from attnlab.run.building import make_model, start_afresh
-from attnlab.run.progress import Progress
 from attnlab.run.recorder import Recorder
 from attnlab.run.result import summary
+from attnlab.run.training_state import TrainingState
 from attnlab.tasks.base import Learner, load
+from attnlab.training.schedules import learning_rates
+from attnlab.training.stopping import Monitor
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report, Task, TaskData
-    from attnlab.training.stopping import Monitor
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
@@ -57,7 +58,8 @@ class Session:
         self.config, self.task, self.data = config, task, data
         self.recorder, self.started = recorder, started
         self.resumed, self.on_epoch = resumed, on_epoch
-        self.progress = Progress()
+        self.state = TrainingState()
+        self._monitor = Monitor(*task.monitor, config.trainer.min_delta)
         self._checkpoints = Checkpoints(recorder.folder.checkpoint)
         self._best_weights: list[np.ndarray] = []
         self._epoch_started = 0.0
@@ -90,15 +92,10 @@ class Session:
         log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
         return metrics
 
-    def _monitor(self) -> Monitor:
-        from attnlab.training.stopping import Monitor
-
-        metric, mode = self.task.monitor
-        return Monitor(metric, mode, self.config.trainer.min_delta)
-
-    def _monitored(self, monitor: Monitor) -> list[float]:
-        history = self.progress.history
-        return [row[monitor.metric] for row in history if monitor.metric in row]
+    def _monitored(self) -> list[float]:
+        """The monitored value of each epoch, NaN where it was not scored; [] if it never is."""
+        metric = self._monitor.metric
+        return [row[metric] for row in self.state.history if metric in row]
 
     # Training
 
@@ -107,14 +104,14 @@ class Session:
 
         Without a validation part there is nothing to choose by: the last epoch is kept.
         """
-        monitor, trainer = self._monitor(), self.config.trainer
-        while self.progress.epochs < trainer.epochs:
-            if monitor.should_stop(self._monitored(monitor), trainer.patience):
-                log.info("stopped after epoch %d: nothing better since", self.progress.epochs)
+        trainer = self.config.trainer
+        while self.state.epochs < trainer.epochs:
+            if self._monitor.should_stop(self._monitored(), trainer.patience):
+                log.info("stopped after epoch %d: nothing better since", self.state.epochs)
                 break
-            row = self._epoch(learner, monitor, bar)
-            self.progress.end_epoch(row)
-            if self._best_epoch(monitor) == self.progress.epochs:
+            row = self._epoch(learner, bar)
+            self.state.end_epoch(row)
+            if self._best_epoch() == self.state.epochs:
                 self._best_weights = learner.model.get_weights()
             self.recorder.write_epoch(learner, row)
             if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
@@ -124,31 +121,30 @@ class Session:
                 self.on_epoch(row)
         self._save_checkpoint(learner)
 
-    def _best_epoch(self, monitor: Monitor) -> int:
-        monitored = self._monitored(monitor)
-        return monitor.best_epoch(monitored) if monitored else self.progress.epochs
+    def _best_epoch(self) -> int:
+        return self._monitor.best_epoch(self._monitored()) or self.state.epochs
 
-    def _epoch(self, learner: Learner, monitor: Monitor, bar: console.Bar) -> dict[str, float]:
+    def _epoch(self, learner: Learner, bar: console.Bar) -> dict[str, float]:
         """Train and validate once, from where the epoch stands; returns the history's row."""
-        progress, epoch = self.progress, self.progress.epochs + 1
+        state, epoch = self.state, self.state.epochs + 1
         self._epoch_started = time.perf_counter()
         chunks = learner.chunks(epoch)
         steps = sum(chunk.steps for chunk in chunks)
-        progress.steps_an_epoch = progress.steps_an_epoch or steps
-        rates = self._learning_rates(steps, monitor)
-        for chunk in chunks[progress.chunks_done :]:
-            done = progress.steps_in_epoch
+        state.steps_an_epoch = state.steps_an_epoch or steps
+        rates = self._learning_rates(steps)
+        for chunk in chunks[state.chunks_done :]:
+            done = state.steps_in_epoch
             own_rates = rates[done : done + chunk.steps]
-            losses = learner.train(chunk, own_rates, progress.steps_taken + done)
+            losses = learner.train(chunk, own_rates, state.steps_taken + done)
             _require_finite(losses.values, epoch, done)
-            progress.losses.append(np.asarray(losses.values))
-            progress.sizes.append(np.asarray(losses.sizes))
-            progress.chunks_done += 1
+            state.losses.append(np.asarray(losses.values))
+            state.sizes.append(np.asarray(losses.sizes))
+            state.chunks_done += 1
             bar.within((done + chunk.steps) / steps)
             interrupts.check()
             if self._is_due():
                 self._save_checkpoint(learner)
-        values, sizes = map(np.concatenate, (progress.losses, progress.sizes))
+        values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
         row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
         row |= {"train_loss": float(loss), **learner.validate(epoch)}
@@ -156,22 +152,20 @@ class Session:
         return row
 
     def _seconds_in_epoch(self) -> float:
-        return self.progress.epoch_seconds + time.perf_counter() - self._epoch_started
+        return self.state.epoch_seconds + time.perf_counter() - self._epoch_started
 
-    def _learning_rates(self, steps: int, monitor: Monitor) -> np.ndarray:
+    def _learning_rates(self, steps: int) -> np.ndarray:
         """The rates of the next epoch's steps; every epoch is taken to be as long as the first."""
-        from attnlab.training.schedules import learning_rates
-
         config = self.config
         return learning_rates(
             config.schedule.name,
             config.schedule.settings,
             peak=config.optimizer.settings["learning_rate"],
-            first_step=self.progress.steps_taken,
+            first_step=self.state.steps_taken,
             steps=steps,
-            total_steps=config.trainer.epochs * self.progress.steps_an_epoch,
-            monitored=self._monitored(monitor),
-            monitor=monitor,
+            total_steps=config.trainer.epochs * self.state.steps_an_epoch,
+            monitored=self._monitored(),
+            monitor=self._monitor,
         )
 
     # Checkpoints
@@ -183,18 +177,18 @@ class Session:
 
     def _save_checkpoint(self, learner: Learner) -> None:
         """Save all that the next step depends on; once for a step."""
-        progress, started = self.progress, time.perf_counter()
-        step = progress.steps_taken + progress.steps_in_epoch
-        if (progress.epochs, step) == self._saved:
+        state, started = self.state, time.perf_counter()
+        step = state.steps_taken + state.steps_in_epoch
+        if (state.epochs, step) == self._saved:
             return
-        state = progress.state()
-        state["seconds"] += started - self.started
-        if progress.chunks_done:
-            state["epoch_seconds"] = self._seconds_in_epoch()
+        content = state.to_json()
+        content["seconds"] += started - self.started
+        if state.chunks_done:
+            content["epoch_seconds"] = self._seconds_in_epoch()
         arrays = [variable.numpy() for variable in _variables(learner)]
         with self.recorder.writing("a checkpoint"):
-            self._checkpoints.save(step, state, [*arrays, *progress.losses, *progress.sizes])
-        self._saved, self._saved_at = (progress.epochs, step), time.perf_counter()
+            self._checkpoints.save(step, content, [*arrays, *state.losses, *state.sizes])
+        self._saved, self._saved_at = (state.epochs, step), time.perf_counter()
         self._saving_took = self._saved_at - started
 
     def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
@@ -206,25 +200,25 @@ class Session:
         if checkpoint is None:
             self.recorder.rewind([])
             return
-        variables, state = _variables(learner), checkpoint.state
+        variables, saved = _variables(learner), checkpoint.state
         arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
         shapes = [tuple(variable.shape) for variable in variables]
-        if [array.shape for array in arrays] != shapes or len(rest) != 2 * state["chunks_done"]:
+        if [array.shape for array in arrays] != shapes or len(rest) != 2 * saved["chunks_done"]:
             raise RequestError(
                 f"{self.recorder.folder.checkpoint}: expected a checkpoint of this model, but its "
                 "variables have other shapes: the code has changed since; train it again."
             )
-        half = state["chunks_done"]
-        self.progress = Progress(**state, losses=rest[:half], sizes=rest[half:])
-        self.recorder.rewind(self.progress.history)
-        if self.progress.epochs:
+        half = saved["chunks_done"]
+        self.state = TrainingState(**saved, losses=rest[:half], sizes=rest[half:])
+        self.recorder.rewind(self.state.history)
+        if self.state.epochs:
             self._best_weights = self._load_best_weights(learner)
         for variable, array in zip(variables, arrays, strict=True):
             variable.assign(array)
-        log.info("resumed after epoch %d, chunk %d", self.progress.epochs, half)
+        log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)
 
     def _load_best_weights(self, learner: Learner) -> list[np.ndarray]:
-        path = self.recorder.folder.weights_path(self._best_epoch(self._monitor()))
+        path = self.recorder.folder.weights_path(self._best_epoch())
         try:
             learner.model.load_weights(path)
         except (OSError, ValueError, KeyError) as error:
@@ -237,17 +231,16 @@ class Session:
     # The result
 
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
-        monitor = self._monitor()
         report = learner.report()
         metrics = summary(
             self.config,
             self.task,
             learner,
             report,
-            epochs=self.progress.epochs,
-            best_epoch=self._best_epoch(monitor),
-            monitored=self._monitored(monitor),
-            seconds=self.progress.seconds + time.perf_counter() - self.started,
+            epochs=self.state.epochs,
+            best_epoch=self._best_epoch(),
+            monitored=self._monitored(),
+            seconds=self.state.seconds + time.perf_counter() - self.started,
         )
         return metrics, report
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.sections import RunConfig, changed, parse
-from attnlab.errors import Pruned, RequestError
+from attnlab.errors import Pruned, RequestError, RunBusy
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
@@ -20,7 +20,7 @@ from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console
-from attnlab.run.building import make_task
+from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import OnEpoch, Session
 from attnlab.run.recorder import Recorder
 
@@ -36,34 +36,39 @@ class SweepMember:
 
     Attributes:
         name: the sweep's name.
-        parent_run_id: the MLflow run that stands for the sweep, in the experiment of the run.
         on_epoch: gets each row of the run's history; may raise `Pruned`.
     """
 
     name: str
-    parent_run_id: str | None = None
     on_epoch: OnEpoch | None = None
 
 
-def run(config: RunConfig, *, sweep: SweepMember | None = None) -> Path:
+def run(config: RunConfig) -> Path:
     """Train, evaluate and report one run.
-
-    Args:
-        config: what to run, checked.
-        sweep: the sweep that it is a part of; its result is not printed then.
 
     Returns:
         The run's folder.
 
     Raises:
-        RequestError: the settings don't fit the data, or the runs folder can't be written.
+        RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
+            is left behind.
         RunFailed: the loss was not finite.
-        Pruned: the sweep gave it up.
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     started = time.perf_counter()
-    task, data = _load(config)
-    folder = RunDirectory.create(
+    task, data = _prepared(config)
+    folder = new_folder(config)
+    with FolderLock(folder.path):
+        return _carry_out(config, task, data, folder, started, None)
+
+
+def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
+    """Make the folder of a new run, whose owner is this process.
+
+    Raises:
+        RequestError: the runs folder can't be written.
+    """
+    return RunDirectory.create(
         Path(config.paths.runs).expanduser(),
         config.task.name,
         config.attention.name,
@@ -72,7 +77,25 @@ def run(config: RunConfig, *, sweep: SweepMember | None = None) -> Path:
         config_hash=config.digest,
         **({"sweep": sweep.name} if sweep else {}),
     )
+
+
+def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
+    """As `run`, in a folder of `new_folder`; settings that don't fit the data leave it failed.
+
+    Raises:
+        RequestError, RunFailed, KeyboardInterrupt: as in `run`.
+        Pruned: the sweep gave it up.
+    """
+    started = time.perf_counter()
     with FolderLock(folder.path):
+        try:
+            task, data = _prepared(config)
+        except KeyboardInterrupt:
+            folder.status.write("killed", error="interrupted")
+            raise
+        except Exception as error:
+            folder.status.write("failed", error=f"{type(error).__name__}: {error}")
+            raise
         return _carry_out(config, task, data, folder, started, sweep)
 
 
@@ -87,15 +110,16 @@ def resume(
     Args:
         folder: the run; a completed one is left as it is, unless it is to train longer.
         changes: `trainer.epochs` and its new value, or nothing.
-        sweep: as in `run`.
+        sweep: the sweep that goes on with it; its result is not printed then.
 
     Returns:
         The run's folder.
 
     Raises:
-        RequestError: another process writes the run, its data have changed, something else than
-            `trainer.epochs` is to change, or a file that is needed is missing or damaged.
-        RunFailed, Pruned, KeyboardInterrupt: as in `run`.
+        RunBusy: another process writes the run.
+        RequestError: its data have changed, something else than `trainer.epochs` is to change, or
+            a file that is needed is missing or damaged.
+        RunFailed, Pruned, KeyboardInterrupt: as in `run_in`.
     """
     started = time.perf_counter()
     _require_stopped(folder)
@@ -110,7 +134,8 @@ def resume(
                     console.print_result(metrics, folder.path)
                 return folder.path
             _require_checkpoint(folder)
-        task, data = _load(config)
+        task = make_task(config)
+        data = _load(config, task)
         if data.digest != status.get("data_digest", data.digest):
             raise RequestError(
                 f"data: expected those that {folder.path} began with (digest "
@@ -125,7 +150,7 @@ def resume(
 def _require_stopped(folder: RunDirectory) -> None:
     status = folder.status.read()
     if actual_state(status) == "running":
-        raise RequestError(
+        raise RunBusy(
             f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
             f"{status.get('host')} is at {folder.path}."
         )
@@ -156,10 +181,16 @@ def _require_checkpoint(folder: RunDirectory) -> None:
         )
 
 
-def _load(config: RunConfig) -> tuple[Task, TaskData]:
+def _prepared(config: RunConfig) -> tuple[Task, TaskData]:
+    """The task of a new run and its data; a model that can't be is refused before they are made."""
     task = make_task(config)
+    check_model(config, task)
+    return task, _load(config, task)
+
+
+def _load(config: RunConfig, task: Task) -> TaskData:
     with console.preparation() as progress:
-        return task, task.load(config.seed, progress)
+        return task.load(config.seed, progress)
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:

@@ -19,6 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from attnlab.config import composing as config
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
+from attnlab.sweeps.hydra_internals import apply_overrides
 
 if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader
@@ -141,17 +142,13 @@ class Composer:
         Raises:
             RequestError: an override fits no key or value.
         """
-        from hydra._internal.config_loader_impl import ConfigLoaderImpl
-
         parsed = [self._parse(override) for override in overrides]
         groups = tuple(o for o, p in zip(overrides, parsed, strict=True) if not _is_value(p))
         try:
             if groups not in self._bases:
                 self._bases[groups] = self._load(groups)
             composed = copy.deepcopy(self._bases[groups])
-            ConfigLoaderImpl._apply_overrides_to_config(
-                [override for override in parsed if _is_value(override)], composed
-            )
+            apply_overrides([override for override in parsed if _is_value(override)], composed)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise RequestError(config.explain(error, overrides)) from error
         return composed

@@ -2,107 +2,231 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from attnlab.sweeps.conductor import Conductor, first_of_each_task
-from attnlab.sweeps.jobs import DONE, FAILED, KILLED, NEW, RUNNING, WAITING
+from attnlab.errors import SweepFailed
+from attnlab.records import files
+from attnlab.records.processes import this_process
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
+from attnlab.sweeps.launching import LauncherDied, one_line
 from attnlab.sweeps.progress import Progress
-from attnlab.sweeps.table import Row, csv_text, print_table
+from attnlab.sweeps.sweep import Sweep, plain_error
+from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table
+from attnlab.sweeps.worker import Outcome, run_point
+from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launching
-    from attnlab.sweeps.request import Request
+    from attnlab.sweeps.launching import Launcher
+    from attnlab.sweeps.plan import Point, SweepPlan
 
 _WOULD = {
-    NEW: "would run",
+    NOT_RUN: "would run",
     KILLED: "would go on",
     FAILED: "failed before",
     RUNNING: "runs elsewhere",
-    DONE: "done",
+    COMPLETED: "done",
 }
 
 
-class GridSweep(Conductor):
-    """All jobs are known and checked before the first begins, and are launched together.
+class GridSweep(Sweep):
+    """All points are known and checked before the first begins, and are launched together.
 
     Args:
-        request: what is asked for.
-        launching: runs jobs.
+        plan: what is asked for.
+        launcher: runs it.
     """
 
-    def __init__(self, request: Request, launching: Launching):
-        super().__init__(request, launching)
-        self.jobs, self.twins = request.jobs()
+    def __init__(self, plan: SweepPlan, launcher: Launcher):
+        super().__init__(plan, launcher)
+        self.points, self.duplicates = plan.points()
+        self._launched = False
+        self._failures: dict[str, str | None] = {}  # of runs that left no folder
+        self._ended: set[str] = set()  # those that the system ended
 
     def preview(self) -> None:  # noqa: D102
-        self.survey(self.jobs)
-        todo = [job for job in self.jobs if self.is_to_run(job)]
-        rows = [
-            Row(
-                job.number,
-                job.config.task.name,
-                job.varying,
-                "would run again" if job in todo and job.state == FAILED else _WOULD[job.state],
-                job.results,
+        rows = self.rows()
+        todo = [row for row in rows if self._is_to_run(row)]
+        shown = [
+            dataclasses.replace(
+                row,
+                state="would run again"
+                if row.state == FAILED and row in todo
+                else _WOULD[row.state],
             )
-            for job in self.jobs
+            for row in rows
         ]
-        print_table(rows, [])
-        self._say_twins()
+        print_table(shown, [])
+        self._say_duplicates()
         print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {self.folder.path}")
 
     def work(self) -> None:  # noqa: D102
-        self._say_twins()
-        todo = self.prepare(self.jobs)
-        self.before = sum(job.state == DONE for job in self.jobs)
-        if todo or self._is_unfinished():
+        self._say_duplicates()
+        self.wait_for_orphans()
+        rows = self.rows()
+        numbers = {row.number for row in rows if self._is_to_run(row)}
+        todo = [point for point in self.points if point.number in numbers]
+        self.before = sum(row.state == COMPLETED for row in rows)
+        if todo or self._is_unfinished(rows):
             self.start_parents()
-        for job in todo:
-            job.state = WAITING
-        with Progress(self.folder, len(self.jobs), len(self.jobs) - len(todo)) as progress:
-            if len(todo) < len(self.jobs):
-                progress.say(self._standing(todo))
-            if todo:
-                self.run(todo, progress)
+        if todo:  # which runs were found is kept, whatever happens now
+            files.write_text(self.folder.table, csv_text(rows))
+        if self.plan.settings.retry_failed:
+            failed = frozenset(row.path for row in rows if row.state == FAILED and row.path)
+            self.launch = dataclasses.replace(self.launch, retry_failed=failed)
+        with Progress(self.folder.name, len(rows), len(rows) - len(todo), self.rows) as progress:
+            if len(todo) < len(rows):
+                progress.say(self._standing(rows, len(todo)))
+            self._run(todo)
 
-    def rows(self) -> list[Row]:  # noqa: D102
-        return [Row.of(job) for job in self.jobs]
+    def rows(self, noted: bool = False) -> list[TableRow]:  # noqa: D102
+        self.index.refresh()
+        return [self._row(point, noted) for point in self.points]
 
-    def best(self, rows: Sequence[Row]) -> list[Row]:
+    def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
         """The best row of each task, by what the task monitors."""
-        from attnlab.run.building import make_task
-
         found = []
-        for config in self.configs():
-            sign = 1 if make_task(config).monitor[1] == "min" else -1
-            own = [r for r in rows if r.task == config.task.name]
-            known = [row for row in own if row.results.get("best") is not None]
-            if known:
-                found.append(min(known, key=lambda row: sign * row.results["best"]))
+        for task in dict.fromkeys(row.task for row in rows):
+            own = [row for row in rows if row.task == task and row.results.get("best") is not None]
+            if own:
+                lower = kind_of(task).is_lower_better(own[0].results["monitor"])
+                sign = 1 if lower else -1
+                found.append(min(own, key=lambda row: sign * row.results["best"]))
         return found
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
-        return first_of_each_task(job.config for job in self.jobs)
+        found: dict[str, RunConfig] = {}
+        for point in self.points:
+            found.setdefault(point.config.task.name, point.config)
+        return list(found.values())
 
-    def _is_unfinished(self) -> bool:
+    def has_orphans(self) -> bool:  # noqa: D102
+        if not self.earlier.get("bound", True):
+            return False
+        self.index.refresh()
+        found = [self.index.find(point.digest) for point in self.points]
+        mine = {"sweep": self.folder.name, "host": this_process()["host"]}
+        return any(
+            run.state == RUNNING and all(run.status.get(k) == v for k, v in mine.items())
+            for run in found
+            if run is not None
+        )
+
+    def _is_to_run(self, row: TableRow) -> bool:
+        retried = row.state == FAILED and self.plan.settings.retry_failed
+        return row.state in (NOT_RUN, KILLED) or retried
+
+    def _is_unfinished(self, rows: Sequence[TableRow]) -> bool:
         """Whether MLflow lacks what the table says, as after a process that was killed."""
         try:
             kept = self.folder.table.read_text(encoding="utf-8")
         except OSError:
             return True
-        return not self.folder.read().get("finished") or kept != csv_text(self.rows())
+        return not self.earlier.get("finished") or kept != csv_text(rows)
 
-    def _standing(self, todo: Sequence[object]) -> str:
+    def _row(self, point: Point, noted: bool) -> TableRow:
+        found = self.index.find(point.digest, noted)
+        row = TableRow.of(point)
+        if found is None or self._is_retried(found):
+            if point.digest not in self._failures:
+                return row
+            return dataclasses.replace(row, state=FAILED, error=self._failures[point.digest])
+        state = found.noted_state if noted else self._state(point, found)
+        done = state == COMPLETED and not noted
+        return dataclasses.replace(
+            row,
+            state=state,
+            results=self.results_of(found.path) if done else {},
+            error=plain_error(found.status.get("error")),
+            path=found.path,
+            epoch=int(found.status.get("epoch") or 0),
+        )
+
+    def _is_retried(self, found: IndexedRun) -> bool:
+        """Whether a run is one that failed and has not been tried again yet."""
+        return self._launched and found.path in self.launch.retry_failed
+
+    def _state(self, point: Point, found: IndexedRun) -> str:
+        """How a run stands; what has ended with its launch was killed, whatever it says itself."""
+        state, status = found.state, found.status
+        here = status.get("pid") == os.getpid() and status.get("host") == this_process()["host"]
+        if state == RUNNING and (point.digest in self._ended or (self._launched and here)):
+            return KILLED
+        return state
+
+    def _run(self, points: Sequence[Point]) -> None:
+        """Launch points, and again those that a process which died left undone."""
+        self._launched = True
+        waiting = list(points)
+        while waiting:
+            before = {point.digest: self._stamp(point) for point in waiting}
+            death = self._launch(waiting)
+            if death is None:
+                return
+            begun = [point for point in waiting if self._stamp(point) != before[point.digest]]
+            if not begun:
+                raise SweepFailed(f"the launcher failed: {death}") from death
+            # One that dies of memory takes the others along: each shows alone whether it was it.
+            for point in begun:
+                if self._was_killed(point):
+                    self._launch_alone(point)
+            numbers = {point.number for point in begun}
+            waiting = [point for point in waiting if point.number not in numbers]
+
+    def _launch(self, points: Sequence[Point]) -> LauncherDied | None:
+        """Launch once; returns what the launcher died of."""
+        try:
+            returned = self.launcher(
+                partial(run_point, launch=self.launch), [point.overrides for point in points]
+            )
+        except LauncherDied as death:
+            return death
+        for point, result in zip(points, returned, strict=True):
+            self._take_in(point, result)
+        return None
+
+    def _launch_alone(self, point: Point) -> None:
+        """Launch a point again whose process died; a second time it has failed."""
+        death = self._launch([point])
+        if death is not None and self._was_killed(point):
+            found = self.index.find(point.digest)
+            assert found is not None
+            error = f"its process died again ({death})"
+            RunDirectory(found.path).status.write("failed", error=error)
+
+    def _take_in(self, point: Point, result: Any) -> None:
+        """Note what only the launcher could notice."""
+        if isinstance(result, Outcome):
+            if result.state == FAILED:
+                self._failures[point.digest] = result.error
+        elif self.launcher.was_ended(result):
+            self._ended.add(point.digest)
+        elif isinstance(result, Exception):
+            self._failures[point.digest] = one_line(result)
+
+    def _stamp(self, point: Point) -> tuple[Any, ...]:
+        """What differs as soon as a process has begun the run of a point, or gone on with it."""
+        found = self.index.refresh().find(point.digest, noted=True)
+        return (found.path, found.status.get("updated")) if found else ()
+
+    def _was_killed(self, point: Point) -> bool:
+        found = self.index.refresh().find(point.digest)
+        return found is not None and found.state == KILLED
+
+    def _standing(self, rows: Sequence[TableRow], todo: int) -> str:
         counts = {
             "done before": self.before,
-            "failed before": sum(j.state == FAILED for j in self.jobs),
-            "under way in another process": sum(j.state == RUNNING for j in self.jobs),
+            "failed before": sum(row.state == FAILED for row in rows),
+            "under way in another process": sum(row.state == RUNNING for row in rows),
         }
         words = [f"{number} {what}" for what, number in counts.items() if number]
-        return f"{len(self.jobs)} jobs: {', '.join(words)}, {len(todo)} to run"
+        return f"{len(rows)} jobs: {', '.join(words)}, {todo} to run"
 
-    def _say_twins(self) -> None:
-        if self.twins:
-            print(f"{self.twins} jobs have the configuration of another one and are left out.")
+    def _say_duplicates(self) -> None:
+        if self.duplicates:
+            print(f"{self.duplicates} jobs have the configuration of another one and are left out.")

@@ -1,31 +1,26 @@
-"""Hands jobs to Hydra's launcher, and again what a process that died left undone."""
+"""Hands work to the launcher that the user chose."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig, flag_override
-
-from attnlab.errors import SweepFailed
-from attnlab.records.processes import is_running
-from attnlab.sweeps.job import Launch, run_job
-from attnlab.sweeps.jobs import FAILED, KILLED, RUNNING, WAITING, Job
-from attnlab.sweeps.sweep_folder import SweepFolder
+from attnlab.sweeps import hydra_internals, joblib_internals, submitit_internals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from hydra.core.utils import JobReturn
     from hydra.types import HydraContext
+    from omegaconf import DictConfig
 
 
-class Launching:
-    """Runs jobs by the launcher that the user chose.
+class LauncherDied(Exception):
+    """The launcher ended before its work did, as when the system ends a worker for its memory."""
+
+
+class Launcher:
+    """The launcher of a sweep: this process, joblib's workers, or submitit's.
 
     Args:
         context: Hydra's.
@@ -33,28 +28,26 @@ class Launching:
         folder: the sweep's.
     """
 
-    def __init__(self, context: HydraContext, config: DictConfig, folder: SweepFolder):
-        self._context, self._folder = context, folder
-        self._config = _in_folder(config, folder.path)
+    def __init__(self, context: HydraContext, config: DictConfig, folder: Path):
+        self._context = context
+        self._config = hydra_internals.in_folder(config, folder)
 
     @property
     def bound(self) -> bool:
-        """Whether jobs end with this process: those of a cluster's queue don't."""
+        """Whether work ends with this process: what is in a cluster's queue doesn't."""
         return "submitit" not in self._target
 
     @property
     def here(self) -> bool:
-        """Whether jobs run in this process."""
+        """Whether work is done in this process."""
         return self.bound and not self._is_joblib
 
     @property
     def workers(self) -> int:
-        """How many jobs run at a time."""
+        """How many processes work at a time."""
         settings = self._config.hydra.launcher
         if self._is_joblib:
-            import joblib
-
-            return joblib.effective_n_jobs(settings.n_jobs)
+            return joblib_internals.worker_count(settings.n_jobs)
         return int(settings.get("array_parallelism") or 1)
 
     @property
@@ -70,118 +63,39 @@ class Launching:
     def _is_joblib(self) -> bool:
         return self._target.endswith("JoblibLauncher")
 
-    def __call__(self, jobs: Sequence[Job], launch: Launch) -> None:
-        """Run jobs whose records wait for it; returns when each has ended, or was not to start.
+    def __call__(
+        self, work: Callable[[DictConfig], Any], overrides: Sequence[Sequence[str]]
+    ) -> list[Any]:
+        """Do work once for each list of overrides.
+
+        Returns:
+            What each call returned, or the exception that it raised.
 
         Raises:
-            SweepFailed: the launcher itself does not work.
+            LauncherDied: the launcher itself failed, or one of its processes has gone.
             KeyboardInterrupt: interrupted.
-            StoppedEarly: a job failed, and that is to stop the others.
         """
-        waiting = list(jobs)
-        while waiting:
-            death = self._launch(waiting, launch)
-            if death is None:
-                return
-            if all(self._folder.record(job.key).get("state") == WAITING for job in waiting):
-                raise SweepFailed(f"the launcher failed: {_one_line(death)}") from death
-            # One that dies of memory takes the others along: each shows alone whether it was it.
-            for job in [job for job in waiting if self._has_died(job)]:
-                self._launch_alone(job, launch)
-            waiting = [j for j in waiting if self._folder.record(j.key).get("state") == WAITING]
-
-    def _launch(self, jobs: Sequence[Job], launch: Launch) -> Exception | None:
-        """Launch once; returns what the launcher died of."""
-        from hydra.core.plugins import Plugins
-
-        launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=self._context,
-            task_function=partial(run_job, launch=launch),
-            config=self._config,
-        )
         try:
-            with nullcontext() if self.bound else _every_result():
-                returned = launcher.launch([list(job.overrides) for job in jobs], initial_job_idx=0)
+            with nullcontext() if self.bound else submitit_internals.every_result():
+                return hydra_internals.launch(self._context, work, self._config, overrides)
         except Exception as error:
-            return error
+            raise LauncherDied(one_line(error)) from error
         finally:
             if self._is_joblib:
-                _end_workers()
-        for job, result in zip(jobs, returned, strict=True):
-            self._note_error(job, result)
-        return None
+                joblib_internals.end_workers()
 
-    def _note_error(self, job: Job, result: JobReturn) -> None:
-        """What went wrong outside the run itself, where only the launcher could notice it."""
-        error, state = result._return_value, self._folder.record(job.key).get("state")
-        if isinstance(error, Exception) and state in (WAITING, RUNNING):
-            state = KILLED if type(error).__module__.startswith("submitit") else FAILED
-            self._folder.write_record(job.key, state=state, error=_one_line(error))
-
-    def _launch_alone(self, job: Job, launch: Launch) -> None:
-        """Launch a job again whose process died; a second time it has failed."""
-        death = self._launch([job], launch)
-        if death is not None and self._has_died(job):
-            error = f"its process died again ({_one_line(death)})"
-            self._folder.write_record(job.key, state=FAILED, error=error)
-
-    def _has_died(self, job: Job) -> bool:
-        """Whether a job began and its process has gone before it ended."""
-        record = self._folder.record(job.key)
-        return record.get("state") in (RUNNING, KILLED) and not is_running(record)
+    def was_ended(self, result: object) -> bool:
+        """Whether a call has no result because the system ended its process."""
+        return not self.bound and submitit_internals.was_ended(result)
 
 
-def _in_folder(config: DictConfig, folder: Path) -> DictConfig:
-    """The configuration with the sweep's folder as Hydra's, where submitit keeps its files."""
-    config = config.copy()
-    with flag_override(config.hydra, ["readonly", "struct"], [False, False]):
-        config.hydra.sweep.dir = str(folder)
-        config.hydra.overrides.hydra.append(f"hydra.sweep.dir={_quoted(str(folder))}")
-    return config
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
-@contextmanager
-def _every_result() -> Iterator[None]:
-    """Have submitit's launcher wait for all of its jobs.
-
-    Otherwise the first one without a result, as when a cluster ends it, would end the waiting.
-    """
-    from hydra.core.utils import JobReturn, JobStatus
-    from submitit import Job
-    from submitit.core.utils import FailedJobError, UncompletedJobError
-
-    def results(self: Any) -> list[Any]:
-        try:
-            return original(self)
-        except (FailedJobError, UncompletedJobError) as error:
-            return [JobReturn(status=JobStatus.FAILED, _return_value=error)]
-
-    original = Job.results
-    Job.results = results  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Job.results = original  # type: ignore[method-assign]
-
-
-def _end_workers() -> None:
-    """End joblib's processes, which it would keep for minutes with all their memory."""
-    from joblib.externals.loky import get_reusable_executor
-
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+def one_line(error: BaseException) -> str:
+    """An error with its kind, cut where it is very long."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:500]
 
 
 def _processors() -> int:
     """How many this process may use."""
     affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:500]

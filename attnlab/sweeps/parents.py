@@ -9,9 +9,8 @@ from pathlib import Path
 from attnlab.config.sections import RunConfig
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
-from attnlab.sweeps.jobs import words
 from attnlab.sweeps.sweep_folder import SweepFolder
-from attnlab.sweeps.table import Row
+from attnlab.sweeps.table import TableRow, words
 
 
 class Parents:
@@ -50,7 +49,9 @@ class Parents:
             trackers[config.task.name].wait_run_id(config.tracking.timeout)
         return cls(trackers, folder)
 
-    def finish(self, state: str, rows: Sequence[Row], best: Mapping[str, Row], step: int) -> None:
+    def finish(
+        self, state: str, rows: Sequence[TableRow], best: Mapping[str, TableRow], step: int
+    ) -> None:
         """Keep what came out, and end the runs.
 
         Args:
@@ -66,7 +67,7 @@ class Parents:
             found = None
             if task in best:
                 metrics["best_value"] = best[task].results["best"]
-                found = words(best[task].varying) or best[task].folder or ""
+                found = words(best[task].varying) or str(best[task].path or "")
             self._folder.add_results(task, step, metrics, found)
             tracker.ended(state)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-# Hydra takes sweepers of this package alone. There is none: the class is registered by that name.
-_TARGET = "hydra_plugins.attnlab.AttnlabSweeper"
+from attnlab.config import composing as config
+from attnlab.errors import RequestError
+from attnlab.sweeps.hydra_internals import register_sweeper
 
 
 class AttnlabSweeper(Sweeper):
@@ -21,64 +20,66 @@ class AttnlabSweeper(Sweeper):
 
     Attributes:
         overrides: of the command, without Hydra's own. Hydra is not shown them when it composes the
-            sweep's own configuration, for a key may exist in some of the jobs only.
+            sweep's own configuration, for a key may exist in some of the points only.
+        error: what the sweep ended with. It does not go through Hydra, whose own errors are about
+            the words of the command.
     """
 
     overrides: Sequence[str] = ()
+    error: Exception | None = None
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Keep what Hydra hands over; the task function is `job.run_job` in any case."""
+        """Keep what Hydra hands over; the task function is one of `worker` in any case."""
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
-        """Carry the sweep out.
+        """Carry the sweep out; `raise_error` raises what went wrong.
 
         Args:
             arguments: those of the overrides that Hydra was shown; they are in `overrides`, too.
 
         Raises:
-            RequestError: the request is wrong; nothing was begun.
-            SweepFailed: jobs failed.
             KeyboardInterrupt: interrupted.
         """
-        from attnlab.sweeps.launching import Launching
-        from attnlab.sweeps.request import Request
-
         HydraConfig.instance().set_config(self._config)
-        request = Request.read(
-            self.overrides or arguments, self._context.config_loader, self._config
-        )
-        launching = Launching(self._context, self._config, request.folder)
-        conductor = _conductor(request, launching)
-        request.folder.require_same(request.kind, request.fixed, request.varying)
-        if request.settings.dry_run:
-            conductor.preview()
+        words = self.overrides or arguments
+        try:
+            self._carry_out(words)
+        except HydraException as error:
+            AttnlabSweeper.error = RequestError(config.explain(error, words))
+        except Exception as error:
+            AttnlabSweeper.error = error
+
+    def _carry_out(self, words: Sequence[str]) -> None:
+        from attnlab.sweeps.launching import Launcher
+        from attnlab.sweeps.plan import SweepPlan
+
+        plan = SweepPlan.read(words, self._context.config_loader, self._config)
+        launcher = Launcher(self._context, self._config, plan.folder.path)
+        if plan.search is None:
+            from attnlab.sweeps.grid_sweep import GridSweep
+
+            GridSweep(plan, launcher).carry_out()
         else:
-            conductor.conduct()
+            from attnlab.sweeps.search_sweep import SearchSweep
 
-
-def _conductor(request: Any, launching: Any) -> Any:
-    if request.search is None:
-        from attnlab.sweeps.grid_sweep import GridSweep
-
-        return GridSweep(request, launching)
-    from attnlab.sweeps.search_sweep import SearchSweep
-
-    return SearchSweep(request, launching, request.search)
+            SearchSweep(plan, launcher, plan.search).carry_out()
 
 
 def register(overrides: Sequence[str]) -> None:
-    """Make the sweeper known to Hydra as `hydra/sweeper: attnlab`.
+    """Make the sweeper known to Hydra.
 
     Args:
         overrides: of the command, without Hydra's own.
     """
-    AttnlabSweeper.overrides = list(overrides)
-    plugins = Plugins.instance()
-    plugins.register(AttnlabSweeper)
-    plugins.class_name_to_class[_TARGET] = AttnlabSweeper
-    ConfigStore.instance().store(
-        group="hydra/sweeper", name="attnlab", node={"_target_": _TARGET}, provider="attnlab"
-    )
+    AttnlabSweeper.overrides, AttnlabSweeper.error = list(overrides), None
+    register_sweeper(AttnlabSweeper)
+
+
+def raise_error() -> None:
+    """Raise what the sweep of this command ended with."""
+    error, AttnlabSweeper.error = AttnlabSweeper.error, None
+    if error is not None:
+        raise error

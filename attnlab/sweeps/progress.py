@@ -1,4 +1,4 @@
-"""What a sweep shows while it goes: a line for each job that ends, and how far it is."""
+"""What a sweep shows while it goes: a line for each run that ends, and how far it is."""
 
 from __future__ import annotations
 
@@ -6,44 +6,46 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from typing import IO, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from attnlab.sweeps.jobs import DONE, FAILED, KILLED, PRUNED, RUNNING, Job
-from attnlab.sweeps.sweep_folder import SweepFolder
-from attnlab.sweeps.table import result_words
+from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
+from attnlab.sweeps.table import TableRow, read_results, result_words
+from attnlab.sweeps.worker import PRUNED
 
-_SECONDS_BETWEEN_LOOKS = 0.2
-_ENDED = (DONE, FAILED, KILLED, PRUNED)
+_SECONDS_BETWEEN_LOOKS = 0.5
+_ENDED = (COMPLETED, FAILED, KILLED, PRUNED)
 _MOST_RUNNING = 8
 
 
 class Progress:
-    """Follows the records of jobs in a thread of its own, whatever process runs them.
+    """Looks at the table in a thread of its own, whatever process does the work.
 
     On a terminal there is a bar below the lines. All goes to standard error.
 
     Args:
-        folder: the sweep's.
-        total: how many jobs the sweep has.
+        name: the sweep's.
+        total: how many runs the sweep has.
         before: how many of them need not run.
+        look: called with True returns the table as it is noted.
     """
 
-    def __init__(self, folder: SweepFolder, total: int, before: int):
-        self._folder, self._total, self._before = folder, total, before
-        self._jobs: dict[str, Job] = {}
-        self._records: dict[str, dict[str, Any]] = {}
-        self._seen: dict[str, int] = {}
-        self._ended: dict[str, str] = {}
+    def __init__(
+        self, name: str, total: int, before: int, look: Callable[[bool], Sequence[TableRow]]
+    ):
+        self._name, self._total, self._before, self._look = name, total, before, look
+        self._ended: dict[int, str] = {}
+        self._running: list[TableRow] = []
         self._started = self._last = time.monotonic()
-        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._seen = {row.number: _mark(row) for row in look(True)}
 
     def __enter__(self) -> Progress:
         self._stream = _terminal_of_its_own()
@@ -62,16 +64,11 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._look()
+        self._take_in()
         if self._console.is_terminal:
             self._live.stop()
         if self._stream is not sys.stderr:
             self._stream.close()
-
-    def follow(self, jobs: Iterable[Job]) -> None:
-        """Follow these jobs, too; their records lie in the folder."""
-        with self._lock:
-            self._jobs |= {job.key: job for job in jobs}
 
     def say(self, text: str) -> None:
         """Show a line."""
@@ -79,67 +76,60 @@ class Progress:
 
     def _follow(self) -> None:
         while not self._stop.wait(_SECONDS_BETWEEN_LOOKS):
-            self._look()
+            self._take_in()
 
-    def _look(self) -> None:
-        """Read the records that have changed, and say what ended."""
-        with self._lock:
-            for key, job in self._jobs.items():
-                if key in self._ended or not self._has_changed(key):
-                    continue
-                record = self._records[key] = self._folder.record(key)
-                if record.get("state") in _ENDED:
-                    self._ended[key] = record["state"]
-                    self._last = time.monotonic()
-                    self.say(self._line(job, record))
+    def _take_in(self) -> None:
+        """Look at the table, and say what ended."""
+        rows = self._look(True)
+        self._running = [row for row in rows if row.state == RUNNING]
+        for row in rows:
+            before, self._seen[row.number] = self._seen.get(row.number), _mark(row)
+            if row.state in _ENDED and before != _mark(row):
+                self._ended[row.number] = row.state
+                self._last = time.monotonic()
+                self.say(self._line(row))
 
-    def _has_changed(self, key: str) -> bool:
-        try:
-            changed = os.stat(self._folder.record_path(key)).st_mtime_ns
-        except OSError:
-            return False
-        before, self._seen[key] = self._seen.get(key), changed
-        return changed != before
-
-    def _line(self, job: Job, record: Mapping[str, Any]) -> str:
+    def _line(self, row: TableRow) -> str:
         count = f"{self._done}/{self._total}"
-        state, error = record["state"], record.get("error")
-        if state == DONE:
-            return f"{count}  {job.label}: {result_words(record.get('results', {}))}"
-        log = f" Log: {record['folder']}/run.log" if record.get("folder") else ""
-        if state == FAILED:
-            return f"{count}  {job.label}: failed: {_ended(error)}{log}"
-        return f"{count}  {job.label}: {error or state}"
+        if row.state == COMPLETED and row.path:
+            return f"{count}  {row.label}: {result_words(read_results(row.path))}"
+        if row.state == FAILED:
+            log = row.path / "run.log" if row.path else None
+            where = f" Log: {log}" if log and log.is_file() else ""
+            return f"{count}  {row.label}: failed: {_sentence(row.error)}{where}"
+        return f"{count}  {row.label}: {row.error or row.state}"
 
     @property
     def _done(self) -> int:
-        """How many jobs came to an end; one that was interrupted did not."""
+        """How many runs came to an end; one that was interrupted did not."""
         return self._before + sum(state != KILLED for state in self._ended.values())
 
     def _picture(self) -> Group:
-        running = [key for key, r in self._records.items() if r.get("state") == RUNNING]
         done = self._done
         failed = sum(state == FAILED for state in self._ended.values())
-        words = [f"{done}/{self._total} done", f"{len(running)} running", f"{failed} failed"]
+        words = [f"{done}/{self._total} done", f"{len(self._running)} running", f"{failed} failed"]
         if left := self._left():
             words.append(f"{left} left")
         line = Table.grid(padding=(0, 1))
         bar = ProgressBar(total=self._total or 1, completed=done, width=20)
-        line.add_row(self._folder.name, bar, ", ".join(words))
-        return Group(line, *(self._running_line(key) for key in running[:_MOST_RUNNING]))
-
-    def _running_line(self, key: str) -> str:
-        job, epoch = self._jobs[key], self._records[key].get("epoch") or 0
-        how_far = f"epoch {epoch}/{job.config.trainer.epochs}" if epoch else "starting"
-        return f"  {job.label}: {how_far}"
+        line.add_row(self._name, bar, ", ".join(words))
+        return Group(line, *map(_running_line, self._running[:_MOST_RUNNING]))
 
     def _left(self) -> str:
-        """Time left, by the jobs that ended; empty before the first has."""
+        """Time left, by the runs that ended; empty before the first has."""
         if not self._ended:
             return ""
         rate = (self._last - self._started) / len(self._ended)
         remaining = self._total - self._before - len(self._ended)
         return duration(max(0.0, rate * remaining - (time.monotonic() - self._last)))
+
+
+def _mark(row: TableRow) -> tuple[str, Path | None]:
+    return row.state, row.path
+
+
+def _running_line(row: TableRow) -> str:
+    return f"  {row.label}: " + (f"epoch {row.epoch}/{row.epochs}" if row.epoch else "starting")
 
 
 def duration(seconds: float) -> str:
@@ -153,7 +143,7 @@ def duration(seconds: float) -> str:
     )
 
 
-def _ended(text: str | None) -> str:
+def _sentence(text: str | None) -> str:
     text = text or "without a word"
     return text if text.endswith((".", "!", "?")) else f"{text}."
 

@@ -1,148 +1,290 @@
-"""A sweep in which each job's values are chosen by what came of the others."""
+"""A sweep in which each run's values are chosen by what came of the others."""
 
 from __future__ import annotations
 
+import dataclasses
+import logging
+import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from attnlab.errors import RequestError, RunFailed
-from attnlab.records.processes import is_running
+from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
+from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
-from attnlab.sweeps.conductor import Conductor
+from attnlab.run import interrupts
+from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.sweeps.grid import varied
-from attnlab.sweeps.jobs import DONE, FAILED, PRUNED, RUNNING, Job, record_key, words
+from attnlab.sweeps.launching import LauncherDied
 from attnlab.sweeps.progress import Progress
-from attnlab.sweeps.table import Row
+from attnlab.sweeps.search import storage
+from attnlab.sweeps.search.study import Study, Trial
+from attnlab.sweeps.sweep import Sweep, plain_error
+from attnlab.sweeps.table import TableRow, words
+from attnlab.sweeps.worker import Launch, Outcome, carry_out, prepare_process, stop_early
 
 if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
     from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launching
-    from attnlab.sweeps.request import Request
-    from attnlab.sweeps.search import Search, Suggestion, TrialOutcome
-    from attnlab.sweeps.search_settings import SearchSettings
+    from attnlab.sweeps.launching import Launcher
+    from attnlab.sweeps.plan import Point, SweepPlan
+    from attnlab.sweeps.search.settings import SearchSettings
 
-# The record of a trial that failed, and that another trial has tried again.
-_RETRIED = "retried"
+log = logging.getLogger("attnlab")
 
 
-class SearchSweep(Conductor):
-    """Trials are launched in batches, one for each worker; several processes may share the study.
+class SearchSweep(Sweep):
+    """Workers are launched once and share a study; several processes may do so.
 
     Args:
-        request: what is asked for.
-        launching: runs jobs.
+        plan: what is asked for.
+        launcher: runs the workers.
         search: settings of the search.
     """
 
-    def __init__(self, request: Request, launching: Launching, search: SearchSettings):
-        super().__init__(request, launching)
-        request.check_space()
+    def __init__(self, plan: SweepPlan, launcher: Launcher, search: SearchSettings):
+        super().__init__(plan, launcher)
+        plan.check_space()
         self._settings = search
-        self._search: Search | None = None
+        self._study: Study | None = None
+        self._points: dict[int, Point | None] = {}
 
     def preview(self) -> None:  # noqa: D102
-        records = [self.folder.record(p.stem) for p in self.folder.path.glob("jobs/trial_*.json")]
-        taken = sum(self._is_taken(record) for record in records)
         keys = ", ".join(dimension.key for dimension in self._settings.space.dimensions)
         print(
-            f"{max(self._settings.trials - taken, 0)} of {self._settings.trials} trials would run, "
-            f"chosen by {self._settings.sampler} over {keys}. Sweep folder: {self.folder.path}"
+            f"{self._to_run()} of {self._settings.trials} trials would run, chosen by "
+            f"{self._settings.sampler} over {keys}. Sweep folder: {self.folder.path}"
         )
 
     def work(self) -> None:  # noqa: D102
-        from attnlab.sweeps.search import Search
-
-        search = self._search = Search.open(self._settings, self.folder.path, self.folder.name)
-        self.before = sum(row["state"] != "running" for row in search.summary())
-        batch = search.restore(self.request.settings.retry_failed)
-        for number in search.replaced():
-            self.folder.write_record(record_key("", number), state=_RETRIED)
-        batch = batch or search.ask(self.launching.workers)
-        if batch:
+        study = self._study = self._open()
+        self.wait_for_orphans()
+        for number in study.lost():
+            study.release(number)
+        if self.plan.settings.retry_failed:
+            self.index.refresh()
+            paths = [self._row(trial, noted=True).path for trial in study.retry_failed()]
+            retried = frozenset(path for path in paths if path is not None)
+            self.launch = dataclasses.replace(self.launch, retry_failed=retried)
+        self.before = sum(trial.state != RUNNING for trial in study.trials())
+        if study.left():
             self.start_parents()
-        with Progress(self.folder, self._settings.trials, self.before) as progress:
-            while batch:
-                self._run(search, batch, progress)
-                batch = search.ask(self.launching.workers)
+        with Progress(self.folder.name, self._settings.trials, self.before, self.rows):
+            self._run(study)
 
-    def rows(self) -> list[Row]:
+    def rows(self, noted: bool = False) -> list[TableRow]:
         """The trials, the best first."""
-        rows = []
-        for trial in self._summary_of_trials():
-            record = self.folder.record(record_key("", trial["number"]))
-            rows.append(
-                Row(
-                    trial["number"],
-                    self.request.first.task.name,
-                    varied(trial["overrides"]),
-                    record.get("state", trial["state"]),
-                    record.get("results", {}),
-                    record.get("error"),
-                    record.get("folder"),
-                )
-            )
-        return rows
+        if self._study is None:
+            return []
+        self.index.refresh()
+        return [self._row(trial, noted) for trial in self._study.trials()]
 
-    def best(self, rows: Sequence[Row]) -> list[Row]:
+    def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
         """The best trial, or the front of those that none beats in all metrics."""
-        numbers = [trial["number"] for trial in self._summary_of_trials() if trial["best"]]
+        trials = self._study.trials() if self._study is not None else []
+        numbers = [trial.number for trial in trials if trial.best]
         return [row for row in rows if row.number in numbers and row.results]
 
-    def others_at_work(self) -> bool:  # noqa: D102
-        others = self._search is not None and self._search.others_at_work()
-        return others or super().others_at_work()
-
-    def remarks(self, rows: Sequence[Row]) -> list[str]:
+    def remarks(self, rows: Sequence[TableRow]) -> list[str]:
         """The overrides of the best trials, to go on with."""
         return [f"best: trial {row.number}: {words(row.varying)}" for row in self.best(rows)]
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
-        return [self.request.first]
+        return [self.plan.first]
 
-    def _summary_of_trials(self) -> list[dict[str, Any]]:
-        """What the study says; nothing before it is open."""
-        return self._search.summary() if self._search is not None else []
+    def total(self, rows: Sequence[TableRow]) -> int:  # noqa: D102
+        return max(len(rows), self._settings.trials)
 
-    def _is_taken(self, record: Mapping[str, Any]) -> bool:
-        """Whether a trial of this record is none that would be run, or gone on with."""
-        state = record.get("state")
-        if state == FAILED:
-            return not self.request.settings.retry_failed
-        return state in (DONE, PRUNED) or (state == RUNNING and is_running(record))
+    def has_orphans(self) -> bool:  # noqa: D102
+        assert self._study is not None
+        host = this_process()["host"]
+        owners = [trial.owner for trial in self._study.trials() if trial.state == RUNNING]
+        return any(
+            is_running(owner) and not is_running(owner["launcher"])
+            for owner in owners
+            if owner and owner.get("launcher") and owner.get("host") == host
+        )
 
-    def _run(self, search: Search, batch: Sequence[Suggestion], progress: Progress) -> None:
-        """Run trials, and tell the study what came of them, even when they are interrupted."""
-        jobs = [job for suggestion in batch if (job := self._job(search, suggestion)) is not None]
-        todo = self.prepare(jobs)
-        progress.follow(jobs)
-        try:
-            if todo:
-                self.run(todo, progress)
-        finally:
-            for job in jobs:
-                search.tell(job.number, self._outcome(job))
+    def _open(self) -> Study:
+        return Study.open(self._settings, self.folder.path, self.folder.name)
 
-    def _job(self, search: Search, suggestion: Suggestion) -> Job | None:
-        """The job of a trial; one whose values can't be combined fails without being run."""
-        from attnlab.sweeps.search import TrialOutcome
+    def _to_run(self) -> int:
+        """How many trials a launch would run; nothing is written to find out."""
+        place = storage.location(self._settings, self.folder.path)
+        if not self.folder.read() or not (storage.is_url(place) or Path(place).exists()):
+            return self._settings.trials
+        study = self._open()
+        again = (FAILED,) if self.plan.settings.retry_failed else ()
+        lost = study.lost()
+        begun = [trial for trial in study.trials() if trial.state in again or trial.number in lost]
+        return study.left() + len(begun)
 
-        try:
-            return self.request.trial(suggestion)
-        except RequestError as error:
-            self.folder.write_record(
-                record_key("", suggestion.number), state=FAILED, error=str(error), folder=None
-            )
-            search.tell(suggestion.number, TrialOutcome("failed"))
+    def _row(self, trial: Trial, noted: bool) -> TableRow:
+        point = self._point(trial)
+        found = self.index.find(point.digest, noted) if point else None
+        path = found.path if found else None
+        if trial.run:
+            path = self.folder.path.parents[1] / trial.run
+        state, error = trial.state, trial.error
+        if state == RUNNING and not noted:
+            owned = bool(trial.owner) and is_running(trial.owner or {})
+            under_way = owned or (found is not None and found.state == RUNNING)
+            state = RUNNING if under_way else KILLED
+        if state == FAILED and error is None and found is not None:
+            error = plain_error(found.status.get("error"))
+        varying = varied(trial.overrides)
+        return TableRow(
+            trial.number,
+            self.plan.first.task.name,
+            varying,
+            words(varying),
+            state,
+            self.results_of(path) if path and state == COMPLETED and not noted else {},
+            error,
+            path,
+            int(found.status.get("epoch") or 0) if found else 0,
+            point.config.trainer.epochs if point else 0,
+        )
+
+    def _point(self, trial: Trial) -> Point | None:
+        """What a trial runs; None where its values are not known yet, or can't be combined."""
+        if not trial.overrides:
             return None
+        if trial.number not in self._points:
+            self._points[trial.number] = None
+            with suppress(RequestError):
+                self._points[trial.number] = self.plan.trial(trial.number, trial.overrides)
+        return self._points[trial.number]
 
-    def _outcome(self, job: Job) -> TrialOutcome:
-        from attnlab.sweeps.search import TrialOutcome
+    def _run(self, study: Study) -> None:
+        """Launch workers, and again after one has died; which trial it was shows alone."""
+        while left := study.left():
+            before = study.trials()
+            death = self._launch(min(self.launcher.workers, left))
+            if death is None:
+                return
+            if study.trials() == before:
+                raise SweepFailed(f"the launcher failed: {death}") from death
+            for number in study.lost():
+                study.release(number)
+                death = self._launch(1, only=number)
+                if death is not None and number in study.lost():
+                    study.tell(number, FAILED, error=f"its process died again ({death})")
 
-        if job.state == DONE and job.folder is not None:
-            try:
-                metrics = RunDirectory(job.folder).read_metrics()
-                return TrialOutcome("completed", self._settings.objectives(metrics))
-            except (RequestError, RunFailed) as error:
-                self.folder.write_record(job.key, state=FAILED, error=str(error))
-                return TrialOutcome("failed")
-        return TrialOutcome(job.state if job.state in (FAILED, PRUNED) else "killed")
+    def _launch(self, workers: int, only: int | None = None) -> LauncherDied | None:
+        """Launch workers once; returns what the launcher died of."""
+        work = partial(run_trials, launch=self.launch, plan=self.plan, only=only)
+        try:
+            returned = self.launcher(work, [self.plan.words] * workers)
+        except LauncherDied as death:
+            return death
+        for result in returned:
+            if isinstance(result, Exception) and not self.launcher.was_ended(result):
+                raise result
+        return None
+
+
+def run_trials(
+    cfg: DictConfig, *, launch: Launch, plan: SweepPlan, only: int | None = None
+) -> None:
+    """A worker: run trials one after another until all are taken.
+
+    Args:
+        cfg: what the launcher composed of the overrides that all trials share.
+        launch: what this worker belongs to.
+        plan: of the search.
+        only: the number of the one trial to run.
+
+    Raises:
+        KeyboardInterrupt: interrupted.
+        StoppedEarly: a trial failed, and that ends the sweep.
+    """
+    interrupts.check()
+    prepare_process(launch)
+    assert plan.search is not None
+    study = Study.open(plan.search, plan.folder.path, plan.folder.name)
+    owner = {**this_process(), "launcher": dict(launch.owner) if launch.bound else None}
+    busy: set[int] = set()
+    while launch.goes_on() and (trial := study.take(owner, busy, only)) is not None:
+        try:
+            outcome = _run_trial(study, trial, launch, plan)
+        except BaseException:
+            study.release(trial.number)
+            raise
+        if outcome.state == RUNNING:
+            busy.add(trial.number)
+        elif outcome.state == FAILED:
+            stop_early(launch, outcome)
+
+
+def _run_trial(study: Study, trial: Trial, launch: Launch, plan: SweepPlan) -> Outcome:
+    """Run a trial and tell its study; one that another process is at is left for later."""
+    from attnlab.run.once import find_run
+
+    try:
+        point = plan.trial(trial.number, trial.overrides)
+    except RequestError as error:
+        study.tell(trial.number, FAILED, error=str(error))
+        return Outcome(FAILED, error=str(error))
+    outcome = carry_out(point.config, launch, TrialReporter(study, trial.number))
+    if outcome.state == RUNNING:
+        study.release(trial.number)
+        return outcome
+    outcome, values = _judged(outcome, study.settings)
+    found = find_run(point.config)
+    path = outcome.folder or (found.path if found else None)
+    run = RunDirectory(path).name if path else None
+    study.tell(trial.number, outcome.state, values, run, outcome.error)
+    return outcome
+
+
+def _judged(outcome: Outcome, settings: SearchSettings) -> tuple[Outcome, tuple[float, ...] | None]:
+    """The values of a completed run; without them it has failed."""
+    if outcome.state != COMPLETED or outcome.folder is None:
+        return outcome, None
+    try:
+        return outcome, settings.objectives(RunDirectory(outcome.folder).read_metrics())
+    except (RequestError, RunFailed) as error:
+        return Outcome(FAILED, outcome.folder, str(error)), None
+
+
+class TrialReporter:
+    """Reports each epoch of a trial's run, and gives the run up when it is hopeless.
+
+    A storage that fails costs the pruning, not the run.
+    """
+
+    def __init__(self, study: Study, number: int):
+        self._study, self._number, self._broken = study, number, False
+
+    def __call__(self, row: Mapping[str, float]) -> None:
+        """Report one row of history.csv.
+
+        Raises:
+            Pruned: the run is not worth going on with.
+        """
+        settings = self._study.settings
+        metric = settings.monitor[0]
+        if settings.pruner == "none" or metric not in row or self._broken:
+            return
+        if not (metric.endswith("_loss") or math.isfinite(row[metric])):
+            return  # a score that was not computed in this epoch
+        epoch = int(row["epoch"])
+        if self._is_hopeless(epoch, float(row[metric])):
+            raise Pruned(
+                f"given up after epoch {epoch}: {metric} {row[metric]:.4g} is hopeless beside the "
+                "other trials"
+            )
+
+    def _is_hopeless(self, epoch: int, value: float) -> bool:
+        from optuna.exceptions import OptunaError
+
+        try:
+            return self._study.is_hopeless(self._number, epoch, value)
+        except (OSError, OptunaError, ValueError) as error:
+            log.warning("trial %d is not pruned: %s", self._number, error)
+            self._broken = True
+            return False

@@ -1,8 +1,7 @@
-"""A sweep's folder: what it is, who runs it, and a record for each of its jobs."""
+"""A sweep's folder: what it is, who runs it, and what came of it."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,10 +15,9 @@ GRID, SEARCH = "grid", "search"
 
 
 class SweepFolder:
-    """`<runs>/sweeps/<name>`: sweep.json, jobs/<key>.json, table.csv, sweep.log.
+    """`<runs>/sweeps/<name>`: sweep.json, table.csv, sweep.log, and of a search its study.
 
-    Every file is replaced as a whole. A job's record is written by who runs the job, sweep.json by
-    the processes that run the sweep, of which a search may have several.
+    Its runs lie among all others and are found by the digests of their configurations.
 
     Args:
         path: the folder; it need not exist.
@@ -27,7 +25,6 @@ class SweepFolder:
 
     def __init__(self, path: Path):
         self.path = Path(path)
-        self._lock = threading.Lock()  # MLflow's run ids come in another thread
 
     @classmethod
     def named(cls, runs: Path, name: str) -> SweepFolder:
@@ -47,7 +44,7 @@ class SweepFolder:
 
     @property
     def table(self) -> Path:
-        """Where the table of all jobs is kept."""
+        """Where the table of all runs is kept."""
         return self.path / "table.csv"
 
     @property
@@ -62,7 +59,7 @@ class SweepFolder:
             RequestError: it can't be made.
         """
         try:
-            (self.path / "jobs").mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RequestError(
                 "paths.runs: expected a folder that can be written, got "
@@ -94,13 +91,43 @@ class SweepFolder:
             What the file said before.
         """
         # Not the folder's own lock: the copy in MLflow is begun under that.
-        with self._lock, flocked(self.path / "jobs"):
+        with flocked(self.path.parent):
             before = self.read()
             updated = datetime.now(timezone.utc).isoformat()
             files.write_json(
                 self.path / "sweep.json", {**before, **changes(before), "updated": updated}
             )
             return before
+
+    def begin_launch(self, entries: Mapping[str, Any], varying: Mapping[str, Iterable[str]]) -> int:
+        """Note a launch in sweep.json.
+
+        Args:
+            entries: what it says from now on.
+            varying: keys of several values, which are added to those of earlier launches.
+
+        Returns:
+            The number of the launch, from 1.
+        """
+
+        def changes(before: dict[str, Any]) -> dict[str, Any]:
+            known = before.get("varying", {})
+            values = {
+                key: list(dict.fromkeys([*known.get(key, []), *varying.get(key, [])]))
+                for key in [*known, *varying]
+            }
+            number = int(before.get("launches", 0)) + 1
+            return {**entries, "varying": values, "launches": number, "finished": False}
+
+        return int(self.change(changes).get("launches", 0)) + 1
+
+    def stop_launch(self, number: int) -> None:
+        """Note that what a launch has in a queue shall not begin."""
+        self.change(lambda before: {"stopped": [*before.get("stopped", []), number]})
+
+    def is_stopped(self, number: int) -> bool:
+        """Whether a launch was stopped."""
+        return number in self.read().get("stopped", [])
 
     def add_parent(self, task: str, run_id: str) -> None:
         """Keep the id of the MLflow run that stands for the sweep in a task's experiment."""
@@ -147,18 +174,3 @@ class SweepFolder:
                     f"sweep.name: {self.name} was begun with {key}={old}, which this command has "
                     f"as {new}: expected the same or another name."
                 )
-
-    def record(self, key: str) -> dict[str, Any]:
-        """The record of a job; empty if there is none that can be read."""
-        try:
-            return files.read_json(self.record_path(key))
-        except RequestError:
-            return {}
-
-    def record_path(self, key: str) -> Path:
-        """Where the record of a job lies."""
-        return self.path / "jobs" / f"{key}.json"
-
-    def write_record(self, key: str, **changes: Any) -> None:
-        """Change entries of a job's record; the others stay."""
-        files.write_json(self.record_path(key), {**self.record(key), **changes})

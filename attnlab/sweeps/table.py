@@ -8,59 +8,71 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.sweeps.jobs import DONE, FAILED, KILLED, PRUNED, RUNNING, WAITING, Job
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
+from attnlab.sweeps.worker import PRUNED
+
+if TYPE_CHECKING:
+    from attnlab.sweeps.plan import Point
 
 WIDTH = 100
 NOT_RUN = "not run"
 _MOST_ROWS = 60
 _LONGEST_VALUE = 24
-_STYLES = {DONE: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow", PRUNED: "magenta"}
+_STYLES = {COMPLETED: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow", PRUNED: "magenta"}
 
 
 @dataclass(frozen=True)
-class Row:
-    """What the table says of one job.
+class TableRow:
+    """What the table says of one run.
 
     Attributes:
         number: its place in the sweep, from 1; of a search its trial, from 0.
         task: the name of its task.
-        varying: the keys along which jobs differ, and its values.
+        varying: the keys along which runs differ, and its values.
+        label: the run in a few words.
         state: how it stands, in a word.
-        results: of a completed one; see `jobs.results_of`.
+        results: of a completed one; see `read_results`.
         error: why it failed.
-        folder: its run's.
+        path: its folder.
+        epoch: how many epochs it has.
+        epochs: how many it is to have.
     """
 
     number: int
     task: str
     varying: Mapping[str, str]
-    state: str
+    label: str = ""
+    state: str = NOT_RUN
     results: Mapping[str, Any] = field(default_factory=dict)
     error: str | None = None
-    folder: str | None = None
+    path: Path | None = None
+    epoch: int = 0
+    epochs: int = 0
 
     @classmethod
-    def of(cls, job: Job) -> Row:
-        """The row of a job."""
-        return cls(
-            job.number,
-            job.config.task.name,
-            job.varying,
-            NOT_RUN if job.state == WAITING else job.state,
-            job.results,
-            job.error,
-            str(job.folder) if job.folder else None,
-        )
+    def of(cls, point: Point) -> TableRow:
+        """The row of what was not run yet."""
+        config = point.config
+        label = words(point.varying) or f"{config.task.name} / {config.attention.name}"
+        epochs = config.trainer.epochs
+        return cls(point.number, config.task.name, point.varying, label, epochs=epochs)
 
 
-def csv_text(rows: Sequence[Row]) -> str:
+def words(varying: Mapping[str, str]) -> str:
+    """Keys and values as on a command line."""
+    return " ".join(f"{key}={value}" for key, value in varying.items())
+
+
+def csv_text(rows: Sequence[TableRow]) -> str:
     """The whole table as table.csv has it, with full precision."""
     keys = _keys(rows)
     columns = ("state", "monitor", "best", "metric", "test", "seconds", "error", "folder")
@@ -68,19 +80,19 @@ def csv_text(rows: Sequence[Row]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["number", *keys, *columns])
     for row in rows:
-        known = {**row.results, "state": row.state, "error": row.error, "folder": row.folder}
+        known = {**row.results, "state": row.state, "error": row.error, "folder": row.path}
         cells = [row.varying.get(key) for key in keys] + [known.get(name) for name in columns]
         writer.writerow([row.number, *("" if cell is None else cell for cell in cells)])
     return text.getvalue()
 
 
 def print_table(
-    rows: Sequence[Row], best: Sequence[int], rest: Path | None = None, file: Any = None
+    rows: Sequence[TableRow], best: Sequence[int], rest: Path | None = None, file: Any = None
 ) -> None:
-    """Print the table, at most `WIDTH` columns wide, without jobs that were not run.
+    """Print the table, at most `WIDTH` columns wide, without what was not run.
 
     Args:
-        rows: of all jobs, in the order to show them.
+        rows: of all runs, in the order to show them.
         best: numbers of the rows that stand out.
         rest: the file with the rows that are too many to be shown; None shows all.
         file: where to; standard output by default.
@@ -95,8 +107,24 @@ def print_table(
         console.print(f"{len(begun) - len(shown)} more rows: {rest}", soft_wrap=True)
 
 
+def read_results(folder: Path) -> dict[str, Any]:
+    """What a table says of a completed run; empty where metrics.json is damaged."""
+    try:
+        metrics = RunDirectory(folder).read_metrics()
+    except RequestError:
+        return {}
+    metric = metrics.get("metric")
+    return {
+        "monitor": metrics.get("monitor"),
+        "best": metrics.get("best_value"),
+        "metric": metric,
+        "test": metrics.get("test", {}).get(metric),
+        "seconds": metrics.get("seconds"),
+    }
+
+
 def result_words(results: Mapping[str, Any]) -> str:
-    """What came out of a job, in a line."""
+    """What came out of a run, in a line."""
     words = []
     if results.get("best") is not None:
         words.append(f"{results['monitor']} {_number(results['best'])}")
@@ -107,12 +135,12 @@ def result_words(results: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _most_of(rows: Sequence[Row], best: Sequence[int]) -> list[Row]:
+def _most_of(rows: Sequence[TableRow], best: Sequence[int]) -> list[TableRow]:
     """The first rows, and those that stand out."""
     return [row for place, row in enumerate(rows) if place < _MOST_ROWS or row.number in best]
 
 
-def _table(rows: Sequence[Row], keys: Sequence[str], best: set[int]) -> Table:
+def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("#", justify="right", no_wrap=True)
     for key in _short(keys):
@@ -136,7 +164,7 @@ def _table(rows: Sequence[Row], keys: Sequence[str], best: set[int]) -> Table:
     return table
 
 
-def _keys(rows: Sequence[Row]) -> list[str]:
+def _keys(rows: Sequence[TableRow]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row.varying))
 
 
@@ -146,7 +174,7 @@ def _short(keys: Sequence[str]) -> list[str]:
     return [word if words.count(word) == 1 else key for key, word in zip(keys, words, strict=True)]
 
 
-def _only(rows: Sequence[Row], name: str) -> str | None:
+def _only(rows: Sequence[TableRow], name: str) -> str | None:
     """The name that all rows share; None where they differ."""
     names = {row.results[name] for row in rows if row.results.get(name)}
     return names.pop() if len(names) == 1 else None

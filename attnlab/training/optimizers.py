@@ -8,6 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from attnlab.training.keras_internals import adam_moments
+
 
 class _Fused:
     """Adam's update in one kernel for each variable, where Keras's takes a dozen.
@@ -27,11 +29,11 @@ class _Fused:
         """Update one variable."""
         if self.amsgrad:
             return super().update_step(gradient, variable, learning_rate)
-        index = self._get_variable_index(variable)
+        mean, square = adam_moments(self, variable)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
-            m=self._momentums[index].value.handle,
-            v=self._velocities[index].value.handle,
+            m=mean.value.handle,
+            v=square.value.handle,
             beta1_power=tf.cast(self._powers[0], variable.dtype),
             beta2_power=tf.cast(self._powers[1], variable.dtype),
             lr=tf.cast(learning_rate, variable.dtype),

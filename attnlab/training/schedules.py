@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.training.stopping import Monitor
+from attnlab.training.stopping import Monitor, scored
 
 
 def learning_rates(
@@ -34,7 +34,7 @@ def learning_rates(
         first_step: steps taken before these.
         steps: how many rates are wanted.
         total_steps: steps of the whole run.
-        monitored: the monitored value of each epoch so far, for `plateau`.
+        monitored: for `plateau`, the monitored value of each epoch so far; NaN where not scored.
         monitor: says which of those values are better.
 
     Returns:
@@ -118,11 +118,11 @@ def plateau(
 ) -> float:
     """Share of the peak after the epochs seen: times `factor` at each plateau.
 
-    A plateau is `patience` epochs in a row without a better monitored value; the count starts
-    anew after each cut. A function of the history, so a resumed run needs no extra state.
+    A plateau is `patience` scored epochs in a row without a better monitored value; the count
+    starts anew after each cut. A function of the history, so a resumed run needs no extra state.
     """
     share, best, waited = 1.0, None, 0
-    for value in monitored:
+    for value in scored(monitored):
         if best is None or monitor.better(value, best):
             best, waited = value, 0
         else:

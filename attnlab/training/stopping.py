@@ -23,21 +23,30 @@ class Monitor:
 
     def better(self, value: float, than: float) -> bool:
         """Whether `value` beats `than` by more than `min_delta`; NaN beats nothing."""
-        if math.isnan(value):
-            return False
         gain = than - value if self.mode == "min" else value - than
-        return math.isnan(than) or gain > self.min_delta
+        return gain > self.min_delta
 
     def best_epoch(self, values: Sequence[float]) -> int:
-        """The epoch (from 1) with the best value; the first of equals."""
-        best = 0
-        for epoch in range(1, len(values)):
-            if self.better(values[epoch], values[best]):
+        """The epoch (from 1) with the best value, the first of equals; the last if none is scored.
+
+        Args:
+            values: of each epoch; NaN where it was not scored.
+        """
+        best = None
+        for epoch, value in enumerate(values, 1):
+            if math.isnan(value):
+                continue
+            if best is None or self.better(value, values[best - 1]):
                 best = epoch
-        return best + 1
+        return best or len(values)
 
     def should_stop(self, values: Sequence[float], patience: int | None) -> bool:
-        """Whether the last `patience` epochs brought nothing better."""
-        if patience is None or not values:
+        """Whether the last `patience` epochs that were scored brought nothing better."""
+        if patience is None:
             return False
-        return len(values) - self.best_epoch(values) >= patience
+        return len(scored(values[self.best_epoch(values) :])) >= patience
+
+
+def scored(values: Sequence[float]) -> list[float]:
+    """The values of epochs that were scored: all but NaN."""
+    return [value for value in values if not math.isnan(value)]

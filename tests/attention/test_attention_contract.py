@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.attention import AttentionOutput, ProjectedMemory, causal_mask, padding_mask
+from attnlab.attention import (
+    Attention,
+    AttentionOutput,
+    BahdanauAttention,
+    ProjectedMemory,
+    causal_mask,
+    padding_mask,
+)
+from attnlab.attention.keras_internals import keras_mask
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -44,12 +52,17 @@ LENGTHS = padding_mask(np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], bool))
 
 
 def test_yaml_lists_the_constructor_and_a_rule_for_each_setting(mechanism):
-    parameters = inspect.signature(mechanism.cls.__init__).parameters.values()
-    own = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "seed"}
-    assert mechanism.settings == own or mechanism.options["name"] == "none"
-    assert set(mechanism.settings) <= set(mechanism.rules)
-    assert mechanism.path.stem == mechanism.options["name"]
-    assert mechanism.path.read_text(encoding="utf-8").startswith("# ")
+    constructors = [vars(cls).get("__init__") for cls in mechanism.cls.__mro__]
+    constructors = constructors[: mechanism.cls.__mro__.index(Attention) + 1]
+    own = {
+        parameter.name: parameter.default
+        for constructor in reversed([each for each in constructors if each])
+        for parameter in inspect.signature(constructor).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "seed"
+    }
+    assert mechanism.settings == own
+    assert set(mechanism.settings) <= set(mechanism.content["rules"])
+    assert mechanism.content["name"] == mechanism.option
 
 
 def test_config_round_trip(variant):
@@ -62,6 +75,14 @@ def test_config_round_trip(variant):
 def test_class_attributes_are_of_the_protocol(mechanism):
     assert mechanism.cls.readout in ("state", "context", "concat", "attentional_state")
     assert mechanism.cls.placement in ("before_step", "after_step")
+
+
+def test_the_yaml_names_place_and_readout_unless_they_are_the_usual_ones(mechanism):
+    """So that a run's configuration can say them before any mechanism is made."""
+    usual = {"placement": "after_step", "readout": "concat"}
+    for key, otherwise in usual.items():
+        named = mechanism.rules.get(f"model.{key}", {}).get("auto", otherwise)
+        assert named == getattr(mechanism.cls, key)
 
 
 # --- what comes out ----------------------------------------------------------------------------
@@ -92,9 +113,9 @@ def test_projected_memory_gives_the_same_as_raw(variant, query, memory):
         np.testing.assert_array_equal(raw, ready)
 
 
-def test_project_before_build_is_refused(variant, memory):
+def test_project_before_build_is_refused(mechanism, memory):
     with pytest.raises(ValueError, match="has no weights yet"):
-        variant.layer().project(memory)
+        mechanism.layer().project(memory)
 
 
 # --- masks -------------------------------------------------------------------------------------
@@ -117,11 +138,10 @@ def outputs_and_gradients(layer, query, memory, mask):
     return [np.array(x) for x in (*output, *gradients)]
 
 
-@pytest.mark.parametrize("filling", [0.0, -3e4])
-def test_padding_contents_change_no_bit(variant, query, memory, filling):
+def test_padding_contents_change_no_bit(variant, query, memory):
     layer = built(variant)
     padded = memory.copy()
-    padded[1, 3:] = filling
+    padded[1, 3:] = -3e4
     for one, other in zip(
         outputs_and_gradients(layer, query, memory, LENGTHS),
         outputs_and_gradients(layer, query, padded, LENGTHS),
@@ -140,7 +160,7 @@ def test_masked_positions_get_no_weight_and_the_mask_matters(variant, query, mem
 
 def test_padding_equals_a_shorter_memory(variant, query, memory):
     layer = built(variant)
-    if layer.fixed_length == S and variant.options["name"] == "pooling":
+    if layer.fixed_length == S and variant.option == "pooling":
         pytest.skip("pooling has weights for one length")
     masked = layer(query[1:], memory[1:], mask=LENGTHS[1:])
     short = layer(query[1:], memory[1:, :3])
@@ -160,24 +180,23 @@ def test_fully_masked_row_gives_zeros_and_finite_gradients(variant, query, memor
     np.testing.assert_allclose(context[0], layer(query, memory).context[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(S,), (T, S), (B, 1, S), (1, T, S)])
-def test_masks_broadcast(variant, query, memory, shape):
-    layer = built(variant)
-    mask = np.random.default_rng(5).random(shape) < 0.7
-    full = np.broadcast_to(mask, (B, T, S))
-    np.testing.assert_allclose(
-        layer(query, memory, mask=mask).context, layer(query, memory, mask=full).context, atol=1e-6
-    )
+def test_masks_broadcast(mechanism, query, memory):
+    layer = built(mechanism)
+    for shape in [(S,), (T, S), (B, 1, S), (1, T, S)]:
+        mask = np.random.default_rng(5).random(shape) < 0.7
+        full = np.broadcast_to(mask, (B, T, S))
+        given, expected = (layer(query, memory, mask=each).context for each in (mask, full))
+        np.testing.assert_allclose(given, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("mask", [np.ones((B, S), bool), np.ones((B, T, S), "float32")])
-def test_wrong_masks_are_refused(variant, query, memory, mask):
+def test_wrong_masks_are_refused(query, memory, mask):
     with pytest.raises(ValueError, match="mask must be bool .*padding_mask"):
-        built(variant)(query, memory, mask=mask)
+        BahdanauAttention()(query, memory, mask=mask)
 
 
-def test_keras_mask_of_the_memory_is_heeded(variant, query, memory):
-    layer = built(variant)
+def test_keras_mask_of_the_memory_is_heeded(mechanism, query, memory):
+    layer = built(mechanism)
     memory[1, 3:] = 0
     masked = keras.layers.Masking()(memory)
     np.testing.assert_array_equal(
@@ -189,19 +208,19 @@ def test_keras_mask_of_the_memory_is_heeded(variant, query, memory):
     )
 
 
-def test_keras_mask_of_the_query_goes_on_to_the_context(mechanism, query, memory):
-    layer = built(mechanism)
-    assert not hasattr(layer(query, memory, mask=LENGTHS).context, "_keras_mask")
+def test_keras_lets_tensors_carry_a_mask_which_goes_from_the_query_to_the_context(query, memory):
+    layer = BahdanauAttention()
+    assert keras_mask(layer(query, memory, mask=LENGTHS).context) is None
     query[0, 2:] = 0
     output = layer(keras.layers.Masking()(query), memory, mask=LENGTHS)
-    np.testing.assert_array_equal(output.context._keras_mask, [[1, 1, 0], [1, 1, 1]])
+    np.testing.assert_array_equal(keras_mask(output.context), [[1, 1, 0], [1, 1, 1]])
+    assert keras_mask(output.weights) is None
 
 
 # --- stepwise, compiled, precise ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tensor", [int, tf.constant])
-def test_stepwise_equals_parallel(variant, query, memory, tensor):
+def test_stepwise_equals_parallel(variant, query, memory):
     layer = built(variant)
     if variant.choices.get("alignment"):
         layer.window = 1  # so that the position of the query matters
@@ -213,7 +232,7 @@ def test_stepwise_equals_parallel(variant, query, memory, tensor):
             query[:, t : t + 1],
             projected,
             mask=mask[:, t : t + 1],
-            start_index=tensor(1 + t),
+            start_index=1 + t if t < 2 else tf.constant(1 + t),
         )
         np.testing.assert_allclose(step.context[:, 0], parallel.context[:, t], atol=1e-5)
         np.testing.assert_allclose(step.weights[:, :, 0], parallel.weights[:, :, t], atol=1e-6)
@@ -236,13 +255,12 @@ def test_eager_graph_and_xla_agree(variant, query, memory):
         np.testing.assert_allclose(one, three, atol=1e-5)
 
 
-@pytest.mark.parametrize("mask", [None, LENGTHS], ids=["unmasked", "masked"])
-def test_gradients_equal_central_differences(variant, mask):
+def test_gradients_equal_central_differences(variant):
     layer = built(variant, dtype="float64")
     inputs = [tf.Variable(normal(B, n, W, seed=n, dtype="float64")) for n in (T, S)]
 
     def loss():
-        return weighted_sum(layer(*(tf.identity(x) for x in inputs), mask=mask))
+        return weighted_sum(layer(*(tf.identity(x) for x in inputs), mask=LENGTHS))
 
     with tf.GradientTape() as tape:
         value = loss()
@@ -256,22 +274,15 @@ def test_gradients_equal_central_differences(variant, mask):
             ends.append(float(loss()))
         tensor.assign(start)
         expected = (ends[0] - ends[1]) / 2e-6
+        name = "" if number < 2 else layer.trainable_weights[number - 2].name
+        if name not in ("", "key_bias"):  # which shifts all scores of a query alike
+            assert np.abs(gradient).max() > 1e-5, name
         np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-6, atol=1e-7)
 
 
-def test_gradients_reach_every_weight(variant, query, memory):
-    layer = built(variant)
-    _, _, _, *gradients = outputs_and_gradients(layer, query, memory, LENGTHS)
-    assert len(gradients) == len(layer.trainable_weights)
-    for weight, gradient in zip(layer.trainable_weights, gradients, strict=True):
-        if weight.name == "key_bias":  # shifts all scores of a query alike
-            continue
-        assert np.abs(gradient).max() > 1e-5, weight.path
-
-
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_mixed_precision_neither_overflows_nor_drifts(variant, query, memory, precision):
-    exact, mixed = built(variant), built(variant, dtype=f"mixed_{precision}")
+def test_mixed_precision_neither_overflows_nor_drifts(mechanism, query, memory, precision):
+    exact, mixed = built(mechanism), built(mechanism, dtype=f"mixed_{precision}")
     output = mixed(query, memory, mask=LENGTHS)
     assert {str(x.dtype.name) for x in output} == {precision}
     np.testing.assert_allclose(
@@ -288,7 +299,7 @@ def test_mixed_precision_neither_overflows_nor_drifts(variant, query, memory, pr
 
 
 def test_dropout_hits_the_context_not_the_reported_weights(variant, query, memory):
-    if variant.options["name"] == "none":
+    if variant.option == "none":
         pytest.skip("there is nothing to drop")
     first, second = (built(variant, dropout=0.5, seed=3) for _ in range(2))
     calm, trained = first(query, memory), first(query, memory, training=True)
@@ -298,8 +309,8 @@ def test_dropout_hits_the_context_not_the_reported_weights(variant, query, memor
     np.testing.assert_array_equal(second(query, memory).context, calm.context)
 
 
-def test_stateless_call(variant, query, memory):
-    layer = built(variant, dropout=0.5, seed=3)
+def test_stateless_call(mechanism, query, memory):
+    layer = built(mechanism, dropout=0.5, seed=3)
     variables = (
         [v.value for v in layer.trainable_variables],
         [v.value for v in layer.non_trainable_variables],
@@ -324,7 +335,7 @@ def test_ordinary_model_trains_saves_and_loads(mechanism, query, memory, tmp_pat
     before = [np.array(w) for w in layer.weights]
     model.fit([query, memory], [normal(B, T, 7), None], epochs=1, verbose=0)
     moved = [np.abs(np.array(w) - b).max() > 0 for w, b in zip(layer.weights, before, strict=True)]
-    assert all(moved) or mechanism.options["name"] == "multi_head"  # its key_bias stays
+    assert all(moved) or mechanism.option == "multi_head"  # its key_bias stays
     expected = [np.array(x) for x in model([query, memory])]
 
     model.save(tmp_path / "model.keras")

@@ -26,8 +26,7 @@ def outcome(layer, vectors, upstream):
     return output, *tape.gradient(output, watched, upstream)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.3])
-@pytest.mark.parametrize("shape", [(B, T, W), (B, W)])
+@pytest.mark.parametrize(("shape", "epsilon"), [((B, T, W), 1e-6), ((B, W), 0.3)])
 def test_the_norm_is_keras_norm_and_so_are_its_gradients(shape, epsilon):
     vectors, upstream = 5 + 3 * normal(*shape, seed=1), normal(*shape, seed=2)
     given = outcome(LayerNormalization(epsilon=epsilon), vectors, upstream)
@@ -54,8 +53,7 @@ def test_the_norm_computes_in_float32_and_answers_in_the_policys_type(precision)
     np.testing.assert_allclose(tf.cast(answer, "float32"), expected, atol=0.02)
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.93])
+@pytest.mark.parametrize(("rate", "jit"), [(0.1, False), (0.5, True), (0.93, False)])
 def test_dropout_drops_its_share_and_keeps_the_mean(rate, jit):
     layer = Dropout(rate, seed=11)
     drop = tf.function(lambda x: layer(x, training=True), jit_compile=jit)

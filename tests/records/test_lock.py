@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, RunBusy
 from attnlab.records.lock import FolderLock
 from attnlab.records.processes import this_process
 
@@ -31,7 +31,7 @@ def holder(tmp_path):
 
 
 def test_the_lock_of_a_living_process_is_respected_and_named(tmp_path, holder):
-    with pytest.raises(RequestError, match=rf"process {holder.pid} on .* since 2"):
+    with pytest.raises(RunBusy, match=rf"process {holder.pid} on .* since 2"):
         FolderLock(tmp_path).acquire()
 
 
@@ -45,14 +45,14 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path, holder):
 
 
 def test_a_lock_excludes_its_own_process_too(tmp_path):
-    with FolderLock(tmp_path), pytest.raises(RequestError):
+    with FolderLock(tmp_path), pytest.raises(RunBusy):
         FolderLock(tmp_path).acquire()
 
 
 def test_a_process_on_another_host_counts_as_living(tmp_path):
     elsewhere = {**this_process(), "host": "elsewhere", "pid": 1}
     (tmp_path / "lock.json").write_text(json.dumps(elsewhere))
-    with pytest.raises(RequestError, match="process 1 on elsewhere .* remove lock.json"):
+    with pytest.raises(RunBusy, match="process 1 on elsewhere .* remove lock.json"):
         FolderLock(tmp_path).acquire()
 
 
@@ -61,17 +61,27 @@ def test_a_damaged_lock_is_nobodys(tmp_path):
     FolderLock(tmp_path).acquire()
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("attnlab.records.files.write_json", full)
+    with pytest.raises(RequestError, match="expected a folder that can be written .No space") as no:
+        FolderLock(tmp_path).acquire()
+    assert not isinstance(no.value, RunBusy)
+
+
 def test_of_many_processes_one_gets_a_dead_ones_lock(tmp_path):
     dead = {**this_process(), "pid": 2**22 + 1}
     (tmp_path / "lock.json").write_text(json.dumps(dead))
-    code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(2)")
+    code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(1)")
     crowd = [
         subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        for _ in range(8)
+        for _ in range(4)
     ]
     outputs = [process.communicate()[0] for process in crowd]
     assert outputs.count(b"held\n") == 1

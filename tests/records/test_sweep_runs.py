@@ -1,7 +1,5 @@
 """Which runs belong to a sweep."""
 
-import json
-
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
@@ -13,15 +11,17 @@ def make(runs, seed, **entries):
 def test_runs_that_a_sweep_found_done_belong_to_it(tmp_path):
     made, found = make(tmp_path, 0, sweep="second"), make(tmp_path, 1, sweep="first")
     make(tmp_path, 2)
-    jobs = tmp_path / "sweeps" / "second" / "jobs"
-    jobs.mkdir(parents=True)
-    (jobs.parent / "sweep.json").write_text("{}")
-    (jobs / "a.json").write_text(json.dumps({"folder": f"/moved/since/{found.name}"}))
-    (jobs / "b.json").write_text(json.dumps({"folder": None}))
-    (jobs / "c.json").write_text("{")
+    for name, text in (
+        ("second", f"number,state,folder\n1,completed,/moved/since/{found.name}\n2,not run,\n"),
+        ("third", '\x00"'),
+    ):
+        folder = tmp_path / "sweeps" / name
+        folder.mkdir(parents=True)
+        (folder / "sweep.json").write_text("{}")
+        (folder / "table.csv").write_text(text)
     listed = list_runs(tmp_path)
     names = {entry.run.name for entry in runs_of_sweep(listed, "second")}
     assert names == {made.name, found.name}
     assert [entry.run.name for entry in runs_of_sweep(listed, "first")] == [found.name]
     assert runs_of_sweep(listed, "third") == []
-    assert sweep_names(listed) == ["first", "second"]
+    assert sweep_names(listed) == ["first", "second", "third"]

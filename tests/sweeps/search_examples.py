@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from attnlab.sweeps.search import Search, Suggestion, TrialOutcome
-from attnlab.sweeps.search_settings import SearchSettings
+from attnlab.records.processes import this_process
+from attnlab.sweeps.search.settings import SearchSettings
+from attnlab.sweeps.search.study import Study, Trial
 
 RATE = {"optimizer.learning_rate": {"interval": [1e-4, 1e-1], "log": True, "points": 4}}
 UNITS = {"model.units": {"int": [4, 64], "log": True, "points": 3}}
@@ -21,33 +22,38 @@ def settings(space: dict[str, Any] | None = None, **changes: Any) -> SearchSetti
     return SearchSettings.parse(document, FIXED)
 
 
-def values_of(suggestion: Suggestion) -> dict[str, str]:
+def values_of(trial: Trial) -> dict[str, str]:
     """Setting to value, as text."""
-    return dict(override.split("=", 1) for override in suggestion.overrides)
+    return dict(override.split("=", 1) for override in trial.overrides)
 
 
-def loss(suggestion: Suggestion) -> float:
+def loss(trial: Trial) -> float:
     """Least at a learning rate of 0.01, like a loss."""
-    return (math.log10(float(values_of(suggestion)["optimizer.learning_rate"])) + 2) ** 2
+    return (math.log10(float(values_of(trial)["optimizer.learning_rate"])) + 2) ** 2
 
 
-def outcome(suggestion: Suggestion, metrics: int = 1) -> TrialOutcome:
-    """What a run with these values would have come to."""
-    size = float(values_of(suggestion).get("model.units", 1))
-    return TrialOutcome("completed", (loss(suggestion), size)[:metrics])
+def complete(study: Study, trial: Trial, metrics: int = 1) -> None:
+    """Tell what a run with these values would have come to."""
+    size = float(values_of(trial).get("model.units", 1))
+    study.tell(trial.number, "completed", (loss(trial), size)[:metrics])
 
 
-def work(search: Search, metrics: int = 1, at_a_time: int = 1) -> list[Suggestion]:
+def take(study: Study, count: int = 1, **options: Any) -> list[Trial]:
+    """Some trials at a time, for this process."""
+    trials = [study.take(this_process(), **options) for _ in range(count)]
+    return [trial for trial in trials if trial is not None]
+
+
+def work(study: Study, metrics: int = 1) -> list[Trial]:
     """Run all trials that are left; returns them."""
-    done: list[Suggestion] = []
-    while batch := search.ask(at_a_time):
-        for suggestion in batch:
-            search.tell(suggestion.number, outcome(suggestion, metrics))
-        done += batch
+    done: list[Trial] = []
+    while trials := take(study):
+        complete(study, trials[0], metrics)
+        done += trials
     return done
 
 
 def work_in_a_process(folder: str, trials: int, storage: str | None) -> list[int]:
-    """Open the search `shared` and work on it; returns the numbers of the trials it did."""
-    search = Search.open(settings(trials=trials, storage=storage), Path(folder), "shared")
-    return [suggestion.number for suggestion in work(search)]
+    """Open the study `shared` and work on it; returns the numbers of the trials it did."""
+    study = Study.open(settings(trials=trials, storage=storage), Path(folder), "shared")
+    return [trial.number for trial in work(study)]

@@ -1,65 +1,145 @@
-"""Searches by the real command line: killed, gone on with, pruned."""
+"""Searches from outside: `attnlab -m search=NAME`, done, killed, shared, pruned, and refused."""
 
 from __future__ import annotations
 
 import json
 import signal
-import time
 
 import pytest
-from command_line import TINY
+from same_runs import assert_same_run
+from sweep_examples import SMALL, UNTRACKED, InProcess, query, states, sweep_folder, table, wait_for
 
-SEARCH = ("-m", "search=learning_rate", "task=fib", *TINY, "tracking.enabled=false")
+SPACE = "search.space={optimizer.learning_rate: {interval: [1e-3, 1e-1], log: true}}"
+SEARCH = ("-m", *SMALL, SPACE, "search.pruner=none")
+JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 
-def statuses(attnlab) -> list[dict]:
-    return [json.loads((run / "status.json").read_text()) for run in attnlab.run_folders()]
+def rates(folder) -> dict[str, str]:
+    """The value of each trial."""
+    return {row["number"]: row["optimizer.learning_rate"] for row in table(folder)}
+
+
+def test_a_search_goes_on_with_more_trials(attnlab):
+    code, out, err = attnlab(*SEARCH, "search.trials=2")
+    assert code == 0, err
+    assert states(attnlab) == ["completed"] * 2
+    here = InProcess(attnlab.folder)
+    code, out, err = here(*SEARCH, "search.trials=3")
+    assert code == 0, err
+    assert states(attnlab) == ["completed"] * 3
+    rows = table(sweep_folder(attnlab))
+    assert sorted(row["number"] for row in rows) == ["0", "1", "2"]
+    values = [float(row["best"]) for row in rows]
+    assert values == sorted(values)
+    assert len({row["optimizer.learning_rate"] for row in rows}) == 3
+    assert "3 completed (2 of them before)" in out
+    assert f"\nbest: trial {rows[0]['number']}: optimizer.learning_rate=" in out
+    # In MLflow they stand below the search.
+    assert len(query(attnlab, "select * from tags where key = 'mlflow.parentRunId'")) == 3
+    ((best,),) = query(attnlab, "select value from tags where key = 'attnlab.best'")
+    assert best == f"optimizer.learning_rate={rows[0]['optimizer.learning_rate']}"
+
+    assert here(*SEARCH, "search.trials=3").code == 0
+    assert len(attnlab.run_folders()) == 3
+    code, out, _ = here(*SEARCH, "search.trials=9", "sweep.dry_run=true")
+    assert code == 0
+    assert out.startswith("6 of 9 trials would run, chosen by tpe over optimizer.learning_rate.")
+
+
+def test_a_search_that_was_killed_ends_as_one_that_was_not(attnlab, tmp_path_factory):
+    command = (*SEARCH, "search.trials=2", "trainer.epochs=60", "trainer.batch_size=8", UNTRACKED)
+    with attnlab.start(*command) as process:
+        wait_for(lambda: [*attnlab.runs.glob("*/*/*/weights/epoch_005.weights.h5")], process)
+        process.kill()
+        process.communicate(timeout=120)
+    (begun,) = attnlab.run_folders()
+    here, whole = InProcess(attnlab.folder), InProcess(tmp_path_factory.mktemp("whole"))
+    code, out, err = here(*command)
+    assert code == 0, err
+    assert states(attnlab) == ["completed"] * 2
+    assert whole(*command).code == 0
+    assert rates(sweep_folder(here)) == rates(sweep_folder(whole))
+    for folder, expected in zip(here.run_folders(), whole.run_folders(), strict=True):
+        assert_same_run(folder, expected)
+    assert begun in here.run_folders()
+
+
+def test_trials_that_fail_stop_no_other(here):
+    space = "search.space={optimizer.learning_rate: {choice: [1e30, 0.01]}}"
+    command = ("-m", *SMALL, "optimizer=sgd", space, "search.sampler=grid", UNTRACKED)
+    code, out, err = here(*command)
+    assert code == 1
+    assert sorted(states(here)) == ["completed", "failed"]
+    assert "failed: epoch 2, step 1: the loss is " in err and "run.log" in err
+    assert err.endswith("1 of 2 jobs failed; sweep.retry_failed=true runs them again\n")
+    code, out, err = here(*command, "sweep.retry_failed=true")
+    assert code == 1 and err.endswith("1 of 2 jobs failed\n")
+    assert sorted(states(here)) == ["completed", "failed", "failed"]
+
+
+def test_a_hopeless_trial_is_given_up_and_says_so(here):
+    space = "search.space={optimizer.learning_rate: {choice: [0.01, 1e-9]}}"
+    code, out, err = here(
+        *("-m", *SMALL, "trainer.epochs=4", UNTRACKED, space, "search.sampler=grid"),
+        *("search.seed=1", "search.prune_after_trials=1", "search.prune_after_epochs=2"),
+    )
+    assert code == 0, err
+    good, given_up = [json.loads((f / "status.json").read_text()) for f in here.run_folders()]
+    assert good["state"] == "completed"
+    assert (given_up["state"], given_up["pruned"], given_up["epoch"]) == ("killed", True, 2)
+    assert "1 completed, 1 pruned" in out
+    assert "given up after epoch 2: val_loss" in err
+
+
+def test_two_workers_share_a_search_and_import_tensorflow_once_each(attnlab):
+    equal = "search.space={trainer.min_delta: {choice: [0.0, 0.5]}}"
+    command = ("-m", *SMALL, equal, "search.pruner=none", "search.sampler=random", UNTRACKED)
+    code, out, err = attnlab(*command, "search.trials=6", *JOBLIB)
+    assert code == 0, err
+    assert sorted(row["number"] for row in table(sweep_folder(attnlab))) == list("012345")
+    statuses = [json.loads((f / "status.json").read_text()) for f in attnlab.run_folders()]
+    assert {status["state"] for status in statuses} == {"completed"}
+    assert 1 <= len({status["pid"] for status in statuses}) <= 2
+    # Equal trials share a run, unless both workers had one at the same time.
+    assert 2 <= len(statuses) <= 4
 
 
 @pytest.mark.slow
-def test_a_search_that_was_killed_goes_on_and_does_exactly_its_trials(attnlab):
-    command = (*SEARCH, "search.trials=3")
-    process = attnlab.start(*command)
-    while process.poll() is None and not any(
-        status["state"] == "completed" for status in statuses(attnlab)
-    ):
-        time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    outcome = attnlab(*command)
-    assert outcome.code == 0, outcome.err
-    assert "3 completed" in outcome.out
-    assert [status["state"] for status in statuses(attnlab)].count("completed") == 3
-    again = attnlab(*command)
-    assert again.code == 0, again.err
-    assert [status["state"] for status in statuses(attnlab)].count("completed") == 3
+def test_two_workers_that_are_killed_and_interrupted_go_on_exactly(attnlab):
+    command = (*SEARCH, "search.trials=5", "trainer.epochs=40", "trainer.batch_size=8", UNTRACKED)
+    for number, count in ((signal.SIGKILL, 2), (signal.SIGTERM, 4)):
+        with attnlab.start(*command, *JOBLIB) as process:
+            wait_for(lambda count=count: len(attnlab.run_folders()) >= count, process)
+            process.send_signal(number)
+            process.communicate(timeout=120)
+    code, out, err = attnlab(*command, *JOBLIB)
+    assert code == 0, err
+    assert states(attnlab) == ["completed"] * 5
 
 
-def test_a_hopeless_trial_is_given_up_and_says_so(attnlab):
-    outcome = attnlab(
-        *("-m", "task=fib", *TINY, "trainer.epochs=4", "tracking.enabled=false"),
-        "search.space={optimizer.learning_rate: {choice: [0.01, 1e-9]}}",
-        *("search.sampler=grid", "search.seed=1", "search.prune_after_trials=1"),
-        "search.prune_after_epochs=2",
-    )
-    assert outcome.code == 0, outcome.err
-    good, given_up = statuses(attnlab)
-    assert good["state"] == "completed"
-    assert (given_up["state"], given_up["pruned"], given_up["epoch"]) == ("killed", True, 2)
-    assert "1 completed" in outcome.out
-    assert "1 pruned" in outcome.out
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["optimizer.learning_rate=0.1"], "optimizer.learning_rate is searched, and the command"),
+        (["search.space.model.unts={int: [2, 4]}"], "model.unts: there is no such key."),
+        (["+search.space={model.unts: {int: [2, 4]}}"], "model.unts: there is no such key."),
+        (["search.trails=3"], "search.trails: there is no such key. Did you mean search.trials?"),
+        (["search.trials=0"], "search.trials: expected a whole number at least 1"),
+        (["seed=0,1"], "seed: expected one value in a search"),
+    ],
+)
+def test_a_wrong_search_begins_nothing(here, words, sentence):
+    code, out, err = here(*SEARCH, *words)
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert sentence in line
+    assert list(here.folder.iterdir()) == []
 
 
-def test_what_cannot_be_searched_is_said_before_anything_runs(attnlab):
-    outcome = attnlab(*SEARCH, "optimizer.learning_rate=0.1")
-    assert outcome.code == 2
-    assert "optimizer.learning_rate is searched, and the command fixes it" in outcome.err
-    outcome = attnlab(*SEARCH[2:], "-m", "search.space={model.unit: {int: [4, 8]}}")
-    assert outcome.code == 2
-    assert "model.unit: there is no such key. Did you mean model.units?" in outcome.err
-    (attnlab.folder / "notes.txt").write_text("a,b\n")
-    outcome = attnlab(*SEARCH, "search.storage=notes.txt")
-    assert outcome.code == 2
-    assert "search.storage: expected a journal that a search has written" in outcome.err
-    assert (attnlab.folder / "notes.txt").read_text() == "a,b\n"
-    assert attnlab.run_folders() == []
+def test_a_file_that_is_no_study_is_left_alone(here):
+    (here.folder / "notes.txt").write_text("a,b\n")
+    code, _, err = here(*SEARCH, "search.storage=notes.txt")
+    assert code == 2
+    assert "search.storage: expected a journal that a search has written" in err
+    assert (here.folder / "notes.txt").read_text() == "a,b\n"
+    assert here.run_folders() == []

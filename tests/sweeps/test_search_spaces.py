@@ -12,8 +12,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.search_settings import METRICS, SearchConfig, SearchSettings, is_wanted
-from attnlab.sweeps.spaces import Choice, Range, Space
+from attnlab.sweeps.search.settings import METRICS, SearchConfig, SearchSettings, is_wanted
+from attnlab.sweeps.search.spaces import Choice, Range, Space
 
 PRESETS = sorted((CONF / "search").glob("*.yaml"))
 

@@ -56,13 +56,15 @@ def test_a_damaged_sweep_says_so(folder):
         folder.require_same(GRID, {}, {})
 
 
-def test_records_are_kept_and_a_damaged_one_is_none(folder):
-    assert folder.record("abc") == {}
-    folder.write_record("abc", state="running", epoch=3)
-    folder.write_record("abc", state="completed")
-    assert folder.record("abc") == {"state": "completed", "epoch": 3}
-    folder.record_path("abc").write_text('{"state"')
-    assert folder.record("abc") == {}
+def test_launches_are_counted_and_what_varies_grows(folder):
+    first = folder.begin_launch({"kind": GRID}, {"attention": ["none"], "seed": ["0"]})
+    second = folder.begin_launch({"kind": GRID}, {"seed": ["1"]})
+    assert (first, second) == (1, 2)
+    known = folder.read()
+    assert known["varying"] == {"attention": ["none", "pooling"], "seed": ["0", "1"]}
+    assert (known["launches"], known["finished"], known["fixed"]["task"]) == (2, False, "fib")
+    folder.stop_launch(1)
+    assert folder.is_stopped(1) and not folder.is_stopped(2)
 
 
 def test_parents_are_added(folder):

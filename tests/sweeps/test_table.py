@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 from attnlab.sweeps.progress import duration
-from attnlab.sweeps.table import Row, csv_text, print_table, result_words
+from attnlab.sweeps.table import TableRow, csv_text, print_table, result_words
 
 RESULTS = {"monitor": "val_loss", "best": 0.125, "metric": "rmse", "test": 2.5, "seconds": 3.0}
 TRANSLATION = {"monitor": "val_bleu", "best": 12.0, "metric": "bleu", "test": 11.0, "seconds": 60.0}
 
 
-def row(number: int, results=RESULTS, **changes) -> Row:
+def row(number: int, results=RESULTS, **changes) -> TableRow:
     values = {
         "task": "fib",
         "varying": {"attention": "none", "optimizer.learning_rate": f"0.{number}"},
         "state": "completed",
     }
-    return Row(number, results=results, **{**values, **changes})
+    return TableRow(number, results=results, **{**values, **changes})
 
 
 def printed(rows, *args) -> list[str]:
@@ -28,7 +29,7 @@ def printed(rows, *args) -> list[str]:
 
 
 def test_what_varies_and_what_came_out():
-    failed = row(2, {}, state="failed", error="the loss is inf", folder="/runs/x")
+    failed = row(2, {}, state="failed", error="the loss is inf", path=Path("/runs/x"))
     lines = printed([row(1), failed], [1])
     assert lines[0].split() == [
         *("#", "attention", "learning_rate", "state"),
@@ -70,7 +71,7 @@ def test_jobs_that_were_not_run_take_no_room():
 
 
 def test_table_csv_has_everything():
-    failed = row(2, {}, state="failed", error="the loss,\nis inf", folder="/runs/x")
+    failed = row(2, {}, state="failed", error="the loss,\nis inf", path=Path("/runs/x"))
     first, second = csv.DictReader(io.StringIO(csv_text([row(1), failed])))
     assert first == {
         "number": "1",

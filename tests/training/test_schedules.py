@@ -123,3 +123,10 @@ def test_plateau_is_a_function_of_the_history():
     given = rates("plateau", settings, steps=3, monitored=[5.0, 3.0, 3.0, 4.0])
     np.testing.assert_allclose(given, [0.05] * 3)
     np.testing.assert_allclose(rates("plateau", settings, steps=1), [0.5])
+
+
+def test_plateau_counts_epochs_that_were_scored():
+    settings = {"factor": 0.5, "patience": 2, "minimum": 0.0}
+    nan = float("nan")
+    assert plateau([nan, nan, 5.0, nan, nan, 5.0, nan], LOSS, **settings) == 1.0
+    assert plateau([nan, nan, 5.0, nan, nan, 5.0, nan, 5.0], LOSS, **settings) == 0.5

@@ -38,12 +38,25 @@ def test_stops_where_keras_stops_and_keeps_the_same_epoch(values, mode, min_delt
     assert monitor.best_epoch(values[:stopped]) == best
 
 
+NAN = float("nan")
+
+
 @pytest.mark.parametrize(
     ("mode", "values", "best"),
-    [("min", [3.0, 2.0, 2.0], 2), ("max", [3.0, 5.0, 5.0], 2), ("min", [float("nan"), 7.0], 2)],
+    [
+        *[("min", [3.0, 2.0, 2.0], 2), ("max", [3.0, 5.0, 5.0], 2)],
+        *[("min", [NAN, 7.0, NAN], 2), ("max", [NAN, 2.0, NAN, 3.0], 4), ("max", [NAN, NAN], 2)],
+    ],
 )
-def test_the_first_of_equals_is_best_and_nan_never(mode, values, best):
+def test_the_first_of_equals_is_best_and_nan_never_but_where_nothing_is_scored(mode, values, best):
     assert Monitor("value", mode).best_epoch(values) == best
+
+
+def test_patience_counts_epochs_that_were_scored():
+    monitor = Monitor("val_bleu", "max")
+    assert not monitor.should_stop([NAN] * 7, 2)
+    assert not monitor.should_stop([NAN, 5.0, NAN, 4.0, NAN], 2)
+    assert monitor.should_stop([NAN, 5.0, NAN, 4.0, NAN, 3.0], 2)
 
 
 def test_nothing_stops_without_patience_or_values():

@@ -7,11 +7,10 @@ import numpy as np
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import digest
-from attnlab.tasks.forecasting.data.fibonacci import MOST_NUMBERS, fibonacci, shuffled_split
+from attnlab.tasks.forecasting.data.fibonacci import fibonacci, shuffled_split
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.splits import SeriesView, Splits, Windows
-from attnlab.tasks.forecasting.task import ForecastingTask
-from attnlab.tasks.settings import fraction, refuse, whole
+from attnlab.tasks.forecasting.splits import Splits, Windows, cut
+from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 
 class Fib(ForecastingTask):
@@ -30,7 +29,7 @@ class Fib(ForecastingTask):
         validation: fraction of the train windows for validation; 0 for none.
 
     Raises:
-        RequestError: a setting out of range.
+        RequestError: windows longer than the series.
     """
 
     name = "fib"
@@ -40,10 +39,9 @@ class Fib(ForecastingTask):
     def __init__(
         self, *, count: int = 1200, history: int = 20, test: float = 0.3, validation: float = 0.2
     ):
-        self.count = whole("count", count, 4, MOST_NUMBERS)
-        self.history = whole("history", history, 2, self.count - 2)
-        self.test = fraction("test", test)
-        self.validation = fraction("validation", validation, zero=True)
+        if history > count - 2:
+            refuse("history", f"a whole number from 2 to {count - 2}", history)
+        self.count, self.history, self.test, self.validation = count, history, test, validation
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Make the numbers and split them; the seed changes nothing."""
@@ -67,12 +65,6 @@ class Fib(ForecastingTask):
         )
         return self._splits
 
-    def series_for_plot(self) -> SeriesView:
-        """The scaled numbers; the parts are shuffled, so there are no borders."""
-        self._check_loaded()
-        times = [str(position) for position in range(self.count)]
-        return SeriesView(self._scaled, times, {}, self.units)
-
     def _hold_out(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The train rows in their order, cut into those to train on and those to choose on."""
         count = int(len(train) * self.validation)
@@ -82,20 +74,10 @@ class Fib(ForecastingTask):
         return train[~held_out], train[held_out]
 
     def _windows(self, index: np.ndarray) -> Windows:
-        scaled = self._scaled.astype(np.float32)
-        return Windows(
-            history=windows.histories(scaled, index, self.history)[:, :, None].copy(),
-            target=windows.targets(scaled, index, 1).copy(),
-            index=index.astype(np.int64),
-            times=[str(first) for first in index],
-        )
+        return cut(self._scaled, index, [*map(str, range(self.count))], self.history, 1)
 
     def _targets(self, part: str) -> np.ndarray:
         return windows.targets(self._scaled, self.splits.part(part).index, 1)
-
-    def report_units(self, forecast: np.ndarray) -> np.ndarray:
-        """Nothing to do: reports are in model units."""
-        return forecast
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         index, train = self.splits.part(part).index, self.splits.train.index
@@ -106,13 +88,8 @@ class Fib(ForecastingTask):
             "train_mean": baselines.constant(self._scaled[train].mean(), len(index)),
             "golden_ratio": baselines.golden_ratio(past),
         }
-        for order in (12, 24):
-            if order <= self.history and len(train) > order + 1:
-                model = baselines.LinearAutoregression.fit(
-                    windows.histories(self._scaled, train, order), self._scaled[train, None]
-                )
-                found[f"linear_ar{order}"] = model.forecast(past)
-        return found, []
+        known = windows.histories(self._scaled, train, self.history)
+        return found | baselines.linear(known, self._scaled[train, None], past), []
 
     def _notes(self, part: str) -> list[str]:
         target = self._targets(part)[:, 0]

@@ -11,7 +11,6 @@ from attnlab.tasks.forecasting.data.fibonacci import random_sequences
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.splits import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
-from attnlab.tasks.settings import refuse, whole
 
 _STREAMS = {"train": 1, "validation": 2, "test": 3, "extrapolation": 4}
 
@@ -36,9 +35,6 @@ class FibRandom(ForecastingTask):
         test_windows: how many to report on; also the size of the extrapolation part.
         min_terms: fewest terms of a sequence.
         max_terms: most terms of a sequence.
-
-    Raises:
-        RequestError: a setting out of range.
     """
 
     name = "fib_random"
@@ -57,17 +53,10 @@ class FibRandom(ForecastingTask):
         min_terms: int = 2,
         max_terms: int = 5,
     ):
-        self.history = whole("history", history, 2)
-        self.extrapolation = None
-        if extrapolation is not None:
-            self.extrapolation = whole("extrapolation", extrapolation, 2)
-        self.train_windows = whole("train_windows", train_windows, 1)
-        self.validation_windows = whole("validation_windows", validation_windows, 1)
-        self.test_windows = whole("test_windows", test_windows, 1)
-        self.min_terms = whole("min_terms", min_terms, 2)
-        self.max_terms = whole("max_terms", max_terms, 2)
-        if self.max_terms < self.min_terms:
-            refuse("max_terms", f"at least task.min_terms = {self.min_terms}", max_terms)
+        self.history, self.extrapolation = history, extrapolation
+        self.train_windows, self.validation_windows = train_windows, validation_windows
+        self.test_windows = test_windows
+        self.min_terms, self.max_terms = min_terms, max_terms
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Draw the windows: train from the seed, the others always the same."""
@@ -113,10 +102,6 @@ class FibRandom(ForecastingTask):
     def _targets(self, part: str) -> np.ndarray:
         return _scaled(*self._numbers[part])[1]
 
-    def report_units(self, forecast: np.ndarray) -> np.ndarray:
-        """Nothing to do: reports are in model units."""
-        return forecast
-
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         past, _ = _scaled(*self._numbers[part])
         train, targets = _scaled(*self._numbers["train"])
@@ -126,11 +111,7 @@ class FibRandom(ForecastingTask):
             "golden_ratio": baselines.golden_ratio(past),
             "sum_of_last_two": baselines.sum_of_last_two(past),
         }
-        for order in (12, 24):
-            if order <= min(self.history, past.shape[1]) and len(train) > order + 1:
-                model = baselines.LinearAutoregression.fit(train[:, -order:], targets)
-                found[f"linear_ar{order}"] = model.forecast(past)
-        return found, []
+        return found | baselines.linear(train, targets, past), []
 
     def _notes(self, part: str) -> list[str]:
         notes = [

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from attnlab.config.options import option_content
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.forecasting"
+
+
+def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run's configuration with the readout that its mechanism had; newer runs say so themselves.
+
+    Args:
+        config: config.yaml as plain mappings.
+    """
+    model, attention = config.get("model"), config.get("attention")
+    if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
+        return config
+    if model.get("readout") != "auto":
+        return config
+    rules = (option_content("attention", attention.get("name")) or {}).get("rules", {})
+    readout = rules.get("model.readout", {}).get("auto", "concat")
+    return {**config, "model": {**model, "readout": readout}}
+
 
 KIND = Kind(
     name="forecasting",
@@ -20,6 +41,7 @@ KIND = Kind(
     learner=f"{_HERE}.learner:ForecastLearner",
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",
+    resolved=resolved_config,
     verbs={
         "forecast": Verb("the next values of a series", f"{_HERE}.verbs.forecast:command", True)
     },

@@ -10,9 +10,9 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
+from attnlab.tasks.forecasting.program import Program
 from attnlab.training.batches import BatchPlan, shuffled_plan
-from attnlab.training.compiled import take_over
-from attnlab.training.program import Program
+from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -44,7 +44,7 @@ class ForecastLearner:
             return Program(model, optimizer, task.loss, inputs[:0], targets[:0], jit=jit)
 
         shapes = (inputs.shape, targets.shape, self._batch_size)
-        shared = take_over(self, config, model, compile, *shapes)
+        shared = cached_program(self, config, model, compile, *shapes)
         self._program = shared.on(inputs, targets, seed=config.seed)
         self.model, self.optimizer = shared.model, shared.optimizer
 

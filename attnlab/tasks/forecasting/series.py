@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
-from attnlab.tasks.forecasting.data.scaling import KINDS, Scaler
-from attnlab.tasks.forecasting.splits import SeriesView, Splits, Windows
-from attnlab.tasks.forecasting.task import ForecastingTask
-from attnlab.tasks.settings import choice, fraction, refuse, whole
-
-ORDERS = (12, 24)  # of the linear autoregressions
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.splits import Splits, Windows, cut
+from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 
 class Series(ForecastingTask):
@@ -37,7 +32,7 @@ class Series(ForecastingTask):
         period: values a season, for the seasonal naive baseline; None for no season.
 
     Raises:
-        RequestError: a setting out of range.
+        RequestError: nothing would be left to train on.
     """
 
     name = "series"
@@ -55,26 +50,24 @@ class Series(ForecastingTask):
         scaler: str = "standard",
         period: int | None = None,
     ):
-        if not isinstance(path, str) or not path:
-            refuse("path", "the CSV file to forecast, as in task.path=FILE.csv", path)
-        for key, given in (("column", column), ("time_column", time_column)):
-            if given is not None and (isinstance(given, bool) or not isinstance(given, str | int)):
-                refuse(key, "a column's name or its number from 1", given)
         self.path, self.column, self.time_column = path, column, time_column
         self.units = "units of the series"
         self._set_protocol(history, horizon, test, validation, scaler, period)
 
     def _set_protocol(
-        self, history: Any, horizon: Any, test: Any, validation: Any, scaler: Any, period: Any
+        self,
+        history: int,
+        horizon: int,
+        test: float,
+        validation: float,
+        scaler: str,
+        period: int | None,
     ) -> None:
-        self.history = whole("history", history, 1)
-        self.horizon = whole("horizon", horizon, 1)
-        self.test = fraction("test", test)
-        self.validation = fraction("validation", validation, zero=True)
-        if self.test + self.validation >= 1:
-            refuse("validation", f"less than 1 - task.test = {1 - self.test:g}", validation)
-        self.scaler = choice("scaler", scaler, KINDS)
-        self.period = None if period is None else whole("period", period, 1)
+        self.history, self.horizon = history, horizon
+        self.test, self.validation = test, validation
+        self.scaler, self.period = scaler, period
+        if test + validation >= 1:
+            refuse("validation", f"less than 1 - task.test = {1 - test:g}", validation)
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Read the series and split it; the seed changes nothing."""
@@ -97,11 +90,6 @@ class Series(ForecastingTask):
             scaler=self._scaler.describe(),
         )
         return self._splits
-
-    def series_for_plot(self) -> SeriesView:
-        """The series in natural units, with the positions where the parts begin."""
-        self._check_loaded()
-        return SeriesView(self._series.values, self._series.times, self._borders, self.units)
 
     def _read(self) -> TimeSeries:
         series = read_series(self.path, self.column, self.time_column)
@@ -154,13 +142,8 @@ class Series(ForecastingTask):
         return next(start for part, start in self._borders.items() if part != "train")
 
     def _windows(self, index: np.ndarray) -> Windows:
-        scaled = self.scaler_for().apply(self._series.values).astype(np.float32)
-        return Windows(
-            history=windows.histories(scaled, index, self.history)[:, :, None].copy(),
-            target=windows.targets(scaled, index, self.horizon).copy(),
-            index=index,
-            times=[self._series.times[first] for first in index],
-        )
+        scaled = self.scaler_for().apply(self._series.values)
+        return cut(scaled, index, self._series.times, self.history, self.horizon)
 
     def _targets(self, part: str) -> np.ndarray:
         return windows.targets(self._series.values, self.splits.part(part).index, self.horizon)
@@ -191,7 +174,7 @@ class Series(ForecastingTask):
         elif self.period is not None:
             notes.append(_left_out("seasonal_naive", self.period, part))
         found["train_mean"] = baselines.constant(values[:train_end].mean(), len(index), horizon)
-        for order in ORDERS:
+        for order in baselines.ORDERS:
             fitted = self._fit_targets(order)
             if order > index.min() or len(fitted) <= order + 1:
                 notes.append(_left_out(f"linear_ar{order}", order, part))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from attnlab.tasks.forecasting.data import windows
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,27 @@ class Windows:
 
     def __len__(self) -> int:
         return len(self.target)
+
+
+def cut(
+    values: np.ndarray, index: np.ndarray, times: Sequence[str], history: int, horizon: int
+) -> Windows:
+    """Windows of a scaled series.
+
+    Args:
+        values: (n,) in model units.
+        index: (N,) positions of the first targets.
+        times: a label for each value.
+        history: values before each first target.
+        horizon: targets a window.
+    """
+    scaled = values.astype(np.float32)
+    return Windows(
+        history=windows.histories(scaled, index, history)[:, :, None].copy(),
+        target=windows.targets(scaled, index, horizon).copy(),
+        index=index.astype(np.int64),
+        times=[times[first] for first in index],
+    )
 
 
 @dataclass(frozen=True)
@@ -55,7 +79,7 @@ class Splits:
     def parts(self) -> dict[str, Windows]:
         """The parts that there are, by name, extra ones left out."""
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {name: windows for name, windows in parts.items() if windows is not None}
+        return {name: part for name, part in parts.items() if part is not None}
 
     def part(self, name: str) -> Windows:
         """The windows of "train", "validation", "test" or an extra part.
@@ -70,7 +94,7 @@ class Splits:
 
     def counts(self) -> dict[str, int]:
         """Windows by part, extra ones left out."""
-        return {name: len(windows) for name, windows in self.parts().items()}
+        return {name: len(part) for name, part in self.parts().items()}
 
     def describe(self) -> dict[str, Any]:
         """Counts and sizes for a log: JSON-ready."""
@@ -79,23 +103,6 @@ class Splits:
             "validation": 0 if self.validation is None else len(self.validation),
             "test": len(self.test),
         }
-        counts |= {name: len(windows) for name, windows in self.extra.items()}
+        counts |= {name: len(part) for name, part in self.extra.items()}
         sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
         return counts | sizes | {"scaler": self.scaler}
-
-
-@dataclass(frozen=True)
-class SeriesView:
-    """A series to draw.
-
-    Attributes:
-        values: (n,) float64 in `units`.
-        times: a label a value.
-        borders: part name -> position where the part begins; empty where parts are shuffled.
-        units: what the numbers count.
-    """
-
-    values: np.ndarray
-    times: list[str]
-    borders: dict[str, int]
-    units: str

@@ -11,9 +11,7 @@ from attnlab.tasks.forecasting.data import csv_series, windows
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.series import Series
-from attnlab.tasks.settings import choice, refuse
-
-PROTOCOLS = ("sliding", "book")
+from attnlab.tasks.forecasting.task import refuse
 
 
 class Sunspots(Series):
@@ -34,7 +32,7 @@ class Sunspots(Series):
         period: months of the seasonal naive baseline; 132 are the eleven years of the cycle.
 
     Raises:
-        RequestError: a setting out of range.
+        RequestError: several months to forecast by the book's protocol; as `Series`.
     """
 
     name = "sunspots"
@@ -50,7 +48,7 @@ class Sunspots(Series):
         scaler: str = "minmax",
         period: int | None = 132,
     ):
-        self.protocol = choice("protocol", protocol, PROTOCOLS)
+        self.protocol = protocol
         if self.protocol == "book":
             validation, scaler = 0.0, "minmax"
         self._set_protocol(history, horizon, test, validation, scaler, period)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import build_report
-from attnlab.tasks.forecasting.splits import SeriesView, Splits, Windows
+from attnlab.tasks.forecasting.splits import Splits, Windows
 
 if TYPE_CHECKING:
     import keras
@@ -73,9 +73,6 @@ class ForecastingTask:
         Raises:
             RuntimeError: `load` was not called.
         """
-        return self._check_loaded()
-
-    def _check_loaded(self) -> Splits:
         if self._splits is None:
             raise RuntimeError(f"{type(self).__name__}: call load() first")
         return self._splits
@@ -235,10 +232,6 @@ class ForecastingTask:
         months = [int(year) * 12 + int(month) - 1 + step for step in range(1, steps + 1)]
         return [f"{month // 12:04d}-{month % 12 + 1:02d}" for month in months]
 
-    def series_for_plot(self) -> SeriesView | None:
-        """The whole series to draw; None where the task is not one series."""
-        return None
-
     def save(self, folder: Path) -> None:
         """Write scaler.json: what `forecast_values` needs when the data are not at hand."""
         content = {
@@ -282,8 +275,8 @@ class ForecastingTask:
         raise NotImplementedError
 
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
-        """Model units to `units`."""
-        raise NotImplementedError
+        """Model units to `units`; where reports are in model units, there is nothing to do."""
+        return forecast
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         """Forecasts of each baseline, (N, horizon) in `units`; notes on those left out."""
@@ -300,6 +293,11 @@ class ForecastingTask:
     def _notes(self, part: str) -> list[str]:
         """Caveats on the part's report."""
         return []
+
+
+def refuse(key: str, expected: str, given: Any) -> NoReturn:
+    """Raise a RequestError that says `task.<key>: expected <expected>, got <given>`."""
+    raise RequestError(f"task.{key}: expected {expected}, got {given!r}")
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -48,31 +47,11 @@ class AlignedSentence(NamedTuple):
     gold: Links
 
 
-class AlignmentScores(NamedTuple):
-    """How right the alignment of a part is.
-
-    Attributes:
-        error_rate: 1 - (|A and S| + |A and P|) / (|A| + |S|): Och and Ney 2003, section 4.2.
-        precision: |A and P| / |A|.
-        recall: |A and S| / |S|.
-        links: |A|, the number of links that were found.
-    """
-
-    error_rate: float
-    precision: float
-    recall: float
-    links: int
-
-
 def parse_links(text: str, where: str = "links") -> Links:
-    """Links in Pharaoh's format: `0-0 1-2`, a possible link `1?2` or `1p2`.
-
-    Args:
-        text: The links of one sentence pair, with spaces between; empty for none.
-        where: What an error calls the place.
+    """Links of one pair in Pharaoh's format: `0-0 1-2`, a possible link `1?2` or `1p2`.
 
     Raises:
-        RequestError: Something else stands there.
+        RequestError: Something else stands there; it names the place as `where`.
     """
     sure, possible = set(), set()
     for word in text.split():
@@ -86,22 +65,6 @@ def parse_links(text: str, where: str = "links") -> Links:
         if found[2] == "-":
             sure.add(link)
     return Links(frozenset(sure), frozenset(possible))
-
-
-def read_pharaoh(path: Path) -> list[Links]:
-    """The links of a file in Pharaoh's format, a line for each sentence pair.
-
-    Raises:
-        RequestError: The file can't be read, or a line is not of that format.
-    """
-    try:
-        lines = Path(path).read_bytes().decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RequestError(
-            f"{path}: expected links in Pharaoh's format, but it can't be read ({reason})."
-        ) from error
-    return [parse_links(line, f"{path}:{number}") for number, line in enumerate(lines, 1)]
 
 
 def word_weights(
@@ -149,36 +112,21 @@ def predicted_links(sentence: AlignedSentence, *, shift: int = 0) -> frozenset[L
     return frozenset((int(best[target]), int(target)) for target in looked)
 
 
-def alignment_error_rate(
-    sentences: Iterable[AlignedSentence], *, shift: int = 0
-) -> AlignmentScores:
-    """How right the maps of a part are; links are counted over the whole part.
+def alignment_error_rate(sentences: Iterable[AlignedSentence], *, shift: int = 0) -> float:
+    """How wrong the maps of a part are, `shift` as in `word_weights`."""
+    return error_rate((predicted_links(each, shift=shift), each.gold) for each in sentences)
 
-    Args:
-        sentences: Maps with their gold links.
-        shift: As in `word_weights`: 0 plain, 1 for the input word.
+
+def error_rate(pairs: Iterable[tuple[AbstractSet[Link], Links]]) -> float:
+    """1 - (|A and S| + |A and P|) / (|A| + |S|) of links A, sure ones S and possible ones P.
+
+    Source: Och and Ney 2003, section 4.2. Without any link on either side nothing is wrong: 0.
     """
-    return score_links((predicted_links(each, shift=shift), each.gold) for each in sentences)
-
-
-def score_links(pairs: Iterable[tuple[AbstractSet[Link], Links]]) -> AlignmentScores:
-    """How right sets of links are, against the gold links of the same sentences.
-
-    Without any link on either side nothing is wrong: the error is 0, precision and recall 1.
-    """
-    found = sure = among_sure = among_possible = 0
-    for predicted, gold in pairs:
-        found += len(predicted)
-        sure += len(gold.sure)
-        among_sure += len(predicted & gold.sure)
-        among_possible += len(predicted & (gold.possible | gold.sure))
-    right = (among_sure + among_possible) / (found + sure) if found + sure else 1.0
-    return AlignmentScores(
-        error_rate=1 - right,
-        precision=among_possible / found if found else 1.0,
-        recall=among_sure / sure if sure else 1.0,
-        links=found,
-    )
+    right = total = 0
+    for found, gold in pairs:
+        total += len(found) + len(gold.sure)
+        right += len(found & gold.sure) + len(found & (gold.possible | gold.sure))
+    return 1 - right / total if total else 0.0
 
 
 def _membership(words: np.ndarray) -> np.ndarray:

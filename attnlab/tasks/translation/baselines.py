@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from attnlab.tasks.translation.text.prepared import Ragged
+from attnlab.tasks.translation.text.token_files import Ragged
 
 # Training pairs that are searched, and queries compared with them at once.
 _MOST_PAIRS, _CHUNK = 200_000, 256

@@ -13,13 +13,14 @@ import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
+from attnlab.tasks.translation.attention_maps import examples, stacked
+from attnlab.tasks.translation.batches import padded, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
-from attnlab.tasks.translation.examples import examples, stacked
 from attnlab.tasks.translation.program import TranslationProgram
-from attnlab.tasks.translation.report import padded, padded_batches, search_rows
+from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.training.batches import token_plan
-from attnlab.training.compiled import take_over
+from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -46,7 +47,7 @@ class Batches:
 
 
 class _Compiled(NamedTuple):
-    """What is compiled of a translator, with its variables; see `sharing`."""
+    """What is compiled of a translator, with its variables; see `program_cache`."""
 
     model: keras.Model
     optimizer: keras.Optimizer
@@ -55,13 +56,7 @@ class _Compiled(NamedTuple):
 
 
 class TranslationLearner:
-    """A translator on its corpus; see `Learner`.
-
-    Args:
-        config: the run's configuration.
-        task: translation, loaded.
-        model: its model.
-    """
+    """A translator on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer
@@ -69,7 +64,7 @@ class TranslationLearner:
         jit = config.trainer.jit
         self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
         self._multiple = _WIDTH_STEP if self._jit else 1
-        self._train = task.prepared.parts["train"]
+        self._train = task.tokenized.parts["train"]
         # The decoder reads all but the last token of a target.
         self._lengths = self._train.source.lengths, self._train.target.lengths - 1
 
@@ -79,7 +74,7 @@ class TranslationLearner:
             return _Compiled(model, optimizer, program, Search(model, jit=self._jit))
 
         lengths = model.fixed_length, model.max_positions
-        shared = take_over(self, config, model, compile, self._jit, lengths)
+        shared = cached_program(self, config, model, compile, self._jit, lengths)
         self.model, self.optimizer = shared.model, shared.optimizer
         self._program, self._search = shared.program, shared.search
         self._program.reseed(config.seed)
@@ -104,7 +99,7 @@ class TranslationLearner:
 
     def validate(self, epoch: int) -> dict[str, float]:
         """Loss, perplexity and accuracy of tokens; BLEU and chrF in the epochs that translate."""
-        part = self._task.prepared.parts.get("validation")
+        part = self._task.tokenized.parts.get("validation")
         if part is None:
             return {}
         if self._validation is None:
@@ -127,10 +122,10 @@ class TranslationLearner:
 
     def _translation_scores(self) -> dict[str, float]:
         """BLEU and chrF of greedy translations of some validation sentences, the same each time."""
-        count = len(self._task.prepared.parts["validation"].source)
+        count = len(self._task.tokenized.parts["validation"].source)
         some = min(self._task.score_sentences or count, count)
         rows = np.linspace(0, count - 1, some).astype(int)
-        _, references, _ = self._task.prepared.texts("validation")
+        _, references, _ = self._task.tokenized.texts("validation")
         hypotheses = search_rows(self._task, self._search, "validation", rows)
         scores = score(hypotheses, [references[row] for row in rows])
         return {"bleu": scores["bleu"], "chrf": scores["chrf"]}
@@ -141,7 +136,7 @@ class TranslationLearner:
 
     def extra_reports(self) -> dict[str, Any]:
         """Scores on the corpus's further test parts."""
-        parts = [*self._task.prepared.parts]
+        parts = [*self._task.tokenized.parts]
         further = [part for part in parts if part not in ("train", "validation", "test")]
         return {part: self._task.evaluate(self.model, part).brief() for part in further}
 
@@ -156,7 +151,7 @@ class TranslationLearner:
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
-        if epoch & (epoch - 1) or "validation" not in self._task.prepared.parts:
+        if epoch & (epoch - 1) or "validation" not in self._task.tokenized.parts:
             return []
         from attnlab.tasks.translation.figures.maps import draw_maps
 

@@ -16,14 +16,8 @@ _ROUNDING = 1e-6  # of weights in float32 that should add up to a round number
 def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
     """H_t = - sum_s a_ts ln a_ts in nats, a row divided by its sum first.
 
-    0 where a step looks at one position, ln S where it looks at all alike.
-
-    Args:
-        weights: (..., T, S).
-        normalised: Divide by ln S, so that sentences of all lengths lie in 0 to 1 (S = 1 gives 0).
-
-    Returns:
-        (..., T).
+    0 where a step looks at one position, ln S where at all alike: (..., T, S) to (..., T).
+    Normalised it is divided by ln S, so that all sentences lie in 0 to 1 (S = 1 gives 0).
     """
     rows = _distributions(weights)
     values = -(rows * np.log(np.where(rows > 0, rows, 1.0))).sum(axis=-1) + 0.0
@@ -41,12 +35,7 @@ def diagonal_distance(weights: np.ndarray) -> np.ndarray:
 
     Positions stand in the middle of their cells, so that reading both sentences backwards changes
     nothing, and a map of equal lengths that goes straight along its diagonal has the distance 0.
-
-    Args:
-        weights: (..., T, S).
-
-    Returns:
-        (..., T), at least 0 and below 1.
+    (..., T, S) to (..., T), below 1.
     """
     rows = _distributions(weights)
     steps, width = rows.shape[-2:]
@@ -64,21 +53,15 @@ def coverage(weights: np.ndarray) -> np.ndarray:
     return map_rows(weights).sum(axis=-2)
 
 
-def covered_share(weights: np.ndarray, at_least: float = 0.5) -> np.ndarray:
-    """The share of source positions that got `at_least` that much: (..., T, S) to (...)."""
-    return (coverage(weights) >= at_least - _ROUNDING).mean(axis=-1)
+def covered_share(weights: np.ndarray) -> np.ndarray:
+    """The share of source positions that got half a step's weight: (..., T, S) to (...)."""
+    return (coverage(weights) >= 0.5 - _ROUNDING).mean(axis=-1)
 
 
 def head_similarity(weights: np.ndarray) -> np.ndarray:
-    """Mean cosine of the rows of two heads, over all pairs of heads and all target steps.
+    """Mean cosine of two heads' rows, over all pairs of heads and steps: (..., H, T, S) to (...).
 
-    1 where all heads look alike, 0 where no two look at the same position.
-
-    Args:
-        weights: (..., H, T, S).
-
-    Returns:
-        (...); NaN for one head, which has none to be compared with.
+    1 where all heads look alike, 0 where no two look at the same position; NaN for one head.
     """
     rows = map_rows(weights, axes=3)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
@@ -96,7 +79,6 @@ def measures(
     *,
     source_length: int | None = None,
     target_length: int | None = None,
-    at_least: float = 0.5,
 ) -> dict[str, np.ndarray]:
     """All measures of the maps of one sentence, means over its target steps.
 
@@ -104,29 +86,18 @@ def measures(
         weights: (..., H, T, S), or (T, S) for one map.
         source_length: How many source positions count; those after them are padding. All if None.
         target_length: How many target steps count. All if None.
-        at_least: As in `covered_share`.
 
     Returns:
         `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
         each with the shape of the axes before T; `head_similarity`, without the heads' axis.
-
-    Raises:
-        ValueError: A length beyond the map.
     """
-    rows = map_rows(weights)
-    for name, length, size in (
-        ("source_length", source_length, rows.shape[-1]),
-        ("target_length", target_length, rows.shape[-2]),
-    ):
-        if length is not None and not 1 <= length <= size:
-            raise ValueError(f"{name}: expected 1 to {size}, the size of the map, got {length}")
-    rows = rows[..., :target_length, :source_length]
+    rows = map_rows(weights)[..., :target_length, :source_length]
     values = {
         "entropy": _mean(entropy(rows)),
         "normalised_entropy": _mean(entropy(rows, normalised=True)),
         "largest_weight": _mean(largest_weight(rows)),
         "diagonal_distance": _mean(diagonal_distance(rows)),
-        "covered_share": covered_share(rows, at_least),
+        "covered_share": covered_share(rows),
     }
     if rows.ndim > 2:
         values["head_similarity"] = head_similarity(rows)

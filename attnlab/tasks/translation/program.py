@@ -15,8 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.translation.token_loss import token_losses
-from attnlab.training.program import RandomStates, compiled
+from attnlab.training.steps import RandomStates, compiled
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.models.translator import Translator
@@ -92,12 +91,7 @@ class TranslationProgram:
     def train(
         self, batches: Batches, rates: Sequence[float] | np.ndarray, first_step: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Take a step for each batch.
-
-        Args:
-            batches: source and target of each step.
-            rates: learning rate of each step.
-            first_step: gradient steps taken before, over the whole run.
+        """Take a step for each batch at its rate, after `first_step` steps in the whole run.
 
         Returns:
             (steps,) mean loss of each step's real tokens before its update, float64, NaN where
@@ -120,7 +114,7 @@ class TranslationProgram:
         return TokenScores(loss / max(tokens, 1), hits / max(tokens, 1), int(tokens))
 
     def _train_step(self, source, target, rate, step, seeds):
-        self.generators.set(seeds, step)
+        self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
         self.optimizer.learning_rate = rate
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:
@@ -149,6 +143,11 @@ class TranslationProgram:
         return losses, tf.cast(hits, tf.float32), tf.cast(labels != _PAD, tf.float32)
 
 
+def evaluate(model: Translator, batches: Batches) -> TokenScores:
+    """Scores of a model by itself, see `TranslationProgram.evaluate`."""
+    return TranslationProgram(model, keras.optimizers.SGD()).evaluate(batches)
+
+
 def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:
     return [tf.constant(array, tf.int32) for array in arrays]
 
@@ -156,3 +155,40 @@ def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:
 def _joined(states: tf.Tensor) -> tf.Tensor:
     """(B, T, D) to (B * T, D)."""
     return tf.reshape(states, (-1, states.shape[-1]))
+
+
+def token_losses(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.0) -> tf.Tensor:
+    """Cross entropy of each token, against smoothed targets.
+
+    The target is `1 - smoothing` at the label plus `smoothing / V` everywhere, so the loss is
+    `(1 - smoothing) * -log p(label) + smoothing * mean(-log p)`.
+
+    Source: Szegedy et al. 2016 (arXiv 1512.00567), section 7, as Vaswani et al. 2017 use it.
+    Difference: nothing; `torch.nn.CrossEntropyLoss(label_smoothing=...)` is the same.
+
+    Args:
+        logits: (N, V) float32.
+        labels: (N,) int32.
+        smoothing: share of the target that is spread over the vocabulary, in [0, 1).
+
+    Returns:
+        (N,) float32.
+    """
+    places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
+
+    # The gradient by hand: TensorFlow's would write three more tensors as large as the logits.
+    @tf.custom_gradient
+    def losses(logits):
+        log_shares = tf.nn.log_softmax(logits)
+
+        def gradient(upstream):
+            spread = smoothing / tf.cast(tf.shape(logits)[1], logits.dtype)
+            slopes = (tf.exp(log_shares) - spread) * upstream[:, None]
+            return tf.tensor_scatter_nd_sub(slopes, places, (1.0 - smoothing) * upstream)
+
+        losses = (smoothing - 1.0) * tf.gather_nd(log_shares, places)
+        if smoothing:
+            losses -= smoothing * tf.reduce_mean(log_shares, axis=1)
+        return losses, gradient
+
+    return losses(logits)

@@ -7,33 +7,14 @@ in Reporting BLEU Scores" (arXiv 1804.08771).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
 
 _PERFECT = 100.0
 
 
-class TranslationScores(TypedDict):
-    """Scores of a whole test part, 0 to 100; ready for JSON.
-
-    Attributes:
-        bleu: sacreBLEU's BLEU with its defaults (13a tokens, case counts), on detokenised text.
-        chrf: chrF2, character 6-grams without spaces.
-        bleu_lc_tok: BLEU over lower-cased tokens; see `score`.
-        signatures: sacreBLEU's signature of each score, by its name.
-    """
-
-    bleu: float
-    chrf: float
-    bleu_lc_tok: float
-    signatures: dict[str, str]
-
-
-def score(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScores:
+def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
     """BLEU and chrF of translations against one reference each.
 
     `bleu_lc_tok` stands for the scores of Multi30k's literature, which are BLEU over tokens of text
@@ -49,20 +30,29 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationSc
         hypotheses: Detokenised translations; one may be empty.
         references: Detokenised references, in the same order.
 
+    Returns:
+        JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts) on
+        detokenised text; `chrf`, chrF2 (character 6-grams without spaces); `bleu_lc_tok`, see
+        above. `signatures`: sacreBLEU's signature of each, by its name.
+
     Raises:
         ValueError: No sentences, or as many hypotheses as references there aren't.
     """
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
     _check(hypotheses, references)
-    values, signatures = {}, {}
-    for name, metric in _metrics().items():
-        values[name] = min(float(metric.corpus_score(hypotheses, [references]).score), _PERFECT)
-        signatures[name] = str(metric.get_signature())
-    return TranslationScores(
-        bleu=values["bleu"],
-        chrf=values["chrf"],
-        bleu_lc_tok=values["bleu_lc_tok"],
-        signatures=signatures,
-    )
+    metrics = {  # `force` keeps sacreBLEU from writing advice to standard error
+        "bleu": BLEU(force=True),
+        "chrf": CHRF(),
+        "bleu_lc_tok": BLEU(lowercase=True, tokenize="13a", force=True),
+    }
+    scores: dict[str, Any] = {
+        name: min(float(metric.corpus_score(hypotheses, [references]).score), _PERFECT)
+        for name, metric in metrics.items()
+    }
+    signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
+    return {**scores, "signatures": signatures}
 
 
 def bleu_of_all_references(
@@ -73,13 +63,7 @@ def bleu_of_all_references(
     In a corpus with several translations of one source, a translation can be right and not be the
     one that a row asks for.
 
-    Args:
-        sources: of each row; rows with one source have one hypothesis.
-        hypotheses: of each row.
-        references: of each row.
-
-    Returns:
-        BLEU, 0 to 100, and the number of different sources.
+    Rows with one source have one hypothesis. Gives BLEU, 0 to 100, and the number of sources.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -101,15 +85,8 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dic
     BLEU of a sentence counts only the n-gram orders that it has (`effective_order`), so identical
     text scores 100 however short. The mean over sentences is not the score of the whole part.
 
-    Args:
-        hypotheses: Detokenised translations.
-        references: Detokenised references, in the same order.
-
     Returns:
         `bleu` and `chrf`, each (N,), 0 to 100.
-
-    Raises:
-        ValueError: As for `score`.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
@@ -120,18 +97,6 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dic
     return {
         name: np.minimum([metric.sentence_score(h, [r]).score for h, r in pairs], _PERFECT)
         for name, metric in metrics.items()
-    }
-
-
-def _metrics() -> dict[str, Metric]:
-    """The metrics of `score`; `force` keeps sacreBLEU from writing advice to standard error."""
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-
-    return {
-        "bleu": BLEU(force=True),
-        "chrf": CHRF(),
-        "bleu_lc_tok": BLEU(lowercase=True, tokenize="13a", force=True),
     }
 
 

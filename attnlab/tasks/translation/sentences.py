@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.translation.task import longest_source, sources_for
+from attnlab.tasks.translation.attention_maps import Example, example
+from attnlab.tasks.translation.batches import cut, longest_source
 from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
 
 if TYPE_CHECKING:
     import keras
-
-    from attnlab.tasks.translation.examples import Example
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048
@@ -54,15 +53,9 @@ class SentenceTranslator:
         clean: as the model's corpus was cleaned, see `text.cleaning.cleaner`.
         lowercase: likewise.
         longest: source tokens, END included, of the longest sentence trained on; None: unknown.
-        beam: hypotheses kept.
-        n_best: translations of each sentence.
-        length_penalty: alpha of the beam search.
         warn: told once of sentences that are longer than `longest`, and once of such as must be
-            cut off, because of the model's own longest length or of memory.
-        **search: further settings of `attnlab.tasks.translation.decoding.search.Search`.
-
-    Attributes:
-        warn: see above; may be set later.
+            cut off, because of the model's own longest length or of memory; may be set later.
+        **search: settings of `decoding.search.Search`, such as `beam` and `n_best`.
     """
 
     def __init__(
@@ -74,9 +67,6 @@ class SentenceTranslator:
         clean: str = "none",
         lowercase: bool = False,
         longest: int | None = None,
-        beam: int = 1,
-        n_best: int = 1,
-        length_penalty: float = 0.6,
         warn: Callable[[str], None] | None = None,
         **search,
     ) -> None:
@@ -85,16 +75,11 @@ class SentenceTranslator:
         self.model, self.longest, self.warn = model, longest, warn
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         self._clean = cleaner(clean, lowercase)
-        self._search = Search(
-            model, beam=beam, n_best=n_best, length_penalty=length_penalty, **search
-        )
+        self._search = Search(model, **search)
         self._warned: set[str] = set()
 
     def translate(self, lines: Sequence[str]) -> list[list[Translation]]:
-        """Translate sentences together, each as if it were alone.
-
-        Args:
-            lines: one sentence each, any text.
+        """Translate sentences, any text, together, each as if it were alone.
 
         Returns:
             For each line, in order, its translations, the best one first; one empty translation
@@ -113,17 +98,7 @@ class SentenceTranslator:
         return translations
 
     def maps(self, translation: Translation) -> Example:
-        """Where the model looked while it wrote a translation, greedily found or by a beam.
-
-        Args:
-            translation: of `translate`.
-
-        Returns:
-            Weights of all layers and heads, with the tokens they belong to; no weights of a model
-            without attention.
-        """
-        from attnlab.tasks.translation.examples import example
-
+        """Where the model looked while it wrote a translation, greedily found or by a beam."""
         tokenizers = (self.source_tokenizer, self.target_tokenizer)
         return example(self.model, tokenizers, translation.source, translation.target)
 
@@ -137,12 +112,8 @@ class SentenceTranslator:
         encoded = self.source_tokenizer.encode([self._clean(line) for line in lines])
         rows = [np.array([*tokens, END], np.int32) for tokens in encoded]
         most = min(longest_source(self.model) or _MOST_TOKENS, _MOST_TOKENS)
-        cut = [
-            row if len(row) <= most else np.append(row[: most - 1], END).astype(np.int32)
-            for row in sources_for(self.model, rows)
-        ]
         self._tell(max(map(len, rows), default=0), most)
-        return cut
+        return [cut(row, most) for row in rows]
 
     def _tell(self, length: int, most: int) -> None:
         """Warn, once, of a length that the model can't be trusted with, or can't take."""

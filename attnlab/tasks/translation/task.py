@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,14 +14,16 @@ from attnlab.errors import RequestError
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.kind import KIND
-from attnlab.tasks.translation.text.prepared import PreparedCorpus, TextSettings, prepare
-from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
+from attnlab.tasks.translation.text.preprocessing import TextSettings
+from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, tokenize_corpus
+from attnlab.tasks.translation.text.tokenizers import START, Tokenizer
 
 if TYPE_CHECKING:
     import keras
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.tasks.translation.models.translator import Translator
     from attnlab.tasks.translation.sentences import SentenceTranslator
 
 _FILE = "text.json"
@@ -32,22 +34,22 @@ _TOKENIZERS = {side: f"{side}_tokenizer.json" for side in ("source", "target")}
 class TranslationData:
     """A corpus as the runner sees it; see `TaskData`."""
 
-    prepared: PreparedCorpus
+    tokenized: TokenizedCorpus
     name: str
     source: str
 
     @property
     def digest(self) -> str:
         """SHA-256 of the corpus and of how its text was cut."""
-        return self.prepared.digest
+        return self.tokenized.digest
 
     def counts(self) -> dict[str, int]:
         """Pairs by part."""
-        return {name: len(part.source) for name, part in self.prepared.parts.items()}
+        return {name: len(part.source) for name, part in self.tokenized.parts.items()}
 
     def describe(self) -> dict[str, Any]:
-        """What preparing the corpus counted."""
-        return self.prepared.statistics
+        """What preprocessing the corpus counted."""
+        return self.tokenized.statistics
 
 
 class Translate:
@@ -56,12 +58,14 @@ class Translate:
     Attributes:
         name: `translate`.
         monitor: the validation metric that chooses the best epoch, and its direction.
-        source_tokenizer: cuts what is translated.
+        tokenized: the corpus in tokens, once it is loaded.
+        source_tokenizer: cuts what is translated, once that is loaded or read.
         target_tokenizer: cuts translations; the same object where the vocabulary is shared.
+        longest: tokens of the longest source trained on, END included, and of the longest target.
 
     Args:
         corpus: the pairs.
-        cache: folder of downloads and prepared corpora.
+        cache: folder of downloads and tokenized corpora.
         tokenizer: `word`, `char` or `bpe`.
         vocabulary: most entries of a vocabulary.
         shared_vocabulary: one for both languages.
@@ -79,6 +83,10 @@ class Translate:
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
+    tokenized: TokenizedCorpus
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    longest: tuple[int, ...]
 
     def __init__(
         self,
@@ -113,92 +121,61 @@ class Translate:
         self.label_smoothing = label_smoothing
         self.score_every, self.score_sentences = score_every, score_sentences
         self.beam, self.length_penalty = beam, length_penalty
-        self._prepared: PreparedCorpus | None = None
-        self._tokenizers: tuple[Tokenizer, Tokenizer] | None = None
-        self._longest = (0, 0)
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TranslationData:
-        """Find the corpus, cut it into tokens (once, cached), and divide it.
-
-        Args:
-            seed: decides which pairs are in which part, where the corpus has no own parts.
-            progress: told how far it is.
+        """Find the corpus, cut it into tokens (once, cached), and divide it by the seed.
 
         Raises:
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        self._prepared = prepare(
+        self.tokenized = tokenize_corpus(
             self.corpus, self.text, seed=seed, cache=self.cache, progress=progress
         )
-        prepared = self._prepared
-        self._tokenizers = (prepared.source_tokenizer, prepared.target_tokenizer)
-        train = prepared.parts["train"]
-        self._longest = (int(train.source.lengths.max()), int(train.target.lengths.max()))
-        return TranslationData(prepared, self.corpus.name, self.corpus.origin)
-
-    @property
-    def prepared(self) -> PreparedCorpus:
-        """The corpus in tokens.
-
-        Raises:
-            RuntimeError: `load` was not called.
-        """
-        if self._prepared is None:
-            raise RuntimeError("Translate: call load() first")
-        return self._prepared
-
-    @property
-    def source_tokenizer(self) -> Tokenizer:  # noqa: D102
-        return self._both_tokenizers()[0]
-
-    @property
-    def target_tokenizer(self) -> Tokenizer:  # noqa: D102
-        return self._both_tokenizers()[1]
-
-    def _both_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        if self._tokenizers is None:
-            raise RuntimeError("Translate: call load() or load_from() first")
-        return self._tokenizers
-
-    @property
-    def longest_source(self) -> int:
-        """Tokens of the longest source trained on, END included."""
-        return self._longest[0]
+        self.source_tokenizer = self.tokenized.source_tokenizer
+        self.target_tokenizer = self.tokenized.target_tokenizer
+        train = self.tokenized.parts["train"]
+        self.longest = int(train.source.lengths.max()), int(train.target.lengths.max())
+        return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The translator, its weights drawn.
+        """The translator, its weights drawn; with the corpus it knows how often words are."""
+        sizes = self.source_tokenizer.size, self.target_tokenizer.size
+        made = self._build(attention, model, sizes, self.longest)
+        if hasattr(self, "tokenized"):
+            counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
+            counts[START] = 0  # begins each row and is never written
+            made.expect(counts)
+        return made
 
-        Args:
-            attention: makes one mechanism; called for each place that wants one.
-            model: `rnn` or `transformer`, and its settings.
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is prepared."""
+        self._build(attention, model, (8, 8), (1, 1))
 
-        Raises:
-            RequestError: there is no such model, or its parts don't fit.
-        """
+    def _build(
+        self,
+        attention: Callable[[], Attention],
+        model: Option,
+        sizes: tuple[int, int],
+        longest: tuple[int, int],
+    ) -> Translator:
         from attnlab.tasks.translation.models.build import build_translator
 
         return build_translator(
             model.name,
             model.settings,
             attention,
-            source_size=self.source_tokenizer.size,
-            target_size=self.target_tokenizer.size,
+            source_size=sizes[0],
+            target_size=sizes[1],
             shared=self.text.shared_vocabulary,
-            max_source=self._longest[0],
-            max_target=self._longest[1],
+            max_source=longest[0],
+            max_target=longest[1],
         )
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1
     ) -> SentenceTranslator:
-        """What turns sentences into translations by a model.
-
-        Args:
-            model: what `build` gave.
-            beam: hypotheses kept; None takes the task's.
-            n_best: translations of each sentence.
-        """
+        """What turns sentences into translations by a model; without a `beam`, the task's."""
         from attnlab.tasks.translation.sentences import SentenceTranslator
 
         return SentenceTranslator(
@@ -207,27 +184,22 @@ class Translate:
             self.target_tokenizer,
             clean=self.text.clean,
             lowercase=self.text.lowercase,
-            longest=self.longest_source,
+            longest=self.longest[0],
             beam=self.beam if beam is None else beam,
             n_best=n_best,
             length_penalty=self.length_penalty,
         )
 
     def evaluate(self, model: keras.Model, part: str = "test", beam: int | None = None) -> Report:
-        """Translate one part of the corpus and score it beside the baselines.
-
-        Args:
-            model: what `build` gave, trained.
-            part: its name.
-            beam: hypotheses kept; None takes the task's.
+        """Translate a part and score it beside the baselines; without a `beam`, by the task's.
 
         Raises:
             RequestError: the corpus has no such part.
         """
         from attnlab.tasks.translation.report import report
 
-        if part not in self.prepared.parts:
-            parts = ", ".join(self.prepared.parts)
+        if part not in self.tokenized.parts:
+            parts = ", ".join(self.tokenized.parts)
             raise RequestError(f"--part: expected one of {parts}, got {part}.")
         return report(self, model, part, self.beam if beam is None else beam)
 
@@ -239,14 +211,14 @@ class Translate:
 
     def save(self, folder: Path) -> None:
         """Write the tokenizers, and what the lengths and the text's treatment were."""
-        for side, tokenizer in zip(_TOKENIZERS, self._both_tokenizers(), strict=True):
-            if side == "source" or not self.text.shared_vocabulary:
-                tokenizer.save(folder / _TOKENIZERS[side])
+        self.source_tokenizer.save(folder / _TOKENIZERS["source"])
+        if not self.text.shared_vocabulary:
+            self.target_tokenizer.save(folder / _TOKENIZERS["target"])
         content = {
             "text": asdict(self.text),
-            "longest": self._longest,
+            "longest": self.longest,
             "languages": [self.corpus.source_language, self.corpus.target_language],
-            "statistics": self.prepared.statistics,
+            "statistics": self.tokenized.statistics,
         }
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         (folder / _FILE).write_text(text, encoding="utf-8")
@@ -267,24 +239,11 @@ class Translate:
             raise RequestError(
                 f"{path}: expected the text settings {asdict(self.text)}, got {saved}"
             )
-        source = Tokenizer.load(folder / _TOKENIZERS["source"])
-        shared = self.text.shared_vocabulary
-        target = source if shared else Tokenizer.load(folder / _TOKENIZERS["target"])
-        self._tokenizers, self._longest = (source, target), longest
-
-
-def longest_source(model: keras.Model) -> int | None:
-    """The most source tokens that a model can take; None where any length will do."""
-    limits = [limit for limit in (model.fixed_length, model.max_positions) if limit]
-    return min(limits, default=None)
-
-
-def sources_for(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Source rows as a model can take them: where it has a longest length, the rest is cut off."""
-    most = longest_source(model)
-    if most is None:
-        return list(rows)
-    return [row if len(row) <= most else np.append(row[: most - 1], END) for row in rows]
+        self.longest = longest
+        self.source_tokenizer = Tokenizer.load(folder / _TOKENIZERS["source"])
+        self.target_tokenizer = self.source_tokenizer
+        if not self.text.shared_vocabulary:
+            self.target_tokenizer = Tokenizer.load(folder / _TOKENIZERS["target"])
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-import yaml
 
 from attnlab.attention.bahdanau import BahdanauAttention
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.luong_local import LuongLocalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
-from attnlab.config.composing import conf_folder, options
+from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.models.build import build_forecaster
@@ -32,22 +29,19 @@ MODELS = ("rnn", "transformer")
 
 
 def settings(group: str, name: str) -> dict:
-    content = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
-    content = content.get("model", content)
+    content = option_content(group, name)
     own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
     small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
     return {**own, **small}
 
 
 def mechanism(name: str, **changes):
-    target = yaml.safe_load((conf_folder() / "attention" / f"{name}.yaml").read_text("utf-8"))
-    module, _, cls = target["_target_"].rpartition(".")
-    return getattr(importlib.import_module(module), cls)(**settings("attention", name), **changes)
+    return option_class("attention", name)(**settings("attention", name), **changes)
 
 
 def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(37)
-    given = {**settings("model/settings", f"forecast_{model}"), **changes}
+    given = {**settings("model/settings", f"forecasting_{model}"), **changes}
     return build_forecaster(model, given, lambda: mechanism(attention), history=S, horizon=HORIZON)
 
 
@@ -59,8 +53,7 @@ def plain(attention, **changes):
 
 
 def combinable(model: str, attention: str) -> bool:
-    content = yaml.safe_load((conf_folder() / "attention" / f"{attention}.yaml").read_text("utf-8"))
-    rule = content["rules"].get("model.name")
+    rule = option_content("attention", attention)["rules"].get("model.name")
     return rule is None or model in rule["choices"]
 
 
@@ -83,7 +76,7 @@ def test_one_step_of_training_changes_every_weight(model, attention):
 
 
 @by_pair
-def test_weights_and_whole_models_can_be_saved_and_loaded(model, attention, tmp_path):
+def test_weights_can_be_saved_and_loaded(model, attention, tmp_path):
     forecaster = make(model, attention)
     expected = forecaster(HISTORY).numpy()
     forecaster.save_weights(tmp_path / "w.weights.h5")
@@ -92,9 +85,6 @@ def test_weights_and_whole_models_can_be_saved_and_loaded(model, attention, tmp_
     assert not np.array_equal(again(HISTORY).numpy(), expected)
     again.load_weights(tmp_path / "w.weights.h5")
     np.testing.assert_array_equal(again(HISTORY).numpy(), expected)
-    forecaster.save(tmp_path / "m.keras")
-    loaded = keras.saving.load_model(tmp_path / "m.keras")
-    np.testing.assert_array_equal(loaded(HISTORY).numpy(), expected)
 
 
 @by_pair
@@ -139,7 +129,7 @@ def dense(layer, inputs):
 def test_what_the_head_reads(readout):
     attention = LuongGlobalAttention(score="dot")
     model = plain(attention, readout=readout)
-    states = model.encoder(HISTORY).states.numpy()
+    states = model.encoder(HISTORY)[0].numpy()
     last = states[:, -1]
     scores = np.einsum("bk,bsk->bs", last, states)
     weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -213,16 +203,9 @@ def test_dropout_acts_in_training_alone(model):
     np.testing.assert_array_equal(forecaster(HISTORY), forecaster(HISTORY))
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "words"),
-    [
-        ("rnn", {"highway": S + 1}, "model.highway: expected at most task.history=7, got 8"),
-        ("cnn", {}, "model.name: expected rnn or transformer, got cnn"),
-    ],
-)
-def test_settings_that_do_not_fit_are_named(name, changes, words):
-    with pytest.raises(RequestError, match=words):
-        build_forecaster(name, {"units": 3, **changes}, NoAttention, history=S, horizon=1)
+def test_an_unknown_model_is_named():
+    with pytest.raises(RequestError, match="model.name: expected rnn or transformer, got cnn"):
+        build_forecaster("cnn", {"units": 3}, NoAttention, history=S, horizon=1)
 
 
 def test_the_books_output_7_2():

@@ -129,7 +129,10 @@ def test_loss_curves(epochs, validation):
 
 def test_losses_that_are_not_finite_are_drawn_around():
     broken = {"epoch": [1, 2, 3], "train_loss": [0.5, math.nan, math.inf]}
-    loss_figure(broken, METRICS).draw_without_rendering()
+    figure = loss_figure(broken, METRICS)
+    figure.draw_without_rendering()
+    low, high = figure.axes[0].get_ylim()
+    assert low < 0.5 < high < 1
 
 
 def test_series_is_drawn_along_time():
@@ -176,11 +179,16 @@ def test_errors_too_small_for_float32_do_not_stretch_the_axis():
 def test_exact_forecast_is_drawn():
     columns = predictions(shuffled=True)
     columns["prediction"] = columns["linear_ar24"] = columns["target"]
-    forecast_figure(columns, METRICS).draw_without_rendering()
+    figure = forecast_figure(columns, METRICS)
+    figure.draw_without_rendering()
+    curve = figure.axes[1].get_lines()[0]
+    assert set(curve.get_xdata()[:-1]) == {0.0}
 
 
-@pytest.mark.parametrize("steps", [1, 2, 13, 132])
-@pytest.mark.parametrize(("heads", "queries"), [(1, 1), (4, 1), (1, None), (8, None)])
+@pytest.mark.parametrize(
+    ("steps", "heads", "queries"),
+    [(1, 1, 1), (13, 1, 1), (132, 4, 1), (2, 4, 1), (1, 8, None), (13, 1, None), (24, 8, None)],
+)
 def test_attention_of_every_shape(steps, heads, queries):
     shown = weights(heads=heads, queries=queries or steps, steps=steps)
     labels = [f"{year}-01" for year in range(8)]

@@ -95,13 +95,3 @@ def test_the_test_targets_do_not_depend_on_the_history():
 def test_the_book_s_protocol_has_one_step():
     with pytest.raises(RequestError, match=r"task\.horizon: expected 1 where task\.protocol"):
         Sunspots(protocol="book", horizon=2)
-    with pytest.raises(RequestError, match=r"task\.protocol: expected one of sliding, book"):
-        Sunspots(protocol="paper")
-
-
-def test_a_series_view_has_the_borders():
-    task = Sunspots()
-    task.load(0)
-    view = task.series_for_plot()
-    assert view.borders == {"train": 0, "validation": 1833, "test": 2256}
-    assert len(view.values) == len(view.times) == 2820

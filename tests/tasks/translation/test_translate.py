@@ -9,10 +9,11 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.baselines import nearest_rows
+from attnlab.tasks.translation.batches import cut_sources
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.task import Translate, sources_for
-from attnlab.tasks.translation.text.ragged import Ragged
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START, UNKNOWN
+from attnlab.tasks.translation.task import Translate
+from attnlab.tasks.translation.text.token_files import Ragged
+from attnlab.tasks.translation.text.tokenizers import END, PAD, START
 
 PAIRS = [
     ("the dog sleeps", "der Hund schläft"),
@@ -49,18 +50,29 @@ def ragged(*rows: list[int]) -> Ragged:
     return Ragged(np.array([token for row in rows for token in row], np.uint16), offsets)
 
 
-def test_the_models_know_the_same_special_tokens():
-    from attnlab.tasks.translation.models import translator
-
-    theirs = translator.PAD, translator.UNKNOWN, translator.START, translator.END
-    assert theirs == (PAD, UNKNOWN, START, END)
-
-
 def test_data_are_counted_by_part(tmp_path):
     data = translate(tmp_path).load(0)
     assert data.counts() == {"train": 4, "validation": 1, "test": 1}
     assert (data.name, data.source) == ("few", "these tests")
     assert data.digest == translate(tmp_path).load(1).digest
+
+
+def test_a_model_starts_from_how_often_words_are_written(tmp_path):
+    """The biases of START, padding and words that don't occur are those of the rarest."""
+    import keras
+
+    from attnlab.attention import LuongGlobalAttention
+
+    task = translate(tmp_path)
+    task.load(0)
+    settings = {"units": 4, "embedding": 3, "maxout_units": 2}
+    model = task.build(LuongGlobalAttention, SimpleNamespace(name="rnn", settings=settings))
+    rows = task.target_tokenizer.encode([target for _, target in PAIRS[:4]])
+    written = [token for row in rows for token in [*row, END]]
+    counts = np.bincount(written, minlength=task.target_tokenizer.size) + 1
+    shares = keras.ops.softmax(model.vocabulary.bias)
+    np.testing.assert_allclose(shares, counts / counts.sum(), rtol=1e-5)
+    assert counts[START] == counts[PAD] == 1 and counts[END] == 5
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -75,7 +87,7 @@ def test_what_it_saves_is_enough_to_build_and_translate(tmp_path, shared):
     task.save(folder)
     again = translate(tmp_path / "nowhere", shared_vocabulary=shared, lowercase=True)
     again.load_from(folder)
-    assert again.longest_source == task.longest_source == 4
+    assert again.longest == task.longest == (4, 5)
     text = "THE dog sings"
     assert again.source_tokenizer.encode([text]) == task.source_tokenizer.encode([text])
     assert (again.source_tokenizer is again.target_tokenizer) == shared
@@ -106,9 +118,9 @@ def test_the_monitor_knows_its_direction(tmp_path, monitor, mode):
 def test_sources_are_cut_where_the_model_has_a_longest_length():
     rows = [np.array([5, 6, 7, 8, END]), np.array([5, END])]
     limited = SimpleNamespace(fixed_length=3, max_positions=None)
-    assert [row.tolist() for row in sources_for(limited, rows)] == [[5, 6, END], [5, END]]
+    assert [row.tolist() for row in cut_sources(limited, rows)] == [[5, 6, END], [5, END]]
     free = SimpleNamespace(fixed_length=None, max_positions=None)
-    assert [row.tolist() for row in sources_for(free, rows)] == [row.tolist() for row in rows]
+    assert [row.tolist() for row in cut_sources(free, rows)] == [row.tolist() for row in rows]
 
 
 def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
@@ -129,6 +141,12 @@ def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
     for row, place in zip(rows, found, strict=True):
         similar = vectors @ (counted(asked[row]) * idf)
         assert similar[place] == pytest.approx(similar.max(), rel=1e-5)
+
+
+def test_tokens_are_counted_in_all_rows(monkeypatch):
+    rows = ragged([5, 6, 7, 3], [6, 3], [9, 9, 6, 3])
+    monkeypatch.setattr("attnlab.tasks.translation.text.token_files._BLOCK", 3)
+    np.testing.assert_array_equal(rows.counts(11), [0, 0, 0, 3, 0, 1, 3, 1, 0, 2, 0])
 
 
 def test_a_sentence_of_train_finds_itself():

@@ -92,9 +92,9 @@ def plain_losses(model, pairs, smoothing, training):
     return total / count
 
 
-def plain_training(model, smoothing):
+def plain_training(model, smoothing, steps):
     optimizer, losses = keras.optimizers.Adam(), []
-    for pairs, rate in zip(GROUPS, RATES, strict=True):
+    for pairs, rate in zip(GROUPS[:steps], RATES[:steps], strict=True):
         optimizer.learning_rate = rate
         with tf.GradientTape() as tape:
             loss = plain_losses(model, pairs, smoothing, training=True)
@@ -109,24 +109,28 @@ def assert_same_weights(first, second, **tolerance):
         np.testing.assert_allclose(one, other, **tolerance)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("jit", [False, True])
-def test_steps_are_those_of_a_plain_loop_over_sentences(jit, smoothing):
+# Under XLA each shape compiles, so there are fewer of them.
+@pytest.mark.parametrize(
+    "jit, smoothing, steps", [(False, 0.0, 4), (False, 0.1, 4), (True, 0.1, 2)]
+)
+def test_steps_are_those_of_a_plain_loop_over_sentences(jit, smoothing, steps):
     program = make_program(label_smoothing=smoothing, jit=jit)
-    expected = plain_training(plain := make_program().model, smoothing)
-    losses, tokens = program.train(BATCHES, RATES, 0)
+    expected = plain_training(plain := make_program().model, smoothing, steps)
+    losses, tokens = program.train(BATCHES[:steps], RATES[:steps], 0)
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
     assert losses.dtype == np.float64
-    np.testing.assert_array_equal(tokens, [sum(len(t) - 1 for _, t in group) for group in GROUPS])
+    np.testing.assert_array_equal(
+        tokens, [sum(len(t) - 1 for _, t in group) for group in GROUPS[:steps]]
+    )
     assert_same_weights(program.model, plain, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("jit", [False, True])
-def test_padding_counts_nothing(jit):
+@pytest.mark.parametrize("jit, steps", [(False, 4), (True, 1)])
+def test_padding_counts_nothing(jit, steps):
     programs = [make_program(jit=jit) for _ in range(2)]
-    losses, tokens = programs[0].train(BATCHES, RATES, 0)
-    wide = [padded(group, more=3) for group in GROUPS]
-    wide_losses, wide_tokens = programs[1].train(wide, RATES, 0)
+    losses, tokens = programs[0].train(BATCHES[:steps], RATES[:steps], 0)
+    wide = [padded(group, more=3) for group in GROUPS[:steps]]
+    wide_losses, wide_tokens = programs[1].train(wide, RATES[:steps], 0)
     np.testing.assert_allclose(wide_losses, losses, rtol=1e-5)
     np.testing.assert_array_equal(wide_tokens, tokens)
     assert_same_weights(*(program.model for program in programs), rtol=1e-4, atol=1e-6)
@@ -140,27 +144,19 @@ def test_graph_mode_serves_every_shape_by_one_trace():
     assert program._evaluate.experimental_get_tracing_count() == 1
 
 
-@pytest.mark.parametrize("jit", [False, True])
-def test_scores_are_means_over_tokens_without_smoothing_and_dropout(jit):
+@pytest.mark.parametrize("jit, pairs", [(False, PAIRS), (True, PAIRS[:4])])
+def test_scores_are_means_over_tokens_without_smoothing_and_dropout(jit, pairs):
     program = make_program(dropout=0.5, label_smoothing=0.3, jit=jit)
     model = program.model
-    scores = program.evaluate(BATCHES)
-    assert scores.loss == pytest.approx(float(plain_losses(model, PAIRS, 0.0, False)), rel=1e-5)
+    scores = program.evaluate(BATCHES if not jit else BATCHES[:1])
+    assert scores.loss == pytest.approx(float(plain_losses(model, pairs, 0.0, False)), rel=1e-5)
     assert scores.perplexity == pytest.approx(np.exp(scores.loss))
     hits = []
-    for source, target in PAIRS:
+    for source, target in pairs:
         states = model.decode(target[None, :-1], model.encode(source[None])).states
         hits += list(np.argmax(model.logits(states[0]), axis=-1) == target[1:])
     assert scores.tokens == len(hits)
     assert scores.accuracy == pytest.approx(np.mean(hits))
-
-
-def test_evaluation_changes_no_weight():
-    program = make_program(dropout=0.5)
-    before = program.model.get_weights()
-    program.evaluate(BATCHES)
-    for weight, old in zip(program.model.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(weight, old)
 
 
 def test_perplexity_of_a_hopeless_model_is_infinite():
@@ -207,8 +203,8 @@ def test_unequal_numbers_of_batches_and_rates_are_refused():
         make_program().train(BATCHES, RATES[:3], 0)
 
 
-def transformer_losses(jit=False, dropout=0.0):
-    """Losses of an epoch on one small batch, by the Transformer with one vocabulary for all."""
+def transformer_program(jit=False, dropout=0.0):
+    """A Transformer with one vocabulary for all, that learns one small batch by heart."""
     keras.utils.set_random_seed(19)
     model = TransformerTranslator(
         attention=lambda: MultiHeadAttention(heads=3),
@@ -222,18 +218,32 @@ def transformer_losses(jit=False, dropout=0.0):
         tie_embeddings="all",
     )
     model.build()
-    program = TranslationProgram(model, make_optimizer("adam", {"clip_norm": 1.0}), jit=jit)
-    return program.train(BATCHES[:1] * 11, np.full(11, 0.01), 0)[0], model.get_weights()
+    return TranslationProgram(model, make_optimizer("adam", {"clip_norm": 1.0}), jit=jit)
 
 
+def learnt(program):
+    return program.train(BATCHES[:1] * 11, np.full(11, 0.01), 0)[0]
+
+
+@pytest.mark.slow
 def test_a_transformer_learns_alike_in_graph_mode_and_under_xla():
-    graph, jit = transformer_losses()[0], transformer_losses(jit=True)[0]
+    graph, jit = (learnt(transformer_program(jit)) for jit in (False, True))
     np.testing.assert_allclose(jit, graph, rtol=1e-3)
-    assert graph[-1] < 0.6 * graph[0]
 
 
-def test_a_transformer_repeats_to_the_bit():
-    (losses, weights), (again, others) = (transformer_losses(dropout=0.3) for _ in range(2))
-    np.testing.assert_array_equal(losses, again)
-    for one, other in zip(weights, others, strict=True):
+def test_a_transformer_learns_and_repeats_to_the_bit():
+    program = transformer_program(dropout=0.1)
+    variables = [*program.model.variables, *program.optimizer.variables]
+    before = [variable.numpy() for variable in variables]
+    losses = learnt(program)
+    weights = program.model.get_weights()
+    for variable, value in zip(variables, before, strict=True):
+        variable.assign(value)
+    np.testing.assert_array_equal(learnt(program), losses)
+    assert_same_weights_of(program.model, weights)
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def assert_same_weights_of(model, weights):
+    for one, other in zip(model.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(one, other)

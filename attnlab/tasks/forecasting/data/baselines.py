@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
+ORDERS = (12, 24)  # of the linear autoregressions
 
 
 def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
@@ -76,6 +77,22 @@ class LinearAutoregression:
     def forecast(self, past: np.ndarray) -> np.ndarray:
         """Forecast (N, horizon) from (N, L), L >= order."""
         return _with_intercept(past[:, past.shape[1] - self.order :]) @ self.coefficients
+
+
+def linear(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> dict[str, np.ndarray]:
+    """Forecasts of the autoregressions that fit into the histories, by name.
+
+    Args:
+        train: (M, K) histories to fit on.
+        targets: (M, horizon).
+        past: (N, L) histories to forecast from.
+    """
+    forecasts = {}
+    for order in ORDERS:
+        if order <= min(train.shape[1], past.shape[1]) and len(train) > order + 1:
+            model = LinearAutoregression.fit(train[:, -order:], targets)
+            forecasts[f"linear_ar{order}"] = model.forecast(past)
+    return forecasts
 
 
 def _with_intercept(past: np.ndarray) -> np.ndarray:

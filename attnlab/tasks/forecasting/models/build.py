@@ -30,13 +30,9 @@ def build_forecaster(
         horizon: steps it forecasts.
 
     Raises:
-        RequestError: another name, or a highway longer than the history.
+        RequestError: another name, or parts that don't fit.
     """
     arguments = dict(settings)
-    if arguments.get("highway", 0) > history:
-        raise RequestError(
-            f"model.highway: expected at most task.history={history}, got {arguments['highway']}."
-        )
     if name == "rnn":
         model: Forecaster = RecurrentForecaster(attention=attention(), horizon=horizon, **arguments)
     elif name == "transformer":

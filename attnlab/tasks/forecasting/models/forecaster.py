@@ -46,7 +46,6 @@ class Forecaster(keras.Model):
         super().__init__(**kwargs)
         self.horizon, self.highway, self.anchor = horizon, highway, anchor
         self.normalization = normalization
-        self.output_activation = output_activation
         self.head = keras.layers.Dense(horizon, activation=output_activation, name="head")
         if highway:
             self.linear = keras.layers.Dense(
@@ -94,14 +93,3 @@ class Forecaster(keras.Model):
     def _features(self, history, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
         """What the head reads, and what was attended to."""
         raise NotImplementedError
-
-    def get_config(self) -> dict:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "horizon": self.horizon,
-            "highway": self.highway,
-            "anchor": self.anchor,
-            "normalization": self.normalization,
-            "output_activation": self.output_activation,
-        }

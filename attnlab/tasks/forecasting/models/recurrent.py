@@ -10,7 +10,6 @@ from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class RecurrentForecaster(Forecaster):
     """A recurrent encoder whose last state looks back over all states.
 
@@ -46,7 +45,7 @@ class RecurrentForecaster(Forecaster):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.attention, self.readout = attention, readout
+        self.attention = attention
         self.encoder = RecurrentEncoder(
             cell=cell,
             units=units,
@@ -73,8 +72,7 @@ class RecurrentForecaster(Forecaster):
         if self.reads == "state":
             return width
         query, memory = (batch, 1, width), (batch, steps, width)
-        if not self.attention.built:  # a mechanism read from a .keras file comes with its weights
-            self.attention.build(query, memory)
+        self.attention.build(query, memory)
         dtype = self.attention.compute_dtype
         output = self.attention.compute_output_spec(
             keras.KerasTensor(query, dtype), keras.KerasTensor(memory, dtype)
@@ -103,23 +101,3 @@ class RecurrentForecaster(Forecaster):
         if self.reads == "attentional_state":
             joined = self.combine(joined)
         return joined, output
-
-    def get_config(self) -> dict:
-        """The constructor's arguments."""
-        encoder = self.encoder
-        return {
-            **super().get_config(),
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "cell": encoder.cell,
-            "units": encoder.units,
-            "layers": encoder.layers,
-            "bidirectional": encoder.bidirectional,
-            "dropout": encoder.dropout,
-            "readout": self.readout,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict) -> RecurrentForecaster:
-        """Rebuild from `get_config`."""
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})

@@ -12,7 +12,6 @@ from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 
 
-@keras.saving.register_keras_serializable(package="attnlab")
 class TransformerForecaster(Forecaster):
     """A Transformer encoder over the history; the head reads the newest position.
 
@@ -92,21 +91,3 @@ class TransformerForecaster(Forecaster):
         if self.final_norm is not None:
             newest = self.final_norm(newest)
         return newest, output
-
-    def get_config(self) -> dict:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "attention": [keras.saving.serialize_keras_object(e.attention) for e in self.encoder],
-            "units": self.units,
-            "feed_forward": self.feed_forward,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "positions": self.positions,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict) -> TransformerForecaster:
-        """Rebuild from `get_config`."""
-        attention = [keras.saving.deserialize_keras_object(layer) for layer in config["attention"]]
-        return cls(**{**config, "attention": attention})

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.errors import RequestError
+from attnlab.records.files import write_table
 from attnlab.tasks.forecasting.kind import KIND
 
 if TYPE_CHECKING:
@@ -89,8 +91,6 @@ def _given_history(
     """The history that the user gave; None for the end of the run's own series."""
     import numpy as np
 
-    from attnlab.errors import RequestError
-
     if values is not None and history_file is not None:
         raise RequestError("--values and --history: expected one of them, got both.")
     if history_file is not None:
@@ -110,9 +110,6 @@ def _given_history(
 
 
 def _write_csv(path: Path, times: list[str], forecast: np.ndarray) -> None:
-    from attnlab.errors import RequestError
-    from attnlab.records.files import write_table
-
     try:
         write_table(path, {"time": times, "forecast": forecast})
     except OSError as error:
@@ -122,7 +119,6 @@ def _write_csv(path: Path, times: list[str], forecast: np.ndarray) -> None:
 def _draw(
     path: Path, trained: TrainedRun, history: np.ndarray, times: list[str], forecast: np.ndarray
 ) -> None:
-    from attnlab.errors import RequestError
     from attnlab.figures.style import save
     from attnlab.tasks.forecasting.figures.next_values import next_values_figure
 

@@ -74,10 +74,6 @@ class Corpus:
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the corpus's files, downloading them into `cache` where they are missing.
 
-        Args:
-            cache: folder of downloads.
-            progress: told how far a download is.
-
         Raises:
             RequestError: a file is missing, can't be downloaded or is not what it should be.
         """
@@ -87,10 +83,7 @@ class Corpus:
         return None
 
     def pairs(self, part: str | None = None) -> Iterator[Pair]:
-        """The pairs in their order, from the first one at each call; memory stays bounded.
-
-        Args:
-            part: one of `own_parts`; None gives all pairs, part after part.
+        """The pairs of one of `own_parts`, or of all after each other; memory stays bounded.
 
         Raises:
             RequestError: a line that can't be read, named, or no pair at all.

@@ -50,15 +50,10 @@ class PartStatistics:
 def describe(
     corpus: Corpus, *, seed: int, progress: Progress | None = None
 ) -> dict[str, PartStatistics]:
-    """Read a corpus once through and count; memory grows with its vocabulary, hardly with it.
+    """The statistics of each part of an opened corpus, train first.
 
-    Args:
-        corpus: an opened corpus.
-        seed: divides it where it has no parts of its own.
-        progress: told how many pairs are counted.
-
-    Returns:
-        The statistics of each part, train first.
+    It is read once through; memory grows with its vocabulary and hardly with its length. The seed
+    divides it where it has no parts of its own.
 
     Raises:
         RequestError: the corpus can't be read, or is too small to be divided.
@@ -78,9 +73,7 @@ def _with_parts(corpus: Corpus, seed: int) -> Iterator[tuple[str, Pair]]:
         for name in corpus.own_parts:
             yield from ((name, pair) for pair in corpus.pairs(name))
         return
-    assigned = assign_parts(corpus, seed=seed)
-    names = (assigned.names[code] for code in assigned.codes.tobytes())
-    yield from zip(names, corpus.pairs(), strict=True)
+    yield from zip(assign_parts(corpus, seed=seed).named(), corpus.pairs(), strict=True)
 
 
 class _Part:

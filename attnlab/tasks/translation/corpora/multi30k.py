@@ -6,9 +6,9 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.translation.corpora.archives import check_gzip
 from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
 from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles
+from attnlab.tasks.translation.corpora.text_files import check_gzip
 
 _COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 URL = f"https://raw.githubusercontent.com/multi30k/dataset/{_COMMIT}/data/task1/raw"

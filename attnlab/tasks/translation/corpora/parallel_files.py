@@ -21,15 +21,8 @@ class ParallelFiles(FileCorpus):
         source: file of source sentences.
         target: file of their translations.
         path: one file of both, instead.
-        links: gold word alignments in Pharaoh format, a line for each line.
-        validation_source: as `source`, for validation; likewise the others.
-        validation_target: as `target`.
-        validation_path: as `path`.
-        validation_links: as `links`.
-        test_source: as `source`, for the test; likewise the others.
-        test_target: as `target`.
-        test_path: as `path`.
-        test_links: as `links`.
+        links: gold word alignments in Pharaoh format, a line for each line. With `validation_` or
+            `test_` before them, these four are the files of that part.
         source_language: code of the source's language.
         target_language: code of the target's language.
         limit: only the first so many pairs; None takes all.
@@ -67,11 +60,10 @@ class ParallelFiles(FileCorpus):
         split: str = "source",
         reverse: bool = False,
     ) -> None:
+        validation_files = (validation_source, validation_target, validation_path, validation_links)
         self.given: dict[str, tuple[str | None, ...]] = {
             "train": (source, target, path, links),
-            "validation": (
-                *(validation_source, validation_target, validation_path, validation_links),
-            ),
+            "validation": validation_files,
             "test": (test_source, test_target, test_path, test_links),
         }
         self.limit, self.validation, self.test, self.split = limit, validation, test, split

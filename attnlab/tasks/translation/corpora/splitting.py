@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
@@ -35,6 +35,10 @@ class PartAssignment:
 
     names: tuple[str, ...]
     codes: np.ndarray
+
+    def named(self) -> Iterator[str]:
+        """The name of each pair's part."""
+        return (self.names[code] for code in self.codes.tobytes())
 
     def counts(self) -> dict[str, int]:
         """Pairs of each part."""
@@ -94,15 +98,9 @@ def _checked(corpus: Corpus, codes: np.ndarray) -> PartAssignment:
 
 
 def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """A random choice of about `count` rows that never parts rows with one key.
+    """A random choice of at least `count` rows that never parts rows with one key.
 
-    Args:
-        keys: (N,) uint64, such as hashes of sources.
-        count: rows wanted; at least so many are taken.
-        seed: decides which.
-
-    Returns:
-        (N,) bool, True where a row is taken.
+    `keys` are (N,) uint64, such as hashes of sources; gives (N,) bool, True where a row is taken.
     """
     taken = np.zeros(len(keys), dtype=bool)
     taken[_Order(keys, seed).take(count)] = True

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from attnlab.tasks.base import Progress
-from attnlab.tasks.translation.corpora.archives import check_zip
 from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
 from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles, existing_file
+from attnlab.tasks.translation.corpora.text_files import check_zip
 
 URL = "https://www.manythings.org/anki/deu-eng.zip"
 

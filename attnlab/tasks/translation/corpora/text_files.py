@@ -1,23 +1,35 @@
-"""Sentences from text files, plain or packed, line by line; what is wrong is named by its line."""
+"""Sentences from text files, plain or packed, line by line; what is wrong is named by its line.
+
+Archives are read as streams: nothing is ever extracted, so no name in an archive can decide where
+something is written.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import hashlib
 import re
+import stat
 import unicodedata
+import zipfile
+import zlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.archives import opened
 from attnlab.tasks.translation.corpora.corpus import Pair
+from attnlab.tasks.translation.text.words import split_words
 
 LONGEST_LINE = 1 << 20  # bytes; beyond it a file is no text of sentences
 BLANK, EMPTY_SIDE = "blank lines", "pairs with an empty side"
 _CHUNK = 1 << 20
 _LINKS = re.compile(r"(\d{1,9}-\d{1,9})?( \d{1,9}-\d{1,9})*")
+LARGEST_MEMBER = 2 << 30  # bytes unpacked
+_ENCRYPTED = 0x1
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second one has no members
 
 
 class Scan(NamedTuple):
@@ -63,10 +75,7 @@ def read_lines(path: Path) -> Iterator[str]:
 def tab_pairs(path: Path, dropped: dict[str, int], links: Path | None = None) -> Iterator[Pair]:
     """Pairs from lines of a source, a tab and a target; further columns don't count.
 
-    Args:
-        path: the file; its blank lines are skipped and counted.
-        dropped: counts what is left out, by reason.
-        links: a file with the word alignment of each line.
+    Blank lines are skipped and counted in `dropped`; `links` has the word alignment of each line.
 
     Raises:
         RequestError: a line has no tab or an empty side; names the line.
@@ -94,11 +103,7 @@ def parallel_pairs(
 ) -> Iterator[Pair]:
     """Pairs from two files, a line of one with the same line of the other.
 
-    Args:
-        sources: a sentence a line.
-        targets: their translations.
-        dropped: counts what is left out, by reason: pairs with an empty side.
-        links: a file with the word alignment of each line.
+    Pairs with an empty side are counted in `dropped`; `links` has the word alignment of each line.
 
     Raises:
         RequestError: the files differ in their numbers of lines.
@@ -116,16 +121,6 @@ def parallel_pairs(
             dropped[EMPTY_SIDE] = dropped.get(EMPTY_SIDE, 0) + 1
             continue
         yield _pair(source, target, alignment, links, number)
-
-
-def check_line_counts(first: Path, second: Path) -> None:
-    """Refuse two files that should go line by line and don't.
-
-    Raises:
-        RequestError: the files differ in their numbers of lines, or one can't be read.
-    """
-    if scan(first).lines != scan(second).lines:
-        raise RequestError(_unequal(first, second))
 
 
 def shortened(text: str, most: int = 60) -> str:
@@ -165,8 +160,6 @@ def _pair(source: str, target: str, alignment: str | None, links: Path | None, n
 
 
 def _check_range(alignment: str, source: str, target: str, where: str) -> None:
-    from attnlab.tasks.translation.text.words import split_words
-
     words = len(split_words(source)), len(split_words(target))
     for link in alignment.split():
         numbers = [int(number) for number in link.split("-")]
@@ -181,3 +174,81 @@ def _check_range(alignment: str, source: str, target: str, where: str) -> None:
 def _unequal(first: Path, second: Path) -> str:
     counts = f"{scan(first).lines:,} in {first} and {scan(second).lines:,} in {second}"
     return f"expected files with equally many lines, got {counts}."
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked where it is gzipped or zipped; known by content, not by name.
+
+    Raises:
+        RequestError: the file can't be read or is damaged, there or in the body that reads it.
+    """
+    try:
+        with open(path, "rb") as raw:
+            start = raw.read(4)
+            raw.seek(0)
+            if start.startswith(b"\x1f\x8b"):
+                with gzip.open(raw) as unpacked:
+                    yield cast(BinaryIO, unpacked)
+            elif start in _ZIP_STARTS:
+                with zipfile.ZipFile(raw) as archive, archive.open(text_member(archive)) as member:
+                    yield cast(BinaryIO, member)
+            else:
+                yield raw
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise RequestError(f"{path}: expected a whole zip archive, but: {error}.") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise RequestError(f"{path}: expected a whole archive, but: {error}.") from error
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise RequestError(f"{path}: expected a text file, but: {reason}.") from error
+
+
+def check_zip(path: Path) -> None:
+    """Refuse, by a `RequestError`, what is no whole zip archive with one text file."""
+    if not zipfile.is_zipfile(path):
+        raise RequestError(f"{path}: expected a zip archive, got something else.")
+    _read_through(path)
+
+
+def check_gzip(path: Path) -> None:
+    """Refuse, by a `RequestError`, what is no whole gzip file."""
+    with open(path, "rb") as stream:
+        if stream.read(2) != b"\x1f\x8b":
+            raise RequestError(f"{path}: expected a gzip file, got something else.")
+    _read_through(path)
+
+
+def _read_through(path: Path) -> None:
+    with opened(path) as stream:
+        while stream.read(1 << 20):
+            pass
+
+
+def text_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The one text file of an archive; names that begin with `_` are the site's notes about it.
+
+    Raises:
+        RequestError: there is not exactly one plain text file on top, or it is no plain file.
+    """
+    found = [info for info in archive.infolist() if _is_wanted(info.filename)]
+    where = archive.filename or getattr(archive.fp, "name", "archive")
+    if len(found) != 1:
+        names = ", ".join(info.filename[:60] for info in archive.infolist()[:5]) or "nothing"
+        raise RequestError(f"{where}: expected a zip archive with one text file, got {names}.")
+    (info,) = found
+    mode = info.external_attr >> 16
+    if info.flag_bits & _ENCRYPTED or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
+        raise RequestError(
+            f"{where}: expected a plain text file in it, got a link or a locked one."
+        )
+    if info.file_size > LARGEST_MEMBER:
+        raise RequestError(
+            f"{where}: expected at most {LARGEST_MEMBER:,} bytes unpacked, got {info.file_size:,}."
+        )
+    return info
+
+
+def _is_wanted(name: str) -> bool:
+    plain = not any(mark in name for mark in "/\\:\0") and not name.startswith((".", "_"))
+    return plain and name.lower().endswith((".txt", ".tsv"))

@@ -25,19 +25,10 @@ class _Written(NamedTuple):
 
 
 def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
-    """Translate a batch, always going on with the likeliest token.
+    """Translate a batch, always going on with the likeliest token; one hypothesis a sentence.
 
-    At its longest length a translation is closed as it is, with END.
-
-    Args:
-        model: a `Translator`.
-        source: (B, S) int32 token ids, padded at the end.
-        limits: (B,) int32, most tokens of each translation, END counted.
-        longest: int or scalar int32 tensor, at least all of `limits`.
-        shrink: let finished rows leave the batch; false for XLA.
-
-    Returns:
-        `Decoded`, one hypothesis a sentence.
+    At its longest length a translation is closed as it is, with END. Arguments are those of
+    `decode_by_beam`.
     """
     memory = model.encode(source, training=False)
     count = tf.shape(source)[0]

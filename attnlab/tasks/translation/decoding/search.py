@@ -138,15 +138,9 @@ class Search:
 
 
 def plan_batches(lengths: Sequence[int], batch_size: int, beam: int) -> Iterator[np.ndarray]:
-    """Batches of places, of near-equal length, longest first, that fit into bounded memory.
+    """Batches of rows, by their places in `lengths`, that fit into bounded memory.
 
-    Args:
-        lengths: of the source rows.
-        batch_size: most rows of a batch.
-        beam: hypotheses a row.
-
-    Yields:
-        Places of a batch's rows in `lengths`; each place once.
+    Their rows have near-equal lengths, the longest come first; a row has `beam` hypotheses.
     """
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
     first = 0

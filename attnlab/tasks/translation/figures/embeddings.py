@@ -56,7 +56,7 @@ def embeddings_figure(vectors: np.ndarray, words: Sequence[str], *, title: str) 
 
     Args:
         vectors: (N, D), the embeddings of the words.
-        words: Their labels, the most important first: these are placed first.
+        words: Their labels, the most important ones first.
         title: Which model learned them.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

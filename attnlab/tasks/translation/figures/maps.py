@@ -16,9 +16,14 @@ from matplotlib.figure import Figure
 from attnlab.errors import RequestError
 from attnlab.figures.labels import drawable, label_font, widest
 from attnlab.figures.style import COLOUR_MAP, new_figure, save
-from attnlab.tasks.translation.figures.map_blocks import EXPLAINED, Block, make_blocks
 
 FORMATS = (".png", ".pdf", ".svg")
+START_LABEL, END_LABEL = "<start>", "<end>"  # as tokenizers name them
+_EXPLAINED = {
+    "encoder": "encoder: rows and columns are the source",
+    "decoder": "decoder: rows are the words chosen, columns those before",
+    "cross": "cross: rows are the target, columns the source",
+}
 # Inches.
 _HEADING, _HEAD_NAMES, _MARGIN, _BAR = 0.34, 0.2, 0.15, 0.95
 _WIDEST, _TALLEST, _LARGEST_CELL = 14.0, 34.0, 0.34
@@ -28,6 +33,15 @@ _PAD = 0.05  # between a map and its labels
 _SMALLEST_FONT, _LARGEST_FONT = 5.5, 9.5
 _BLURRED_FONT, _MORE_DOTS = 7.5, 150
 _LINE = 1.25  # height of a line of text, in font sizes
+
+
+class Block(NamedTuple):
+    """The maps of one kind without padding, (L, H, rows, columns), and their labels."""
+
+    kind: str
+    weights: np.ndarray
+    rows: list[str]
+    columns: list[str]
 
 
 class _Sizes(NamedTuple):
@@ -49,28 +63,19 @@ def draw_maps(
     source_pieces: Sequence[str],
     target_pieces: Sequence[str],
     path: Path,
-    **options: Any,
+    *,
+    title: str = "attention",
 ) -> Path:
-    """Draw `maps_figure` into a file.
-
-    Args:
-        maps: As there.
-        source_pieces: As there.
-        target_pieces: As there.
-        path: Ends with .png, .pdf or .svg.
-        **options: `layer`, `head`, `title`: as there.
-
-    Returns:
-        The path.
+    """Draw `maps_figure` into a file that ends with .png, .pdf or .svg; returns its path.
 
     Raises:
-        RequestError: Another ending; a layer or head that there isn't.
+        RequestError: Another ending.
         OSError: The file can't be written.
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise RequestError(f"expected a file that ends with {', '.join(FORMATS)}, got {path}.")
-    return save(maps_figure(maps, source_pieces, target_pieces, **options), path)
+    return save(maps_figure(maps, source_pieces, target_pieces, title=title), path)
 
 
 def maps_figure(
@@ -78,8 +83,6 @@ def maps_figure(
     source_pieces: Sequence[str],
     target_pieces: Sequence[str],
     *,
-    layer: int | None = None,
-    head: int | None = None,
     title: str = "attention",
 ) -> Figure:
     """Attention maps of one sentence.
@@ -94,17 +97,40 @@ def maps_figure(
         source_pieces: Readable source tokens, with or without "<end>" as the last one; columns
             after END are padding.
         target_pieces: Readable target tokens in the same way; rows after END are padding.
-        layer: Only this one, from 1.
-        head: Only this one, from 1.
         title: Which model looked.
 
     Raises:
-        RequestError: A layer or head that there isn't.
         ValueError: No map, one smaller than its tokens, or of another kind or shape.
     """
-    blocks = make_blocks(maps, source_pieces, target_pieces, layer=layer, head=head)
+    unknown = sorted(set(maps) - set(_EXPLAINED))
+    if unknown or not maps:
+        raise ValueError(f"maps: expected some of {', '.join(_EXPLAINED)}, got {unknown or 'none'}")
+    source, target = _ended(source_pieces), _ended(target_pieces)
+    blocks = [_block(kind, maps[kind], source, target) for kind in _EXPLAINED if kind in maps]
     single = len(blocks) == 1 and blocks[0].weights.shape[:2] == (1, 1)
     return _one_map(blocks[0], title) if single else _many_maps(blocks, title)
+
+
+def _block(kind: str, weights: np.ndarray, source: list[str], target: list[str]) -> Block:
+    """Maps without their padding, and the labels of what is left."""
+    table = np.nan_to_num(np.asarray(weights, dtype=np.float64))
+    if not 2 <= table.ndim <= 4:
+        raise ValueError(f"maps[{kind!r}]: expected weights (L, H, T, S), got {table.shape}")
+    table = table.reshape((1,) * (4 - table.ndim) + table.shape)
+    rows = source if kind == "encoder" else target
+    columns = [START_LABEL, *target[:-1]] if kind == "decoder" else source
+    height, width = table.shape[2:]
+    if not len(rows) - 1 <= height or not len(columns) - 1 <= width:
+        raise ValueError(
+            f"maps[{kind!r}]: expected at least {len(rows) - 1} rows and {len(columns) - 1} "
+            f"columns, a token each, got {height} and {width}"
+        )
+    table = table[:, :, : len(rows), : len(columns)]
+    return Block(kind, table, rows[:height], columns[:width])
+
+
+def _ended(pieces: Sequence[str]) -> list[str]:
+    return [*pieces, *([] if pieces and pieces[-1] == END_LABEL else [END_LABEL])]
 
 
 def _one_map(block: Block, title: str) -> Figure:
@@ -116,7 +142,7 @@ def _one_map(block: Block, title: str) -> Figure:
     width = max(sizes.left + columns * cell + _BAR + _MARGIN, _NARROWEST_FIGURE)
     top = 0.66 + sizes.bottom
     height = top + max(rows * cell, _LOWEST_BAR) + _MARGIN
-    figure = _empty(width, height, title, _subtitle(block), sizes)
+    figure = _empty(width, height, title, _EXPLAINED[block.kind], sizes)
     norm = _scale([block])
     axes = _place(figure, sizes.left, top, columns * cell, rows * cell)
     _draw_grid(axes, block, sizes, norm)
@@ -145,7 +171,7 @@ def _many_maps(blocks: list[Block], title: str) -> Figure:
     norm = _scale(blocks)
     _colour_bar(figure, norm, right + 0.3, top + above, height - top - above - _MARGIN)
     for block, names, inches in zip(blocks, labels, grids, strict=True):
-        _heading(figure, EXPLAINED[block.kind], top)
+        _heading(figure, _EXPLAINED[block.kind], top)
         axes = _place(figure, sizes.left, top + above, *inches)
         _draw_grid(axes, block, sizes, norm)
         _label_grid(axes, block, names, sizes)
@@ -181,12 +207,12 @@ def _label_grid(
         first = i * (rows + sizes.gap)
         _label_rows(axes, labels[0], sizes, first)
         where = heads * (columns + sizes.gap) - sizes.gap - 0.5 + pad, first + rows / 2 - 0.5
-        axes.text(*where, f"layer {block.layers[i]}", rotation=270, va="center", fontsize=8.5)
+        axes.text(*where, f"layer {i + 1}", rotation=270, va="center", fontsize=8.5)
     for j in range(heads):
         first = j * (columns + sizes.gap)
         _label_columns(axes, labels[1], sizes, first)
         where = first + columns / 2 - 0.5, -0.5 - pad
-        axes.text(*where, f"head {block.heads[j]}", ha="center", va="bottom", fontsize=8.5)
+        axes.text(*where, f"head {j + 1}", ha="center", va="bottom", fontsize=8.5)
 
 
 def _label_rows(axes: Axes, names: list[str], sizes: _Sizes, first: int) -> None:
@@ -225,13 +251,6 @@ def _sizes(
     bottom = widest((name for _, columns in labels for name in columns), font)
     gap = math.ceil(0.08 / cell)
     return _Sizes(cell, gap, every, font, left + _PAD + _MARGIN, bottom + _PAD + 0.07), labels
-
-
-def _subtitle(block: Block) -> str:
-    """What the rows and columns of one map are, and which of several maps it is."""
-    chosen = "" if block.layers == [1] else f"   layer {block.layers[0]}"
-    chosen += "" if block.heads == [1] else f"   head {block.heads[0]}"
-    return EXPLAINED[block.kind] + chosen
 
 
 def _empty(width: float, height: float, title: str, subtitle: str, sizes: _Sizes) -> Figure:

@@ -35,20 +35,13 @@ def draw_positional_encoding(
     dimensions: Sequence[int] | None = None,
     offset: int = 10,
 ) -> list[Path]:
-    """Draw all four figures into a folder.
+    """Draw positional_matrix.png, and likewise waves, circles and distances, into a folder.
 
     Args:
         encoding: (length, units): sines in even columns, cosines in odd ones.
         folder: Made if missing.
         dimensions: The waves to draw; see `default_dimensions`.
         offset: The steps that the circles show.
-
-    Returns:
-        positional_matrix.png, positional_waves.png, positional_circles.png and
-        positional_distances.png.
-
-    Raises:
-        OSError: A figure can't be written.
     """
     chosen = default_dimensions(encoding) if dimensions is None else dimensions
     figures = {
@@ -85,12 +78,7 @@ def matrix_figure(encoding: np.ndarray) -> Figure:
 
 
 def waves_figure(encoding: np.ndarray, dimensions: Sequence[int]) -> Figure:
-    """The value of some dimensions along the positions, a panel each.
-
-    Args:
-        encoding: (length, units).
-        dimensions: Columns, at most 12.
-    """
+    """The value of some dimensions along the positions, a panel each, 12 at most."""
     shown = list(dimensions)[:_MOST_WAVES]
     subtitle = "each dimension is a wave along the positions; its pair is the same wave shifted"
     figure = new_figure(8, 1.2 + 0.95 * len(shown), "Positional encoding: waves", subtitle)
@@ -112,10 +100,6 @@ def circles_figure(encoding: np.ndarray, offset: int) -> Figure:
     """Pairs (sine, cosine) as points on circles, and what `offset` steps do to them.
 
     P(k + offset) is P(k) turned by an angle that is the same for every k: shown from two positions.
-
-    Args:
-        encoding: (length, units), at least one pair.
-        offset: The steps, below the length.
     """
     length, units = encoding.shape
     pairs = _pairs(encoding[:, : units // 2 * 2], _CIRCLES)

@@ -29,7 +29,7 @@ def build_translator(
 
     Args:
         name: `rnn` or `transformer`.
-        settings: of conf/model/settings/translate_<name>.yaml.
+        settings: of conf/model/settings/translation_<name>.yaml.
         attention: makes one mechanism.
         source_size: words of the source's vocabulary.
         target_size: words of the target's.

@@ -51,7 +51,8 @@ class RecurrentTranslator(Translator):
             the memory, and of what the vocabulary's projection reads.
         placement: `before_step`, `after_step`, or `auto` for the mechanism's own.
         input_feeding: whether the attentional state enters the next step; only after the step.
-        output: `attentional`, `maxout`, or `auto` for what the placement's paper has.
+        output: `attentional` or `maxout`, at either place; `auto`, which configurations of earlier
+            versions have, for what the placement's paper has.
         maxout_units: width of `maxout`.
         initial_state: `project`: tanh(W_s h) of each layer's last state, of the backward direction
             if there are two (Bahdanau et al., appendix A.2.2); `copy`: that state itself (Luong
@@ -80,7 +81,7 @@ class RecurrentTranslator(Translator):
         dropout: float = 0.2,
         placement: str = "auto",
         input_feeding: bool = False,
-        output: str = "auto",
+        output: str = "attentional",
         maxout_units: int = 128,
         initial_state: str = "project",
         reverse_source: bool = False,
@@ -88,7 +89,12 @@ class RecurrentTranslator(Translator):
         tie_embeddings: str = "none",
         **kwargs,
     ) -> None:
-        super().__init__(width=embedding, tie_embeddings=tie_embeddings, **kwargs)
+        super().__init__(
+            width=embedding,
+            tie_embeddings=tie_embeddings,
+            output_initializer=_output_initializer(),
+            **kwargs,
+        )
         mechanism: Attention | None = attention()
         placement = mechanism.placement if placement == "auto" else placement
         mechanism = None if isinstance(mechanism, NoAttention) else mechanism
@@ -155,6 +161,11 @@ class RecurrentTranslator(Translator):
         attention = self.decoder.attention
         return None if attention is None else attention.fixed_length
 
+    def draws(self, steps):
+        """T where attention drops weights inside the loop over the steps, else 1."""
+        looking = self.decoder.before or self.decoder.input_feeding
+        return steps if looking and self.decoder.attention.dropout else 1
+
     def encode(self, source, training=None) -> SourceMemory:
         """Make of sources (B, S) what the decoder looks at and starts from."""
         mask = ops.not_equal(source, PAD)
@@ -203,6 +214,15 @@ class RecurrentTranslator(Translator):
         )
 
 
+def _output_initializer() -> keras.initializers.Initializer:
+    """Uniform within +-sqrt(10 / D), for D = 1,000 the +-0.1 of Luong et al. (2015), section 4.1.
+
+    Glorot's range shrinks with the vocabulary. Then logits of states within +-1 can only grow by
+    driving them to these bounds, where `tanh` passes no gradient.
+    """
+    return keras.initializers.VarianceScaling(10 / 3, "fan_in", "uniform")
+
+
 def _lengths(mask):
     """Tokens of each row of a padding mask, at least 1."""
     return ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1), 1)
@@ -232,7 +252,7 @@ def _check_feeding(feeding: bool, placement: str, output: str, mechanism) -> Non
 
 
 def _output(output: str, placement: str, mechanism) -> str:
-    """What the vocabulary's projection reads, where that is left open."""
+    """What the vocabulary's projection reads; earlier versions left it open by `auto`."""
     if output != "auto":
         return output
     if mechanism is None:

@@ -63,7 +63,9 @@ class RecurrentDecoder(keras.layers.Layer):
     - `attentional`: `h~_t = tanh(W_c [c_t; s_t])` (Luong et al. 2015, Eq. 5);
     - `maxout`: the larger one of each two numbers of `U_o s_i + V_o E y_{i-1} + C_o c_i` (Bahdanau
       et al. 2015, appendix A.2.2, which prints s_{i-1} where its section 3.1 says s_i: here s_i);
-    - `state`: s_t, where nothing attends.
+    - `state`: s_t.
+
+    Without attention there is no context in them.
 
     Differences: attention sees the state of the last layer, whatever their number.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 from keras import ops
 
 from attnlab.attention.base import Attention
@@ -125,6 +126,11 @@ class TransformerTranslator(Translator):
             side: LayerNormalization(epsilon=common["epsilon"], name=f"{side}_norm")
             for side in (("source", "target") if norm == "pre" else ())
         }
+
+    def expect(self, counts: np.ndarray) -> None:
+        """Start from how often each word occurs; the book's model doesn't."""
+        if not self.book:
+            super().expect(counts)
 
     def _self_attention(self, attention: Callable[[], Attention]) -> MultiHeadAttention:
         """Multi-head attention, with the configured one's settings where that is such."""

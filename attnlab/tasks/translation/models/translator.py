@@ -58,6 +58,7 @@ class Translator(keras.Model):
         width: of both embeddings.
         tie_embeddings: `none`; `output`: the output matrix is the target's embedding; `all`: the
             source's too, for a vocabulary that both sides share.
+        output_initializer: of an output matrix that is not tied.
         **kwargs: of every Keras model.
 
     Raises:
@@ -71,6 +72,7 @@ class Translator(keras.Model):
         target_size: int,
         width: int,
         tie_embeddings: str = "none",
+        output_initializer: str | keras.initializers.Initializer = "glorot_uniform",
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
@@ -88,7 +90,9 @@ class Translator(keras.Model):
             self.source_embedding = self._embedding(source_size, "source_embedding")
         self.vocabulary = None
         if tie_embeddings == "none":
-            self.vocabulary = keras.layers.Dense(target_size, name="vocabulary")
+            self.vocabulary = keras.layers.Dense(
+                target_size, kernel_initializer=output_initializer, name="vocabulary"
+            )
 
     def _embedding(self, size: int, name: str) -> keras.layers.Layer:
         """One language's table; vectors of length 1 on average, whatever their width."""
@@ -111,6 +115,22 @@ class Translator(keras.Model):
                 f"the output layer reads, {states_width}, got {self.width}."
             )
 
+    def expect(self, counts: np.ndarray) -> None:
+        """Start from how often each target word occurs: its logit's bias becomes log share.
+
+        A bias that starts at 0 gets there by learning rates, in thousands of steps. Until then the
+        states before it make up for it: they turn the same for every word, and what is bounded,
+        as Luong's `tanh(W_c [c; s])`, saturates for good. The papers leave open where it starts;
+        a tied output matrix has no bias, so then this does nothing.
+
+        Args:
+            counts: (V,) how often each word is to be written in the training part; one more is
+                counted of each, so that none is impossible.
+        """
+        if self.vocabulary is not None:
+            shares = (counts + 1.0) / (np.sum(counts) + len(counts))
+            self.vocabulary.bias.assign(np.log(shares))
+
     @property
     def fixed_length(self) -> int | None:
         """The longest source that the mechanism's weights reach; None where any length will do."""
@@ -120,6 +140,10 @@ class Translator(keras.Model):
     def max_positions(self) -> int | None:
         """The longest sequence that learned positions reach; None where any length will do."""
         return None
+
+    def draws(self, steps):
+        """The most random numbers that one generator draws in training on targets of T steps."""
+        return 1
 
     def encode(self, source, training=None):
         """Make of sources (B, S) the memory that each decoding step reads.
@@ -167,11 +191,7 @@ class Translator(keras.Model):
         return self.logits(self.decode(target, memory, training=training).states)
 
     def attend(self, source, target) -> dict[str, np.ndarray]:
-        """Attention weights of all layers, by what is attended to.
-
-        Args:
-            source: (B, S) int.
-            target: (B, T) int.
+        """Attention weights of all layers for ids (B, S) and (B, T), by what is attended to.
 
         Returns:
             `cross` (B, L, H, T, S) of the L decoder layers, where there is attention; for a
@@ -207,10 +227,5 @@ class Translator(keras.Model):
 
 
 def memory_length(attention: Attention, longest: int | None) -> int | None:
-    """The memory length to build a mechanism for: the longest source, or what it says it reaches.
-
-    Args:
-        attention: a mechanism that is not built yet.
-        longest: source that is to be expected; None where that is not known.
-    """
+    """The memory length to build a mechanism for: the longest source, or what it reaches."""
     return min(longest, attention.fixed_length or longest) if longest else None

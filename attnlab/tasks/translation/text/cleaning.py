@@ -15,12 +15,8 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str]:
     """The function from a sentence as it was read to the text that tokenizers see.
 
-    All of them leave a text alone that they have cleaned before.
-
-    Args:
-        clean: `none` for Unicode's composed form (NFC) with single spaces and nothing else, `book`
-            for `book_cleaning`.
-        lowercase: whether letters become small.
+    `none` is Unicode's composed form (NFC) with single spaces and nothing else, `book` is
+    `book_cleaning`. All of them leave a text alone that they have cleaned before.
 
     Raises:
         RequestError: there is no such cleaning.

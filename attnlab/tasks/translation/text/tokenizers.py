@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.records.files import write_text
 from attnlab.tasks.translation.text.token_cutters import (
     SPECIAL_TOKENS,
     Vocabulary,
@@ -127,21 +127,12 @@ class Tokenizer:
         return numbers
 
     def save(self, path: Path) -> None:
-        """Write the tokenizer as JSON, whole or not at all.
-
-        Raises:
-            OSError: the file can't be written.
-        """
+        """Write the tokenizer as JSON, whole or not at all."""
         content = {
             **{"format": _FORMAT, "kind": self.kind, "lowercase": self.lowercase},
             **self.vocabulary._asdict(),
         }
-        temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
-        try:
-            temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_text(path, json.dumps(content, ensure_ascii=False))
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:

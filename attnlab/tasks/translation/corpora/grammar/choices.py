@@ -217,12 +217,12 @@ class Choices:
         deny: float = 0.17,
         pronouns: float = 0.15,
     ) -> Clause:
-        """A clause around a verb.
+        """A clause around a verb, with subject and tense where these are known.
 
         Args:
             verb: the verb.
-            subject: the subject where it is known.
-            tense: the tense where it is known.
+            subject: the subject.
+            tense: the tense.
             without: parts that the caller fills or leaves out, such as "object place".
             plain: whether it goes without time, frequency and negation.
             deny: chance of a negation.

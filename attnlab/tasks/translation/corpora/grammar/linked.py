@@ -49,21 +49,9 @@ COMMA = Word(",")
 
 
 def fixed(english: str, german: str, new: NewLink, links: str | None = None) -> Both:
-    """A phrase that never changes.
-
-    Args:
-        english: its words.
-        german: its words.
-        new: gives the links their numbers.
-        links: pairs of positions ("0-0 1-0"); word by word where there are none.
-    """
+    """A phrase that never changes; `links` are pairs of positions, by default word by word."""
     sides, pairs = _parse(english, german, links)
     numbers = [new() for _ in pairs]
-    if links is None:
-        one, other = (
-            [Word(*each) for each in zip(side, zip(numbers), strict=True)] for side in sides
-        )
-        return Both(one, other)
     words: list[list[Word]] = []
     for at, side in enumerate(sides):
         owned: list[tuple[int, ...]] = [()] * len(side)

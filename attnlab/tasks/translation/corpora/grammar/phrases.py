@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attnlab.tasks.translation.corpora.grammar.declension import (
     BARE,
@@ -16,12 +16,9 @@ from attnlab.tasks.translation.corpora.grammar.declension import (
     Determiner,
     Forms,
 )
-from attnlab.tasks.translation.corpora.grammar.entries import Adjective, Noun, Preposition
+from attnlab.tasks.translation.corpora.grammar.entries import Adjective, Noun, Preposition, Verb
 from attnlab.tasks.translation.corpora.grammar.lexicon import NUMBERS
 from attnlab.tasks.translation.corpora.grammar.linked import COMMA, Both, NewLink, Word, fixed
-
-if TYPE_CHECKING:
-    from attnlab.tasks.translation.corpora.grammar.clauses import Clause
 
 
 class Phrase(Protocol):
@@ -42,6 +39,16 @@ class Phrase(Protocol):
         ...
 
 
+class Relative(Protocol):
+    """What a noun phrase knows of a `Clause` that has a `RelativePronoun` for one of its parts."""
+
+    verb: Verb
+
+    def dependent(self, new: NewLink) -> Both:
+        """Both sides, as the clause stands inside another one."""
+        ...
+
+
 @dataclass
 class NounPhrase:
     """A noun with what belongs to it.
@@ -53,7 +60,7 @@ class NounPhrase:
         plural: whether there are several.
         number: an English number from 2 to 5; goes with `plural`.
         owner: a phrase in the genitive ("of the king").
-        relative: a clause that has a `RelativePronoun` for one of its parts.
+        relative: a relative clause.
     """
 
     noun: Noun
@@ -62,7 +69,7 @@ class NounPhrase:
     plural: bool = False
     number: str = ""
     owner: NounPhrase | None = None
-    relative: Clause | None = None
+    relative: Relative | None = None
 
     @property
     def gender(self) -> str:

@@ -44,15 +44,10 @@ class VerbWords:
 def verb_words(
     verb: Verb, tense: str, person: str, new: NewLink, not_link: int | None, *, helped: bool
 ) -> VerbWords:
-    """Conjugate a verb.
+    """Conjugate a verb in one of `TENSES` for a `person`, which is a field of `Forms`.
 
-    Args:
-        verb: the verb.
-        tense: one of `TENSES`.
-        person: a field of `Forms`.
-        new: gives the links their numbers.
-        not_link: the number of a negation's link, or None where nothing is denied.
-        helped: whether English needs "does" where it has no auxiliary: in a question.
+    `not_link` is the number of a negation's link, None where nothing is denied. `helped` says
+    whether English needs "does" where it has no auxiliary: in a question.
     """
     main = new()
     extra = new() if verb.particle and verb.prefix else main

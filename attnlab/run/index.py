@@ -1,0 +1,134 @@
+"""The runs of a folder by the digest of their configuration, kept up to date cheaply."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.config.sections import parse
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import actual_state
+from attnlab.tasks.kinds import known_kind
+
+COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
+# Of several runs of one configuration the first state of these counts.
+_ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
+_NO_TASKS = ("artifacts", "sweeps")
+
+
+class IndexedRun(NamedTuple):
+    """A run, the digest of its configuration, and what its status.json said when it was read."""
+
+    path: Path
+    digest: str
+    status: Mapping[str, Any]
+
+    @property
+    def noted_state(self) -> str:
+        """The state as it stands there, whether or not the run's process still lives."""
+        state = self.status.get("state", "damaged")
+        if state == COMPLETED and not (self.path / "metrics.json").is_file():
+            return "damaged"  # half deleted
+        return state
+
+    @property
+    def state(self) -> str:
+        """The state, "killed" where the run's process has gone."""
+        state = self.noted_state
+        return actual_state(self.status) if state == RUNNING else state
+
+
+class RunIndex:
+    """Finds runs by digest. `refresh` reads only the status files that have changed.
+
+    Args:
+        runs: the folder of all runs; it need not exist.
+    """
+
+    def __init__(self, runs: Path):
+        self._runs = Path(runs).absolute()
+        self._read: dict[Path, tuple[tuple[int, int], IndexedRun]] = {}
+        self._by_digest: dict[str, list[IndexedRun]] = {}
+
+    def refresh(self) -> RunIndex:
+        """Take in what has changed since the last time; returns itself."""
+        known, read, changed = self._read, {}, False
+        for path in self._status_files():
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            stamp = (found.st_mtime_ns, found.st_ino)
+            entry = known.get(path)
+            if entry is None or entry[0] != stamp:
+                entry, changed = (stamp, _read(path.parent)), True
+            read[path] = entry
+        self._read = read
+        if changed or len(read) < len(known):
+            self._by_digest = _sorted(entry for _, entry in read.values())
+        return self
+
+    def find(self, digest: str, noted: bool = False) -> IndexedRun | None:
+        """The run of a configuration that counts; None where there is none.
+
+        A completed one counts before one under way, and that before killed and failed ones; of
+        equals the newest.
+
+        Args:
+            digest: of the configuration.
+            noted: judge by `noted_state`, which asks for no process.
+        """
+        states = [
+            (entry.noted_state if noted else entry.state, entry)
+            for entry in reversed(self._by_digest.get(digest, []))
+        ]
+        known = [(state, entry) for state, entry in states if state in _ORDER]
+        return min(known, key=lambda pair: _ORDER.index(pair[0]), default=("", None))[1]
+
+    def _status_files(self) -> Iterator[Path]:
+        """Every `<task>/<attention>/<run>/status.json`, without walking MLflow's artifacts."""
+        tasks = [path for path in _folders(self._runs) if path.name not in _NO_TASKS]
+        for attention in (path for task in tasks for path in _folders(task)):
+            yield from (run / "status.json" for run in _folders(attention))
+
+
+def _sorted(entries: Iterable[IndexedRun]) -> dict[str, list[IndexedRun]]:
+    """Runs by digest, each list in the order in which they began."""
+    found: dict[str, list[IndexedRun]] = {}
+    for entry in sorted(entries, key=lambda e: (str(e.status.get("started")), e.path.name)):
+        found.setdefault(entry.digest, []).append(entry)
+    return found
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(e.path) for e in entries if e.is_dir() and not e.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _read(folder: Path) -> IndexedRun:
+    run = RunDirectory(folder)
+    try:
+        status = run.status.read()
+        return IndexedRun(folder, _digest(run, status), status)
+    except RequestError:
+        return IndexedRun(folder, "", {"state": "damaged"})
+
+
+def _digest(run: RunDirectory, status: Mapping[str, Any]) -> str:
+    """The digest as it is made now: configurations that named classes also said `auto`."""
+    noted = str(status.get("config_hash"))
+    try:
+        if b"_target_:" in (run.path / "config.yaml").read_bytes():
+            document = run.read_config()
+            kind = known_kind(document.get("task", {}).get("name"))
+            resolved = kind.resolved(document) if kind and kind.resolved else document
+            return parse(resolved, {}).digest
+    except (OSError, RequestError):
+        pass
+    return noted

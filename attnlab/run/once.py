@@ -1,0 +1,79 @@
+"""The run of a configuration: found where there is one, and begun only where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+
+from attnlab.config.sections import RunConfig
+from attnlab.errors import RunBusy, RunFailed
+from attnlab.records.lock import flocked
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run import runner
+from attnlab.run.index import COMPLETED, FAILED, RUNNING, IndexedRun, RunIndex
+from attnlab.run.runner import SweepMember
+
+
+def run_once(
+    config: RunConfig,
+    sweep: SweepMember,
+    retry_failed: Collection[Path] = (),
+    beside_own: bool = False,
+) -> Path:
+    """Skip a run that is done, go on with one that was killed, begin one that is new.
+
+    Args:
+        config: what to run, checked.
+        sweep: the sweep that asks for it.
+        retry_failed: folders of failed runs that don't keep it from being begun again.
+        beside_own: begin it also where another process of the same sweep is at it, for two trials
+            of a search may be equal.
+
+    Returns:
+        The folder of a completed run.
+
+    Raises:
+        RunBusy: a process that lives is at it.
+        RunFailed: it failed before, or now.
+        RequestError, Pruned, KeyboardInterrupt: as in `runner.run_in` and `runner.resume`.
+    """
+    folder = runs_folder(config) / config.task.name / config.attention.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with flocked(folder):  # of two processes only one begins it
+        found = find_run(config)
+        begin = found is None or (found.state == FAILED and found.path in retry_failed)
+        if found is not None and beside_own and found.status.get("sweep") == sweep.name:
+            begin = begin or found.state == RUNNING
+        new = runner.new_folder(config, sweep) if begin else None
+    if new is not None:
+        return runner.run_in(new, config, sweep)
+    assert found is not None
+    return _go_on(found, sweep)
+
+
+def find_run(config: RunConfig) -> IndexedRun | None:
+    """The run of a configuration as it stands now; see `RunIndex.find`."""
+    return _index(runs_folder(config)).refresh().find(config.digest)
+
+
+def runs_folder(config: RunConfig) -> Path:
+    """The folder of all runs, absolute."""
+    return Path(config.paths.runs).expanduser().absolute()
+
+
+def _go_on(found: IndexedRun, sweep: SweepMember) -> Path:
+    state = found.state
+    if state == COMPLETED:
+        return found.path
+    if state == FAILED:
+        raise RunFailed(str(found.status.get("error") or "it failed before"))
+    if state == RUNNING:
+        raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
+    return runner.resume(RunDirectory(found.path), sweep=sweep)
+
+
+@cache
+def _index(runs: Path) -> RunIndex:
+    """One for this process: a worker with many runs to make reads each of the others once."""
+    return RunIndex(runs)

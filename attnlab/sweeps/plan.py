@@ -1,0 +1,165 @@
+"""What a command with `-m` asks for, checked before anything begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlab.config import composing as config
+from attnlab.errors import RequestError
+from attnlab.sweeps.grid import Axis, Composer, Grid, shown, varied
+from attnlab.sweeps.search.settings import SearchSettings, is_wanted
+from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
+
+if TYPE_CHECKING:
+    from hydra.core.config_loader import ConfigLoader
+    from omegaconf import DictConfig
+
+    from attnlab.config.sections import RunConfig, SweepConfig
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run that a sweep asks for: a point of a grid, or a trial.
+
+    Attributes:
+        number: its place in the sweep, from 1; of a trial its number in the study, from 0.
+        overrides: which make its configuration.
+        varying: the keys along which points differ, and its values.
+        config: its configuration, checked.
+    """
+
+    number: int
+    overrides: tuple[str, ...]
+    varying: Mapping[str, str]
+    config: RunConfig
+
+    @property
+    def digest(self) -> str:
+        """By which its run is found."""
+        return self.config.digest
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A sweep as it was asked for. Can be pickled.
+
+    Attributes:
+        grid: what the overrides span; of a search one point.
+        settings: of the section `sweep`.
+        search: settings of a search; None for a grid.
+        first: the configuration of the first point, for what all share.
+        folder: the sweep's.
+        composer: makes configurations.
+        command: the overrides as they were typed.
+    """
+
+    grid: Grid
+    settings: SweepConfig
+    search: SearchSettings | None
+    first: RunConfig
+    folder: SweepFolder
+    composer: Composer
+    command: tuple[str, ...]
+
+    @classmethod
+    def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> SweepPlan:
+        """Read and check the overrides of a sweep.
+
+        Args:
+            arguments: overrides, without Hydra's own.
+            loader: Hydra's.
+            master: the configuration of the sweep itself, with Hydra's part.
+
+        Raises:
+            RequestError: one of them is wrong; the text says which.
+        """
+        command = tuple(arguments)
+        grid = Grid.parse(command, loader)
+        composer = Composer(loader, master)
+        composed = composer.compose(grid.points()[0])
+        settings, section = config.sweep_from_hydra(composed), config.search_from_hydra(composed)
+        if settings.trial is not None:
+            raise RequestError("sweep.trial: expected none, since a search counts its own trials.")
+        first = config.from_hydra(composed)
+        search = _search(section, grid, first) if is_wanted(section) else None
+        runs = Path(first.paths.runs).expanduser().absolute()
+        folder = SweepFolder.named(runs, settings.name or grid.default_name())
+        plan = cls(grid, settings, search, first, folder, composer, command)
+        folder.require_same(plan.kind, plan.fixed, plan.varying)
+        return plan
+
+    @property
+    def kind(self) -> str:
+        """A grid or a search."""
+        return GRID if self.search is None else SEARCH
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """Keys of one value; a study checks for itself what its search is."""
+        return {k: v for k, v in self.grid.fixed.items() if k.partition(".")[0] != "search"}
+
+    @property
+    def varying(self) -> dict[str, tuple[str, ...]]:
+        """Keys of several values."""
+        return {axis.name: axis.values for axis in self.grid.varying}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The overrides that all trials of a search share."""
+        return self._words(self.grid.points()[0])
+
+    def points(self) -> tuple[list[Point], int]:
+        """The points of a grid, each composed and checked, and how many more had equal ones.
+
+        Raises:
+            RequestError: the configuration of one is wrong.
+        """
+        found: dict[str, Point] = {}
+        points = self.grid.points()
+        for number, words in enumerate(points, start=1):
+            varying = {axis.name: shown(word) for axis, word in self._pairs(words) if axis.swept}
+            point = Point(number, self._words(words), varying, self.composer.check(words))
+            found.setdefault(point.digest, point)
+        return list(found.values()), len(points) - len(found)
+
+    def check_space(self) -> None:
+        """Compose and check some trials of a search that touch every end and every choice.
+
+        Raises:
+            RequestError: a key or a value does not fit.
+        """
+        if self.search is not None:
+            for probe in self.search.space.probes():
+                self.composer.check([*self.grid.points()[0], *probe])
+
+    def trial(self, number: int, overrides: Sequence[str]) -> Point:
+        """A trial of a search.
+
+        Raises:
+            RequestError: its values can't be combined.
+        """
+        words = (*self.words, *overrides)
+        return Point(number, words, varied(overrides), self.composer.check(words))
+
+    def _pairs(self, words: tuple[str, ...]) -> Iterable[tuple[Axis, str]]:
+        return zip(self.grid.axes, words, strict=True)
+
+    def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """A point's overrides: those of the sweep itself are none of them."""
+        return tuple(w for axis, w in self._pairs(words) if not axis.name.startswith("sweep."))
+
+
+def _search(section: Mapping[str, object], grid: Grid, first: RunConfig) -> SearchSettings:
+    from attnlab.run.building import make_task
+
+    if grid.varying:
+        axis = grid.varying[0]
+        raise RequestError(
+            f"{axis.name}: expected one value in a search, which chooses values itself, got "
+            f"{', '.join(axis.values)}."
+        )
+    fixed = [override for axis in grid.axes for override in axis.overrides]
+    return SearchSettings.parse(section, fixed, make_task(first).monitor)

@@ -1,0 +1,260 @@
+"""The `search` section: what is searched, how, and for what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from attnlab.config.rules import check_rule, lookup, nearest
+from attnlab.config.sections import ruled
+from attnlab.errors import RequestError, RunFailed
+from attnlab.sweeps.search.spaces import Space
+
+SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")
+PRUNERS = ("none", "median", "asha", "hyperband")
+# What metrics.json has that the test part did not decide.
+METRICS = ("best_value", "parameters", "seconds", "epochs", "best_epoch")
+DEFAULT_TRIALS = 20
+# Overrides that change nothing about what a study's values mean.
+_INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
+
+
+def _open(default: Any) -> Any:
+    """A field whose type is that of what `parse` makes of it."""
+    return field(default=default)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The keys of the `search` section with their defaults; `parse` leaves nothing open.
+
+    Attributes:
+        space: settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it.
+        sampler: who suggests the values; null: `tpe`, with several metrics `nsgaii`.
+        trials: how many runs in all, over all processes and restarts; null: 20, with `grid` every
+            point.
+        seed: of the sampler.
+        metrics: what is to be good: a name of `METRICS`, or a list of them.
+        directions: `min` or `max` for each metric; null: as the task's monitor has it, and `min`.
+        pruner: who gives hopeless runs up, by the validation of each epoch; null: `median`, with
+            other metrics than best_value `none`.
+        startup_trials: runs with random values before the sampler goes by what it has seen.
+        prune_after_trials: completed runs before `median` gives any run up.
+        prune_after_epochs: epochs that every run may have.
+        population: runs in a generation of `nsgaii` or `cmaes`; null: by the number of trials or
+            of settings.
+        storage: file or database URL that several sweeps share; null: study.log in the sweep's
+            folder.
+        monitor: no key: the column of history.csv that the task goes by, and its direction.
+        fixed: no key: the command's own overrides, as far as they decide what a value means.
+    """
+
+    space: Space = _open(None)
+    sampler: str = ruled(None, choices=list(SAMPLERS), optional=True)
+    trials: int = ruled(None, type="int", min=1, optional=True)
+    seed: int = ruled(0, type="int", min=0, max=2**31 - 1)
+    metrics: tuple[str, ...] = _open("best_value")
+    directions: tuple[str, ...] = _open(None)
+    pruner: str = ruled(None, choices=list(PRUNERS), optional=True)
+    startup_trials: int = ruled(10, type="int", min=1)
+    prune_after_trials: int = ruled(5, type="int", min=1)
+    prune_after_epochs: int = ruled(5, type="int", min=1)
+    population: int | None = ruled(None, type="int", min=4, optional=True)
+    storage: str | None = ruled(None, type="str", optional=True)
+    monitor: tuple[str, str] = ("val_loss", "min")
+    fixed: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(
+        cls,
+        document: Mapping[str, Any] | None,
+        fixed: Iterable[str] = (),
+        monitor: tuple[str, str] = ("val_loss", "min"),
+    ) -> SearchSettings:
+        """Check the `search` section.
+
+        Args:
+            document: the section as plain mappings.
+            fixed: the command's own overrides, such as `task=fib`.
+            monitor: of the task: metric and direction.
+
+        Raises:
+            RequestError: a value has the wrong type or range, or doesn't go with another.
+        """
+        given, fixed = cls(**_values(document or {})), list(fixed)
+        space = Space.parse(given.space, fixed)
+        metrics = _metrics(given.metrics)
+        sampler = given.sampler or ("tpe" if len(metrics) == 1 else "nsgaii")
+        directions = _directions(given.directions, metrics, monitor)
+        _check_sampler(sampler, space, metrics)
+        trials = _trials(given.trials, sampler, space)
+        return replace(
+            given,
+            space=space,
+            sampler=sampler,
+            trials=trials,
+            metrics=metrics,
+            directions=directions,
+            pruner=_pruner(given.pruner, metrics),
+            population=_population(given.population, sampler, trials),
+            storage=_storage(given.storage),
+            monitor=monitor,
+            fixed=_decisive(fixed),
+        )
+
+    def objectives(self, metrics: Mapping[str, Any]) -> tuple[float, ...]:
+        """A completed run's values, from its metrics.json.
+
+        Raises:
+            RunFailed: one of them is missing or no finite number.
+        """
+        values = [lookup(metrics, name) for name in self.metrics]
+        for name, value in zip(self.metrics, values, strict=True):
+            if not isinstance(value, (int, float)) or not math.isfinite(value):
+                why = "" if value is not None else ": without a validation part there is none"
+                raise RunFailed(
+                    f"search.metrics: expected a number for {name}, got "
+                    f"{'null' if value is None else value}{why}."
+                )
+        return tuple(map(float, values))
+
+
+def is_wanted(document: Mapping[str, Any] | None) -> bool:
+    """Whether a composed `search` section differs from one that nobody touched."""
+    return {**_defaults(), **(document or {})} != _defaults()
+
+
+def _defaults() -> dict[str, Any]:
+    return {spec.name: spec.default for spec in _KEYS}
+
+
+def _values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults and what is given, each held against its rule."""
+    values = _defaults()
+    for key, value in document.items():
+        if key not in values:
+            near = nearest(str(key), list(values))
+            hint = f" Did you mean search.{near}?" if near else ""
+            raise RequestError(f"search.{key}: there is no such key.{hint}")
+        values[key] = value
+    for spec in _KEYS:
+        if "rule" in spec.metadata:
+            check_rule(f"search.{spec.name}", values[spec.name], spec.metadata["rule"])
+    return values
+
+
+_KEYS = [spec for spec in fields(SearchSettings) if spec.name not in ("monitor", "fixed")]
+
+
+def _metrics(given: Any) -> tuple[str, ...]:
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple)) or not names:
+        raise RequestError(f"search.metrics: expected {_listed(METRICS)} or a list, got {given}.")
+    for name in names:
+        if name in METRICS:
+            continue
+        head = str(name).partition(".")[0]
+        if head in ("test", "skill", "baselines", "extra"):
+            raise RequestError(
+                f"search.metrics: expected {_listed(METRICS)}, got {name}: what is chosen by the "
+                "test part can't be judged by it any more."
+            )
+        near = nearest(str(name), list(METRICS))
+        hint = f" Did you mean {near}?" if near else ""
+        raise RequestError(f"search.metrics: expected {_listed(METRICS)}, got {name}.{hint}")
+    if len(set(names)) < len(names):
+        raise RequestError(f"search.metrics: expected different ones, got {given}.")
+    return tuple(names)
+
+
+def _directions(given: Any, metrics: tuple[str, ...], monitor: tuple[str, str]) -> tuple[str, ...]:
+    natural = tuple(monitor[1] if name == "best_value" else "min" for name in metrics)
+    if given is None:
+        return natural
+    words = [given] if isinstance(given, str) else given
+    if not isinstance(words, (list, tuple)) or len(words) != len(metrics):
+        raise RequestError(
+            f"search.directions: expected min or max for each of {', '.join(metrics)}, got {given}."
+        )
+    for name, word, own in zip(metrics, words, natural, strict=True):
+        if word not in ("min", "max"):
+            raise RequestError(f"search.directions: expected min or max for {name}, got {word}.")
+        if name == "best_value" and word != own:
+            raise RequestError(
+                f"search.directions: expected {own} for best_value, which is the best "
+                f"{monitor[0]} of a run, got {word}."
+            )
+    return tuple(words)
+
+
+def _check_sampler(sampler: str, space: Space, metrics: tuple[str, ...]) -> None:
+    if sampler != "cmaes":
+        return
+    if len(metrics) > 1:
+        raise RequestError(
+            "search.sampler: expected nsgaii, tpe, random or grid with several search.metrics, "
+            "got cmaes."
+        )
+    numbers = [d.key for d in space.dimensions if hasattr(d, "low")]
+    if len(numbers) < 2:
+        raise RequestError(
+            "search.sampler: cmaes expects at least two ranges of numbers in search.space, got "
+            f"{len(numbers)}: use tpe."
+        )
+
+
+def _trials(given: int | None, sampler: str, space: Space) -> int:
+    if sampler != "grid":
+        return given or DEFAULT_TRIALS
+    size = math.prod(len(values) for values in space.grid().values())
+    return min(given or size, size)
+
+
+def _pruner(given: str | None, metrics: tuple[str, ...]) -> str:
+    if metrics == ("best_value",):
+        return given or "median"
+    if given not in (None, "none"):
+        raise RequestError(
+            "search.pruner: expected none, since only a search for best_value alone can be judged "
+            f"epoch by epoch, got {given}."
+        )
+    return "none"
+
+
+def _population(given: int | None, sampler: str, trials: int) -> int | None:
+    """With the sampler's own 50 a short search would never leave its first generation."""
+    if given is None and sampler == "nsgaii":
+        return min(50, max(4, trials // 5))
+    return given
+
+
+def _storage(given: str | None) -> str | None:
+    if given is None:
+        return None
+    if "://" not in given:
+        return str(Path(given).expanduser().absolute())
+    if urlsplit(given).password:
+        raise RequestError(
+            "search.storage: expected no password in it, since a sweep saves its command: use the "
+            "database's own password file or variable instead."
+        )
+    return given
+
+
+def _decisive(fixed: Iterable[str]) -> tuple[str, ...]:
+    heads = {word: word.lstrip("+~").partition("=")[0] for word in fixed}
+    return tuple(
+        sorted(
+            word
+            for word, head in heads.items()
+            if head.replace("/", ".").partition(".")[0] not in _INCIDENTAL
+        )
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"one of {', '.join(names)}"

@@ -1,0 +1,211 @@
+"""Where a search's trials are kept: a journal file, whose lock dies with its process; a database.
+
+Imports Optuna: to be imported where a search is under way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import optuna
+from filelock import FileLock
+from optuna.exceptions import DuplicatedStudyError
+from optuna.storages import BaseStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import StudyDirection
+
+from attnlab.errors import RequestError
+from attnlab.sweeps.search.settings import SearchSettings
+
+JOURNAL = "study.log"
+# What a study's values mean, so that none is continued by mistake.
+_MEANING = "attnlab:meaning"
+
+_POLL = 0.01  # seconds
+# How often to try a database whose tables another process may just be making.
+_ATTEMPTS = 6
+
+# Optuna tells of every trial; this project has its own words for that.
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def locked(path: Path) -> FileLock:
+    """The lock of a file, to be held in a `with`; it ends with its process."""
+    return FileLock(path, poll_interval=_POLL)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Optuna's warnings about its own features from the terminal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def is_url(place: str) -> bool:
+    """Whether a storage's location is that of a database."""
+    return "://" in place
+
+
+def open_storage(place: str) -> BaseStorage:
+    """Optuna's storage at a path or URL; a file that is missing is made.
+
+    Raises:
+        RequestError: there is something else, it is damaged, or it can't be reached.
+    """
+    return _database(place) if is_url(place) else _journal(Path(place))
+
+
+def location(settings: SearchSettings, folder: Path) -> str:
+    """Path or URL of a search's storage."""
+    return settings.storage or str(folder.absolute() / JOURNAL)
+
+
+def claims(settings: SearchSettings, folder: Path) -> Path:
+    """The file whose lock a process holds while it takes trials."""
+    shared = settings.storage and not is_url(settings.storage)
+    path = Path(settings.storage) if settings.storage and shared else folder.absolute() / JOURNAL
+    return path.with_name(f"{path.name}.claims")
+
+
+def enter(
+    settings: SearchSettings, storage: optuna.storages.BaseStorage, name: str, place: str
+) -> None:
+    """Find the study in the storage, or begin it there.
+
+    Raises:
+        RequestError: it holds another search; it is left as it was.
+    """
+    studies = [study.study_name for study in storage.get_all_studies()]
+    meaning = {
+        "metrics": ", ".join(settings.metrics),
+        "directions": ", ".join(settings.directions),
+        "space": settings.space.describe(),
+        "command": " ".join(settings.fixed),
+    }
+    if name not in studies:
+        if studies and not is_url(place):
+            raise RequestError(
+                f"{place}: expected the search {name}, got {', '.join(sorted(studies))}: take "
+                f"sweep.name={min(studies)} to go on with it, or another search.storage."
+            )
+        kinds = {"min": StudyDirection.MINIMIZE, "max": StudyDirection.MAXIMIZE}
+        with suppress(DuplicatedStudyError):  # another process was faster
+            storage.create_new_study([kinds[d] for d in settings.directions], name)
+    key = storage.get_study_id_from_name(name)
+    there = storage.get_study_user_attrs(key).get(_MEANING)
+    if there is None and not storage.get_all_trials(key, deepcopy=False):
+        storage.set_study_user_attr(key, _MEANING, there := meaning)
+    for what, expected in meaning.items():
+        found = (there or {}).get(what)
+        if found != expected:
+            raise RequestError(
+                f"{place}: holds the search {name} with another {what.rstrip('s')} "
+                f"(expected {expected or 'none'}, got {found or 'none'}): take another sweep.name "
+                "or search.storage."
+            )
+
+
+def _journal(path: Path) -> BaseStorage:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _require_journal(path)
+        with locked(_lock_of(path)):
+            path.touch()
+            _drop_half_a_line(path)
+        # Optuna's own locks are files, which a killed process leaves behind.
+        lock: Any = locked(_lock_of(path))
+        return JournalStorage(JournalFileBackend(str(path), lock))
+    except RequestError:
+        raise
+    except OSError as error:
+        raise RequestError(f"{path}: can't be used to store a search: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        raise RequestError(
+            f"{path}: damaged, so what the search has tried is not known: restore it, or start "
+            "again with another sweep.name or search.storage."
+        ) from error
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
+
+
+def _require_journal(path: Path) -> None:
+    """Refuse a file that Optuna did not write, before anything is appended to it."""
+    if path.is_dir():
+        raise RequestError(f"search.storage: expected a file or a database's URL, got {path}/.")
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with open(path, "rb") as stream:
+        line = stream.readline(1_000_000)
+    try:
+        entry = json.loads(line)
+        known = isinstance(entry, dict) and {"op_code", "worker_id"} <= set(entry)
+    except ValueError:
+        known = False
+    if not known:
+        raise RequestError(
+            f"search.storage: expected a journal that a search has written, or a new file, got "
+            f"{path}."
+        )
+
+
+def _drop_half_a_line(path: Path) -> None:
+    """Cut off what a full disk left of a last line: the next one would be glued to it."""
+    with open(path, "rb+") as stream:
+        if stream.seek(0, os.SEEK_END) == 0:
+            return
+        stream.seek(-1, os.SEEK_END)
+        if stream.read(1) != b"\n":
+            stream.seek(0)
+            stream.truncate(stream.read().rfind(b"\n") + 1)
+
+
+def _database(url: str) -> BaseStorage:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    for attempt in range(_ATTEMPTS):
+        try:
+            _require_own_tables(url)
+            return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
+        except RequestError:
+            raise
+        except (ImportError, ValueError, RuntimeError, SQLAlchemyError) as error:
+            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            crossed = any(word in reason.lower() for word in ("already exists", "unique", "locked"))
+            if crossed and attempt < _ATTEMPTS - 1:  # another process is making the tables
+                time.sleep(0.5)
+                continue
+            raise RequestError(
+                f"search.storage: the database {url} can't be used: {reason.rstrip('.')}."
+            ) from error
+    raise AssertionError("unreachable")
+
+
+def _require_own_tables(url: str) -> None:
+    """Refuse a database of somebody else's, such as MLflow's, before tables are added to it."""
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(url, **_engine_options(url))
+    try:
+        tables = set(sqlalchemy.inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+    if tables - {"version_info", "alembic_version"} and "studies" not in tables:
+        raise RequestError(
+            f"search.storage: expected a database that is empty or holds searches, got {url}, "
+            f"which has {', '.join(sorted(tables)[:3])}."
+        )
+
+
+def _engine_options(url: str) -> dict[str, Any]:
+    """SQLite lets one process write at a time: the others wait."""
+    return {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}

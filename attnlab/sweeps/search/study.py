@@ -1,0 +1,307 @@
+"""A search's study: what to try next, what came out, and which runs are hopeless."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from attnlab.records.processes import is_running
+from attnlab.run.index import COMPLETED, FAILED, RUNNING
+from attnlab.sweeps.search import storage
+from attnlab.sweeps.search.optuna_internals import trial_of
+from attnlab.sweeps.search.samplers import make_pruner, make_sampler
+from attnlab.sweeps.search.settings import SearchSettings
+
+PRUNED = "pruned"
+_STATES = {
+    TrialState.COMPLETE: COMPLETED,
+    TrialState.PRUNED: PRUNED,
+    TrialState.FAIL: FAILED,
+    TrialState.RUNNING: RUNNING,
+}
+_ORDER = (COMPLETED, PRUNED, FAILED, RUNNING)
+# A trial's own marks in the storage.
+_OWNER, _SURPLUS, _RETRIES = "attnlab:owner", "attnlab:surplus", "attnlab:retries"
+_RUN, _ERROR = "attnlab:run", "attnlab:error"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial, as the storage has it.
+
+    Attributes:
+        number: from 0.
+        overrides: the words of the command line that give the settings their values; none where
+            its process was killed before it had any.
+        state: `completed`, `pruned`, `failed`, or `running`: begun, and not ended.
+        values: of a completed one, its `SearchSettings.objectives`.
+        best: whether no other trial is better; with several metrics: than all of the Pareto front.
+        owner: the process that works on it; None where nobody does.
+        run: the name of its run's folder, as far as it was told.
+        error: why it failed, or was given up.
+    """
+
+    number: int
+    overrides: tuple[str, ...]
+    state: str
+    values: tuple[float, ...] | None = None
+    best: bool = False
+    owner: Mapping[str, Any] | None = None
+    run: str | None = None
+    error: str | None = None
+
+
+class Study:
+    """Suggests trials, and takes in what came of them. `open` makes one.
+
+    Several processes may work on one study, with one storage. Together they run
+    `settings.trials` trials, whatever became of them. What is suggested depends on the seed, the
+    trial's number and the trials that are known then: the same command with one process and an
+    empty folder suggests the same values, also where it was killed in between.
+
+    Example:
+        What a worker does::
+
+            study = Study.open(settings, folder, name)
+            while (trial := study.take(owner)) is not None:
+                study.tell(trial.number, "completed", train(trial.overrides))
+    """
+
+    def __init__(
+        self,
+        settings: SearchSettings,
+        storage: optuna.storages.BaseStorage,
+        name: str,
+        claims: Path,
+    ):
+        self.settings, self._storage, self._name, self._claims = settings, storage, name, claims
+        self._id = storage.get_study_id_from_name(name)
+
+    @classmethod
+    def open(cls, settings: SearchSettings, folder: Path, name: str) -> Study:
+        """Begin a study, or go on with the one that is there.
+
+        Args:
+            settings: of the search.
+            folder: of the sweep; made if it is missing.
+            name: of the sweep, and of the study in a storage that several share.
+
+        Raises:
+            RequestError: the storage holds something else, or can't be used; nothing is changed.
+        """
+        location = storage.location(settings, folder)
+        claims = storage.claims(settings, folder)
+        opened = storage.open_storage(location)
+        folder.mkdir(parents=True, exist_ok=True)
+        with storage.locked(claims), storage.quiet():
+            storage.enter(settings, opened, name, location)
+        return cls(settings, opened, name, claims)
+
+    def take(
+        self,
+        owner: Mapping[str, Any],
+        skip: Collection[int] = (),
+        only: int | None = None,
+    ) -> Trial | None:
+        """The next trial to run: one that was begun and is nobody's, or a new one.
+
+        Args:
+            owner: the process that works on it from now on; see `this_process`.
+            skip: numbers of trials that it leaves to others.
+            only: the number of the one trial that is wanted.
+
+        Returns:
+            None where all `settings.trials` are taken.
+        """
+        with self._claiming():
+            for trial in self._begun():
+                wanted = trial.number not in skip and only in (None, trial.number)
+                if wanted and trial.user_attrs.get(_OWNER) is None:
+                    self._mark(trial.number, _OWNER, dict(owner))
+                    return self._suggest(trial.number)
+            if only is not None or self._taken() >= self.settings.trials:
+                return None
+            number = self._create({_OWNER: dict(owner)})
+            if self._taken(number) > self.settings.trials:  # somebody on another machine
+                self._mark(number, _SURPLUS, True)
+                self._study().tell(number, state=TrialState.FAIL)
+                return None
+            return self._suggest(number)
+
+    def tell(
+        self,
+        number: int,
+        state: str,
+        values: Collection[float] | None = None,
+        run: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Take in how a trial ended; one that has ended before stays as it is.
+
+        Args:
+            number: of the trial.
+            state: `completed`, `failed` or `pruned`.
+            values: of a completed one: its `SearchSettings.objectives`.
+            run: the name of its run's folder.
+            error: why it failed, or was given up.
+        """
+        if self._trial(number).state.is_finished():
+            return
+        ended = {word: known for known, word in _STATES.items()}[state]
+        with storage.quiet():
+            self._mark(number, _RUN, run)
+            self._mark(number, _ERROR, error)
+            told = list(values) if state == COMPLETED and values is not None else None
+            self._study().tell(number, told, ended, skip_if_finished=True)
+
+    def release(self, number: int) -> None:
+        """Leave a trial that was begun to whoever takes it next."""
+        if not self._trial(number).state.is_finished():
+            self._mark(number, _OWNER, None)
+
+    def lost(self) -> list[int]:
+        """The trials that were begun and whose process has gone."""
+        return [
+            trial.number
+            for trial in self._begun()
+            if (owner := trial.user_attrs.get(_OWNER)) and not is_running(owner)
+        ]
+
+    def retry_failed(self) -> list[Trial]:
+        """Begin each failed trial again, as a new one with the same values, that is nobody's yet.
+
+        Returns:
+            Those that failed.
+        """
+        with self._claiming():
+            replaced = self._replaced()
+            failed = [trial for trial in self._trials() if trial.state == TrialState.FAIL]
+            failed = [trial for trial in failed if trial.number not in replaced]
+            for trial in failed:
+                self._create({_OWNER: None, _RETRIES: trial.number}, trial)
+        return [self._told(trial) for trial in failed]
+
+    def left(self) -> int:
+        """How many trials nobody has begun, or nobody works on any more."""
+        free = [trial for trial in self._begun() if trial.user_attrs.get(_OWNER) is None]
+        return max(0, self.settings.trials - self._taken()) + len(free)
+
+    def trials(self) -> list[Trial]:
+        """All trials, the best first, without those that were tried again."""
+        best, replaced = self._best(), self._replaced()
+        trials = [self._told(t, t.number in best) for t in self._trials()]
+        signs = [1 if direction == "min" else -1 for direction in self.settings.directions]
+
+        def rank(trial: Trial) -> tuple[Any, ...]:
+            values = [s * v for s, v in zip(signs, trial.values or (), strict=False)]
+            return (_ORDER.index(trial.state), not trial.best, values, trial.number)
+
+        return sorted((t for t in trials if t.number not in replaced), key=rank)
+
+    def is_hopeless(self, number: int, epoch: int, value: float) -> bool:
+        """Note what a trial's run had after an epoch; returns whether it is to be given up.
+
+        Raises:
+            OSError, OptunaError: the storage can't be used.
+        """
+        with storage.quiet():
+            known = self._trial(number).intermediate_values
+            trial = trial_of(self._study(), self._key(number))
+            if epoch not in known:  # a resumed run may come to an epoch again
+                trial.report(value, epoch)
+            return trial.should_prune()
+
+    def _best(self) -> set[int]:
+        if not any(trial.state == TrialState.COMPLETE for trial in self._trials()):
+            return set()
+        study = self._study()
+        best = [study.best_trial] if len(self.settings.metrics) == 1 else study.best_trials
+        return {trial.number for trial in best}
+
+    @contextmanager
+    def _claiming(self) -> Iterator[None]:
+        """Let one process at a time take trials, so that none is taken twice."""
+        with storage.locked(self._claims), storage.quiet():
+            yield
+
+    def _study(self, number: int | None = None) -> optuna.Study:
+        """The study with the sampler of a trial, and without any memory of its own."""
+        sampler: optuna.samplers.BaseSampler = optuna.samplers.RandomSampler(seed=0)
+        if number is not None:
+            sampler = make_sampler(self.settings, number)
+        return optuna.load_study(
+            study_name=self._name,
+            storage=self._storage,
+            sampler=sampler,
+            pruner=make_pruner(self.settings),
+        )
+
+    def _create(self, marks: Mapping[str, Any], like: FrozenTrial | None = None) -> int:
+        """A new trial with the values of another or none yet; its number."""
+        trial = optuna.trial.create_trial(
+            state=TrialState.RUNNING,
+            params=like.params if like else {},
+            distributions=like.distributions if like else {},
+            user_attrs=dict(marks),
+        )
+        key = self._storage.create_new_trial(self._id, template_trial=trial)
+        return self._storage.get_trial(key).number
+
+    def _suggest(self, number: int) -> Trial:
+        """Give a trial its values, where it was killed before it had them."""
+        if not self._has_values(self._trial(number)):
+            trial = trial_of(self._study(number), self._key(number))
+            for dimension in self.settings.space.dimensions:
+                dimension.suggest(trial)
+        return self._told(self._trial(number))
+
+    def _told(self, trial: FrozenTrial, best: bool = False) -> Trial:
+        marks, values = trial.user_attrs, self._has_values(trial)
+        return Trial(
+            trial.number,
+            tuple(self.settings.space.overrides(trial.params)) if values else (),
+            _STATES[trial.state],
+            tuple(trial.values) if trial.state == TrialState.COMPLETE else None,
+            best,
+            marks.get(_OWNER),
+            marks.get(_RUN),
+            marks.get(_ERROR),
+        )
+
+    def _has_values(self, trial: FrozenTrial) -> bool:
+        return {dimension.key for dimension in self.settings.space.dimensions} <= set(trial.params)
+
+    def _trials(self) -> list[FrozenTrial]:
+        """All that were begun, but for those that turned out to be too many."""
+        trials = self._storage.get_all_trials(self._id, deepcopy=False)
+        return [t for t in trials if t.state in _STATES and _SURPLUS not in t.user_attrs]
+
+    def _begun(self) -> list[FrozenTrial]:
+        return [trial for trial in self._trials() if trial.state == TrialState.RUNNING]
+
+    def _replaced(self) -> set[int]:
+        """Numbers of failed trials that another one has tried again."""
+        marks = [trial.user_attrs for trial in self._trials()]
+        return {each[_RETRIES] for each in marks if _RETRIES in each}
+
+    def _taken(self, up_to: int | None = None) -> int:
+        """How many of `settings.trials` are taken, by trials up to a number."""
+        replaced = self._replaced()
+        numbers = [t.number for t in self._trials() if t.number not in replaced]
+        return sum(up_to is None or number <= up_to for number in numbers)
+
+    def _mark(self, number: int, name: str, value: Any) -> None:
+        self._storage.set_trial_user_attr(self._key(number), name, value)
+
+    def _trial(self, number: int) -> FrozenTrial:
+        return self._storage.get_trial(self._key(number))
+
+    def _key(self, number: int) -> int:
+        """The storage's own number of a trial, which counts over all its studies."""
+        return self._storage.get_trial_id_from_study_id_trial_number(self._id, number)

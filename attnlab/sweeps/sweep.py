@@ -1,0 +1,224 @@
+"""A sweep: what is missing is run, and what came out is shown and kept."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import SweepFailed
+from attnlab.records import files
+from attnlab.records.lock import FolderLock
+from attnlab.records.logs import logging_to
+from attnlab.run.building import import_tensorflow
+from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, RunIndex
+from attnlab.sweeps.parents import Parents
+from attnlab.sweeps.sweep_folder import GRID
+from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results
+from attnlab.sweeps.worker import ORPHANED_SECONDS, PRUNED, Launch, StoppedEarly
+
+if TYPE_CHECKING:
+    from attnlab.config.sections import RunConfig
+    from attnlab.sweeps.launching import Launcher
+    from attnlab.sweeps.plan import SweepPlan
+
+# How long to wait for processes of an earlier launch, which notice that they are alone.
+_SECONDS_FOR_ORPHANS = ORPHANED_SECONDS + 5.0
+
+
+class Sweep(ABC):
+    """What grids and searches have in common.
+
+    Args:
+        plan: what is asked for, checked.
+        launcher: runs it.
+    """
+
+    def __init__(self, plan: SweepPlan, launcher: Launcher):
+        self.plan, self.launcher, self.folder = plan, launcher, plan.folder
+        self.index = RunIndex(plan.folder.path.parents[1])
+        self.before = 0  # how many runs were done when this process began
+        self.parents = Parents({}, self.folder)
+        self._results: dict[str, dict[str, Any]] = {}
+
+    @abstractmethod
+    def preview(self) -> None:
+        """Say what would run."""
+
+    @abstractmethod
+    def work(self) -> None:
+        """Run what is missing."""
+
+    @abstractmethod
+    def rows(self, noted: bool = False) -> list[TableRow]:
+        """The table as it stands.
+
+        Args:
+            noted: go by the states that are noted, without results, as often as one likes.
+        """
+
+    @abstractmethod
+    def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
+        """The rows that stand out."""
+
+    @abstractmethod
+    def configs(self) -> list[RunConfig]:
+        """A configuration of each task."""
+
+    @abstractmethod
+    def has_orphans(self) -> bool:
+        """Whether a process of a launch whose owner was killed is at work on this machine."""
+
+    def total(self, rows: Sequence[TableRow]) -> int:
+        """How many runs there are to be."""
+        return len(rows)
+
+    def remarks(self, rows: Sequence[TableRow]) -> list[str]:
+        """Lines below the table."""
+        return []
+
+    def carry_out(self) -> None:
+        """Run what is missing, print the table, and keep it; or say what would run.
+
+        Raises:
+            RequestError: the folder belongs to a process that lives.
+            SweepFailed: runs failed, or are not done.
+            KeyboardInterrupt: interrupted; what is done stays done.
+        """
+        if self.plan.settings.dry_run:
+            return self.preview()
+        self.folder.create()
+        with self._owned(), logging_to(self.folder.log):
+            self._begin()
+            stop: BaseException | None = None
+            try:
+                self.work()
+            except (KeyboardInterrupt, StoppedEarly) as error:
+                stop = error
+                if not self.launcher.bound:  # jobs may wait in a queue
+                    self.launch.stop()
+            rows = self.rows()
+            if rows:
+                self._keep(rows, stop)
+                self._print(rows)
+        self._end(rows, stop)
+
+    def start_parents(self) -> None:
+        """Begin the sweep's own runs in MLflow."""
+        self.parents = Parents.start(
+            self.folder,
+            self.configs(),
+            meanwhile=import_tensorflow if self.launcher.here else None,
+        )
+
+    def wait_for_orphans(self) -> None:
+        """Wait for processes that notice in a moment that they are alone."""
+        end = time.monotonic() + _SECONDS_FOR_ORPHANS
+        while self.has_orphans() and time.monotonic() < end:
+            time.sleep(0.5)
+
+    def results_of(self, folder: Path) -> dict[str, Any]:
+        """What the table says of a completed run; each is read once."""
+        if (key := str(folder)) not in self._results:
+            self._results[key] = read_results(folder)
+        return self._results[key]
+
+    def _owned(self) -> AbstractContextManager[object]:
+        """One process at a time runs a grid; a search may have several."""
+        return FolderLock(self.folder.path) if self.plan.kind == GRID else nullcontext()
+
+    def _begin(self) -> None:
+        self.earlier = self.folder.read()
+        entries = {
+            "kind": self.plan.kind,
+            "command": list(self.plan.command),
+            "fixed": self.plan.fixed,
+            "bound": self.launcher.bound,
+        }
+        self.launch = Launch(
+            self.folder.path,
+            self.folder.begin_launch(entries, self.plan.varying),
+            threads=self.launcher.threads,
+            bound=self.launcher.bound,
+            fail_fast=self.plan.settings.fail_fast,
+        )
+
+    def _keep(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
+        files.write_text(self.folder.table, csv_text(rows))
+        best = {row.task: row for row in reversed(self.best(rows))}
+        failed = any(row.state == FAILED for row in rows)
+        others = any(row.state == RUNNING for row in rows)
+        state = "killed" if stop else "failed" if failed else "completed"
+        self.parents.finish("running" if others else state, rows, best, self.launch.number)
+        self.folder.update(finished=stop is None and not others)
+
+    def _print(self, rows: Sequence[TableRow]) -> None:
+        print_table(rows, [row.number for row in self.best(rows)], self.folder.table)
+        for line in self.remarks(rows):
+            print(line)
+        print(f"sweep {self.folder.name}: {self._summary(rows)}")
+        print(f"sweep folder: {self.folder.path}", flush=True)
+
+    def _counts(self, rows: Sequence[TableRow]) -> dict[str, int]:
+        counts = {state: sum(row.state == state for row in rows) for state in _COUNTED}
+        counts[NOT_RUN] += self.total(rows) - len(rows)
+        return counts
+
+    def _summary(self, rows: Sequence[TableRow]) -> str:
+        counts = self._counts(rows)
+        words = [f"{number} {_COUNTED[state]}" for state, number in counts.items() if number]
+        if self.before:
+            words[0] += f" ({min(self.before, counts[COMPLETED])} of them before)"
+        return ", ".join(words)
+
+    def _end(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
+        """Tell how it ended by an error, unless it ended well."""
+        counts, total = self._counts(rows), self.total(rows)
+        if isinstance(stop, KeyboardInterrupt):
+            if not rows:
+                raise KeyboardInterrupt
+            raise KeyboardInterrupt(
+                f"{counts[COMPLETED]} of {total} jobs are done; the same command goes on with the "
+                "others"
+            )
+        if failed := counts[FAILED]:
+            raise SweepFailed(f"{failed} of {total} jobs failed{self._advice(stop)}")
+        if stop is not None:
+            raise SweepFailed(f"sweep.fail_fast=true stopped the sweep: {stop}")
+        for state, what in _UNDONE.items():
+            if counts[state]:
+                raise SweepFailed(f"{counts[state]} of {total} jobs {what}")
+
+    def _advice(self, stop: BaseException | None) -> str:
+        """What to do about runs that failed."""
+        if stop:
+            return ", and sweep.fail_fast=true stopped the sweep there"
+        if self.plan.settings.retry_failed:
+            return ""
+        return "; sweep.retry_failed=true runs them again"
+
+
+_COUNTED = {
+    COMPLETED: "completed",
+    PRUNED: "pruned",
+    FAILED: "failed",
+    KILLED: "interrupted",
+    RUNNING: "under way in another process",
+    NOT_RUN: NOT_RUN,
+}
+_UNDONE = {
+    KILLED: "were ended from outside; the same command goes on",
+    RUNNING: "are still under way in another process; the same command, later, takes in what "
+    "comes of them",
+    NOT_RUN: "were not run; the same command goes on",
+}
+
+
+def plain_error(text: Any) -> str | None:
+    """An error as a status.json has it, without the kinds that say nothing to a reader."""
+    for kind in ("RunFailed: ", "RequestError: "):
+        text = str(text).removeprefix(kind) if text else None
+    return text

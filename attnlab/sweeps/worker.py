@@ -1,0 +1,188 @@
+"""What runs where a launcher runs it: a point of a grid, or a search's trials one after another.
+
+Importing this module registers all that Hydra needs to compose a configuration, so that a worker of
+joblib or submitit, which imports it to find the function, can compose it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.config import composing
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.records.processes import is_running, this_process
+from attnlab.run import console, interrupts
+from attnlab.run.index import COMPLETED, FAILED, RUNNING
+from attnlab.sweeps.sweep_folder import SweepFolder
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from attnlab.config.sections import RunConfig
+
+composing.register_schema()
+
+NEW, PRUNED = "new", "pruned"
+OnEpoch = Callable[[Mapping[str, float]], None]
+_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_TO_STOP = 20.0
+# For how long a worker may outlive the process that launched it.
+ORPHANED_SECONDS = _SECONDS_BETWEEN_LOOKS + _SECONDS_TO_STOP
+# TensorFlow's own setting, and that of the libraries beneath NumPy.
+_THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+_guarded = False
+log = logging.getLogger("attnlab")
+
+
+class StoppedEarly(BaseException):
+    """A run failed and `sweep.fail_fast` is set. Not an Exception: launchers must not keep it."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the work of one launch has in common; it travels to the processes that do it.
+
+    Attributes:
+        folder: the sweep's.
+        number: counts the launches of the sweep.
+        owner: the process that launched, as `this_process` describes it.
+        threads: for the mathematics of each process; None leaves it to the libraries.
+        bound: whether work ends with the process that launched it.
+        fail_fast: whether the first run that fails stops the others.
+        retry_failed: folders of failed runs that are to be tried again.
+    """
+
+    folder: Path
+    number: int
+    owner: Mapping[str, Any] = field(default_factory=this_process)
+    threads: int | None = None
+    bound: bool = True
+    fail_fast: bool = False
+    retry_failed: Collection[Path] = ()
+
+    def goes_on(self) -> bool:
+        """Whether more may begin: the launch was not stopped, and its owner lives if it must."""
+        owned = not self.bound or is_running(self.owner)
+        return owned and not SweepFolder(self.folder).is_stopped(self.number)
+
+    def stop(self) -> None:
+        """Let nothing more of this launch begin."""
+        try:
+            SweepFolder(self.folder).stop_launch(self.number)
+        except OSError as error:
+            log.warning("%s: can't be written: %s", self.folder, error)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        state: `completed`, `failed`, `pruned`, `running` where another process is at it, or `new`
+            where it was not to begin.
+        folder: of a completed run.
+        error: why it failed, or was given up.
+    """
+
+    state: str
+    folder: Path | None = None
+    error: str | None = None
+
+
+def run_point(cfg: DictConfig, *, launch: Launch) -> Outcome:
+    """Make, or go on with, the run of one composed configuration.
+
+    Raises:
+        KeyboardInterrupt: interrupted.
+        StoppedEarly: it failed, and that ends the sweep.
+    """
+    interrupts.check()
+    if not launch.goes_on():
+        return Outcome(NEW)
+    prepare_process(launch)
+    outcome = carry_out(composing.from_hydra(cfg), launch)
+    if outcome.state == FAILED:
+        stop_early(launch, outcome)
+    return outcome
+
+
+def carry_out(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = None) -> Outcome:
+    """Make or find the run of a configuration.
+
+    Raises:
+        KeyboardInterrupt: interrupted.
+    """
+    from attnlab.run.once import run_once
+    from attnlab.run.runner import SweepMember
+
+    member = SweepMember(launch.folder.name, on_epoch)
+    try:
+        with console.silence():
+            beside_own = on_epoch is not None
+            path = run_once(config, member, launch.retry_failed, beside_own)
+            return Outcome(COMPLETED, path)
+    except Pruned as pruned:
+        return Outcome(PRUNED, error=str(pruned))
+    except RunBusy as busy:
+        return Outcome(RUNNING, error=str(busy))
+    except Exception as error:
+        return Outcome(FAILED, error=sentence(error))
+
+
+def stop_early(launch: Launch, outcome: Outcome) -> None:
+    """After a failure: stop the launch where `sweep.fail_fast` is set.
+
+    Raises:
+        StoppedEarly: it is.
+    """
+    if launch.fail_fast:
+        launch.stop()
+        raise StoppedEarly(outcome.error)
+
+
+def sentence(error: Exception) -> str:
+    """An error in one line; its kind where the text alone may say little."""
+    text = " ".join(str(error).split())
+    if isinstance(error, (RequestError, RunFailed)):
+        return text
+    return f"{type(error).__name__}: {text}"
+
+
+def prepare_process(launch: Launch) -> None:
+    """Set up a process of its own for its work; the process that launched is left as it is."""
+    if os.getpid() == launch.owner.get("pid"):
+        return
+    if launch.threads:
+        for name in _THREADS:
+            os.environ.setdefault(name, str(launch.threads))
+        # Several processes share a GPU; by default the first would take all of its memory.
+        os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    if launch.bound:
+        _end_with(launch.owner)
+
+
+def _end_with(owner: Mapping[str, Any]) -> None:
+    """Have this process interrupted when the one that launched it has gone, as by `kill -9`."""
+    global _guarded
+    if _guarded or threading.current_thread() is not threading.main_thread():
+        return
+    _guarded = True
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.listen()
+
+    def watch() -> None:
+        while is_running(owner):
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(_SECONDS_TO_STOP)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

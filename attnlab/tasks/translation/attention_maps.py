@@ -1,0 +1,176 @@
+"""Where a model looks: its maps on a few sentences, and measures of them on a whole part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.tasks.translation.alignment import AlignedSentence, alignment_error_rate, parse_links
+from attnlab.tasks.translation.batches import cut_sources, padded
+from attnlab.tasks.translation.map_measures import measures
+from attnlab.tasks.translation.text.tokenizers import END, START, Tokenizer
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.tasks.translation.decoding.search import Search
+    from attnlab.tasks.translation.task import Translate
+
+# Sentences that are aligned, and how many of them at once.
+_MOST, _BATCH = 1000, 64
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence, its translation, and where the model looked.
+
+    Attributes:
+        maps: `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder`
+            (L, H, T, T); step t chooses the target piece t. Empty without attention.
+        source: labels of the source's tokens, END included.
+        target: labels of the translation's, END included.
+    """
+
+    maps: dict[str, np.ndarray]
+    source: list[str]
+    target: list[str]
+
+
+def example(
+    model: keras.Model,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    source: np.ndarray,
+    target: np.ndarray,
+) -> Example:
+    """The attention on one sentence, (S,) ids and END, and a translation (T,), whoever wrote it."""
+    read = np.concatenate([[START], target])
+    maps = model.attend(np.asarray(source)[None], read[None])
+    return Example(
+        {name: weights[0] for name, weights in maps.items()},
+        tokenizers[0].pieces(source),
+        tokenizers[1].pieces([*target, END]),
+    )
+
+
+def examples(
+    task: Translate, model: keras.Model, search: Search, part: str, count: int
+) -> list[Example]:
+    """The attention on some sentences of a part, short and long ones; none without attention."""
+    sources = task.tokenized.parts[part].source
+    order = np.argsort(sources.lengths, kind="stable")
+    # Neither the shortest nor the longest ones, which are seldom typical.
+    places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
+    rows = cut_sources(model, [sources[int(order[int(place)])] for place in places])
+    found = [
+        example(model, (task.source_tokenizer, task.target_tokenizer), row, best[0].tokens)
+        for row, best in zip(rows, search(rows), strict=True)
+    ]
+    return [each for each in found if each.maps]
+
+
+def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
+    """Examples as arrays for attention.npz: weights and labels, padded; None without any."""
+    if not found:
+        return None
+    arrays = {name: _stacked([each.maps[name] for each in found]) for name in found[0].maps}
+    for side in ("source", "target"):
+        labels = [getattr(each, side) for each in found]
+        width = max(map(len, labels))
+        arrays[side] = np.array([[*row, *[""] * (width - len(row))] for row in labels])
+    return arrays
+
+
+def _stacked(maps: list[np.ndarray]) -> np.ndarray:
+    """(N, L, H, T, S) with the largest T and S."""
+    shape = np.max([each.shape for each in maps], axis=0)
+    whole = np.zeros((len(maps), *shape), np.float32)
+    for place, each in enumerate(maps):
+        whole[(place, *map(slice, each.shape))] = each
+    return whole
+
+
+def attention_details(task: Translate, model: keras.Model, part: str) -> dict[str, Any]:
+    """Numbers on the cross-attention over a part's true translations, which the model reads.
+
+    Returns:
+        JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links
+        also `alignment`, see `_alignment`. Empty where nothing attends.
+    """
+    maps = list(_aligned(task, model, part))
+    if not maps:
+        return {}
+    details: dict[str, Any] = {"attention_maps": {"sentences": len(maps), **_mean_measures(maps)}}
+    if task.tokenized.texts(part)[2] is not None:
+        details["alignment"] = _alignment(maps)
+    return details
+
+
+def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
+    """Alignment error rates: each target word is linked to the source word of the largest weight.
+
+    Returns:
+        `error_rate` and `shifted_error_rate` (the weights of step t align the word that the step
+        reads, not the one it predicts) of the mean over heads and layers; `layers`, both for each
+        layer by itself where there are several.
+    """
+    found: dict[str, Any] = _rates(maps)
+    layers = maps[0].weights.shape[0]
+    if layers > 1:
+        found["layers"] = [
+            _rates([each._replace(weights=each.weights[layer]) for each in maps])
+            for layer in range(layers)
+        ]
+    return found
+
+
+def _rates(maps: list[AlignedSentence]) -> dict[str, float]:
+    merged = [
+        each._replace(weights=each.weights.mean(axis=tuple(range(each.weights.ndim - 2))))
+        for each in maps
+    ]
+    return {
+        "error_rate": alignment_error_rate(merged),
+        "shifted_error_rate": alignment_error_rate(merged, shift=1),
+    }
+
+
+def _mean_measures(maps: list[AlignedSentence]) -> dict[str, float]:
+    """Means over sentences, layers and heads."""
+    sums: dict[str, list[float]] = {}
+    for each in maps:
+        values = measures(
+            each.weights,
+            source_length=len(each.source_words) + 1,
+            target_length=len(each.target_words) + 1,
+        )
+        for name, value in values.items():
+            sums.setdefault(name, []).append(_known_mean(value))
+    return {name: _known_mean(np.array(values)) for name, values in sums.items()}
+
+
+def _known_mean(values: np.ndarray) -> float:
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _aligned(task: Translate, model: keras.Model, part: str) -> Iterator[AlignedSentence]:
+    """The cross-attention (L, H, T, S) of each sentence with its gold links."""
+    sources, references, links = task.tokenized.texts(part)
+    for first in range(0, min(len(sources), _MOST), _BATCH):
+        rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
+        cross = model.attend(*padded(model, task.tokenized.parts[part], rows)).get("cross")
+        if cross is None:
+            return
+        for weights, row in zip(cross, rows, strict=True):
+            source_words = task.source_tokenizer.word_numbers(sources[row])
+            target_words = task.target_tokenizer.word_numbers(references[row])
+            steps, width = len(target_words) + 1, len(source_words) + 1
+            if steps > weights.shape[-2] or width > weights.shape[-1]:
+                continue  # cut off
+            text = links[row] if links is not None else ""
+            gold = parse_links(text, f"{part}, sentence {row + 1}")
+            yield AlignedSentence(weights[..., :steps, :width], source_words, target_words, gold)

@@ -1,0 +1,72 @@
+"""Rows of a tokenized corpus as a model takes them: cut to what it reaches, in padded batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlab.tasks.translation.text.tokenizers import END
+from attnlab.training.batches import length_plan
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
+
+# Padded tokens of a batch that is scored without training.
+_BATCH_TOKENS = 8192
+
+
+def longest_source(model: keras.Model) -> int | None:
+    """The most source tokens that a model can take; None where any length will do."""
+    limits = [limit for limit in (model.fixed_length, model.max_positions) if limit]
+    return min(limits, default=None)
+
+
+def cut_sources(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Source rows as a model can take them: where it has a longest length, the rest is cut off."""
+    most = longest_source(model)
+    return list(rows) if most is None else [cut(row, most) for row in rows]
+
+
+def cut(row: np.ndarray, most: int) -> np.ndarray:
+    """The first tokens of a row, END the last one, where it has more than `most`."""
+    return row if len(row) <= most else np.append(row[: most - 1], END).astype(row.dtype)
+
+
+def padded(
+    model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Source and target of some rows, padded at the end so that `multiple` divides the steps.
+
+    A row of number -1 is all padding.
+    """
+    limit, real = longest_source(model), rows[rows >= 0]
+    longest = int(part.source.lengths[real].max())
+    if limit is None or longest <= limit:
+        source = part.source.padded(rows, _rounded(longest, multiple))
+    else:
+        source = np.zeros((len(rows), _rounded(limit, multiple)), np.int32)
+        for place, row in enumerate(rows):
+            tokens = cut(part.source[int(row)], limit)
+            source[place, : len(tokens)] = tokens
+    # The decoder reads all but the last token of a target.
+    steps = _rounded(part.target.lengths[real].max() - 1, multiple)
+    return source, part.target.padded(rows, steps + 1)
+
+
+def padded_batches(
+    model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int = 1
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows of a part in batches of near-equal length, nothing shuffled."""
+    lengths = part.source.lengths[rows], part.target.lengths[rows] - 1
+    plan = length_plan(*lengths, size=_BATCH_TOKENS, multiple=multiple)
+    # Place -1 is row -1, which fills up a batch.
+    numbered = (np.where(places < 0, -1, rows[places]) for places in plan)
+    return [padded(model, part, each, multiple) for each in numbered]
+
+
+def _rounded(length: int, multiple: int) -> int:
+    return -(-int(length) // multiple) * multiple

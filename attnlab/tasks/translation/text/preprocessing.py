@@ -1,0 +1,253 @@
+"""The passes that turn a corpus into token files: read and clean, fit the tokenizers, encode.
+
+Each one streams, so that memory grows by some tens of bytes a pair, not by the text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Progress
+from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, assign_parts
+from attnlab.tasks.translation.text.cleaning import cleaner
+from attnlab.tasks.translation.text.token_files import write_tokens
+from attnlab.tasks.translation.text.tokenizers import Tokenizer
+
+SIDES = ("source", "target")
+STATISTICS = "statistics.json"
+EXAMPLES = 100  # training pairs whose text is kept
+MOST_FITTED = 1_000_000  # sentences of a language that a vocabulary is made from
+_REPORT_EVERY = 4096
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How sentences are cleaned and cut.
+
+    Attributes:
+        tokenizer: `word`, `char` or `bpe`.
+        vocabulary: most entries of a vocabulary, the four special ones included; None takes all
+            words or characters, and 8,000 of `bpe`.
+        shared_vocabulary: one vocabulary for both languages.
+        min_count: rarer words are unknown.
+        lowercase: whether everything is lower-cased.
+        clean: `none`, or `book` as the seed book has its pairs.
+        max_length: most tokens of a sentence, without its START and END; the end of longer ones is
+            cut off. None: no limit.
+    """
+
+    tokenizer: str = "word"
+    vocabulary: int | None = None
+    shared_vocabulary: bool = False
+    min_count: int = 1
+    lowercase: bool = False
+    clean: str = "none"
+    max_length: int | None = None
+
+    def cleaner(self) -> Callable[[str], str]:
+        """The function from a sentence as it was read to the text that tokenizers see."""
+        return cleaner(self.clean, self.lowercase)
+
+
+def preprocess(
+    folder: Path, corpus: Corpus, settings: TextSettings, seed: int, progress: Progress
+) -> None:
+    """Write everything that a tokenized corpus has into an empty folder.
+
+    Raises:
+        RequestError: the corpus or the settings are not usable.
+        OSError: a file can't be written.
+    """
+    parts = _clean_pairs(corpus, settings, seed, folder, progress)
+    train = parts["train"]
+    sides = (SIDES,) if settings.shared_vocabulary else (SIDES[:1], SIDES[1:])
+    fitted = [_fit(train, each, settings, progress) for each in sides]
+    for side, tokenizer in zip(SIDES, fitted, strict=False):
+        tokenizer.save(tokenizer_file(folder, side))
+    tokenizers = dict(zip(SIDES, (fitted[0], fitted[-1]), strict=True))
+    encoded = _encode_parts(parts, tokenizers, settings.max_length, folder, progress)
+    train_sources = np.unique(train.duplicates.sources())
+    statistics: dict[str, Any] = {
+        "corpus": corpus.name,
+        "languages": [corpus.source_language, corpus.target_language],
+        "notes": list(corpus.notes),
+        "left_out": dict(corpus.dropped),
+        "text": asdict(settings),
+        "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
+        "fitted_on": min(train.pairs, MOST_FITTED),
+        "parts": {
+            name: {**part.counts(train_sources), **encoded[name]} for name, part in parts.items()
+        },
+    }
+    for part in parts.values():
+        part.shorten(EXAMPLES if part is train else None)
+    text = json.dumps(statistics, indent=2, ensure_ascii=False) + "\n"
+    (folder / STATISTICS).write_text(text, encoding="utf-8")
+
+
+def token_path(folder: Path, part: str, side: str) -> Path:
+    """What the names of a part's token files begin with."""
+    return folder / f"{part}.{side}"
+
+
+def text_file(folder: Path, part: str, kind: str) -> Path:
+    """The file of a part's sentences or links."""
+    return folder / f"{part}.{kind}.txt"
+
+
+def tokenizer_file(folder: Path, side: str) -> Path:
+    """The file of a tokenizer; a shared one is the source's."""
+    return folder / f"{side}_tokenizer.json"
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of one of our own text files."""
+    with open(path, encoding="utf-8", newline="\n") as stream:
+        for line in stream:
+            yield line.rstrip("\n")
+
+
+def evenly(items: Iterable[str], count: int, most: int) -> Iterator[str]:
+    """At most `most` of `count` items, spread evenly over them."""
+    if count <= most:
+        return iter(items)
+    return (item for at, item in enumerate(items) if (at + 1) * most // count > at * most // count)
+
+
+class _Part:
+    """The cleaned pairs of one part: their texts go to files that `stack` closes, counts stay."""
+
+    def __init__(self, folder: Path, name: str, stack: ExitStack) -> None:
+        self.pairs = self.empty = self.linked = 0
+        self.duplicates = DuplicateCounter()
+        self.files = {kind: text_file(folder, name, kind) for kind in (*SIDES, "links")}
+        self._streams = [
+            stack.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
+            for path in self.files.values()
+        ]
+
+    def add(self, pair: Pair) -> None:
+        """Take in one more pair, or count it where a side is empty."""
+        if not pair.source or not pair.target:
+            self.empty += 1
+            return
+        self.pairs += 1
+        self.linked += pair.links is not None
+        self.duplicates.add(pair)
+        for stream, text in zip(self._streams, pair, strict=True):
+            stream.write(f"{text or ''}\n")
+
+    def shorten(self, count: int | None) -> None:
+        """Keep the text of the first `count` pairs only, and no file of links without links."""
+        if not self.linked:
+            self.files.pop("links").unlink()
+        for path in self.files.values() if count is not None else ():
+            kept = list(islice(lines_of(path), count))
+            path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8", newline="\n")
+
+    def counts(self, train_sources: np.ndarray) -> dict[str, int]:
+        """What there is of it, and what comes back; `train_sources` are hashes, each once."""
+        repeated = self.duplicates.result()
+        return {
+            "pairs": self.pairs,
+            "dropped": self.empty,
+            "duplicates": repeated.pairs,
+            "repeated_sources": self.pairs - repeated.sources,
+            "sources_in_train": int(np.isin(self.duplicates.sources(), train_sources).sum()),
+        }
+
+
+def _clean_pairs(
+    corpus: Corpus, settings: TextSettings, seed: int, folder: Path, progress: Progress
+) -> dict[str, _Part]:
+    """Read the corpus once, and write the text of each part."""
+    clean = settings.cleaner()
+    links = settings.clean == "none"  # the book's cleaning changes what is a word
+    total, stream = _with_parts(corpus, clean, seed, progress)
+    parts: dict[str, _Part] = {}
+    with ExitStack() as stack:
+        for done, (name, pair) in enumerate(stream):
+            if name not in parts:
+                parts[name] = _Part(folder, name, stack)
+            source, target = clean(pair.source), clean(pair.target)
+            parts[name].add(Pair(source, target, pair.links if links else None))
+            if done % _REPORT_EVERY == 0:
+                progress(done, total, "reading")
+    if not all(part.pairs for part in parts.values()):
+        counts = ", ".join(f"{part.pairs} in {name}" for name, part in parts.items())
+        raise RequestError(
+            f"data={corpus.name}: expected pairs in each part that have words on both sides "
+            f"after cleaning (task.clean={settings.clean}), got {counts}."
+        )
+    return parts
+
+
+def _with_parts(
+    corpus: Corpus, clean: Callable[[str], str], seed: int, progress: Progress
+) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
+    """How many pairs there are, where that is known, and each with its part's name."""
+    if corpus.own_parts:
+        each = (((part, pair) for pair in corpus.pairs(part)) for part in corpus.own_parts)
+        return None, chain.from_iterable(each)
+    progress(0, None, "dividing")
+    assigned = assign_parts(corpus, seed=seed, clean=clean)
+    return len(assigned.codes), zip(assigned.named(), corpus.pairs(), strict=True)
+
+
+def _fit(
+    train: _Part, sides: tuple[str, ...], settings: TextSettings, progress: Progress
+) -> Tokenizer:
+    """The tokenizer for one language, or for both."""
+
+    def sentences() -> Iterator[str]:
+        for side in sides:
+            lines = evenly(lines_of(train.files[side]), train.pairs, MOST_FITTED)
+            for done, text in enumerate(lines):
+                if done % _REPORT_EVERY == 0:
+                    progress(done, min(train.pairs, MOST_FITTED), f"fitting on {side}")
+                yield text
+
+    return Tokenizer.fit(
+        sentences(),
+        kind=settings.tokenizer,
+        size=settings.vocabulary,
+        min_count=settings.min_count,
+        lowercase=settings.lowercase,
+    )
+
+
+def _encode_parts(
+    parts: dict[str, _Part],
+    tokenizers: dict[str, Tokenizer],
+    longest: int | None,
+    folder: Path,
+    progress: Progress,
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Write all tokens; gives the counts of each part and side."""
+    done, total = 0, 2 * sum(part.pairs for part in parts.values())
+
+    def report(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(done, total, "encoding")
+
+    report(0)
+    counts: dict[str, dict[str, dict[str, float]]] = {name: {} for name in parts}
+    for name, part in parts.items():
+        for side, tokenizer in tokenizers.items():
+            path, start = token_path(folder, name, side), side == "target"
+            texts = lines_of(part.files[side])
+            counts[name][side] = write_tokens(
+                texts, tokenizer, path, longest, start=start, report=report
+            )
+    return counts

@@ -1,0 +1,199 @@
+"""Rows of token ids in files: written from sentences as they come, mapped into memory."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.tasks.translation.text.tokenizers import END, START, UNKNOWN, Tokenizer
+
+_CHUNK_ROWS, _CHUNK_LETTERS = 8192, 1 << 21
+# Tokens that are counted together, so that those of a large file never fill the memory.
+_BLOCK = 1 << 20
+
+
+class Ragged:
+    """Rows of different lengths in one flat array; read-only.
+
+    Attributes:
+        tokens: (all tokens,) uint16 or int32.
+        offsets: (N + 1,) int64, where each row begins in `tokens`, and where the last one ends.
+    """
+
+    def __init__(self, tokens: np.ndarray, offsets: np.ndarray) -> None:
+        self.tokens, self.offsets = tokens, offsets
+
+    @classmethod
+    def open(cls, path: Path) -> Ragged:
+        """Map what `write_tokens` wrote under this name.
+
+        Raises:
+            OSError: a file can't be read.
+            ValueError: a file is no array.
+        """
+        files = _tokens_file(path), _offsets_file(path)
+        return cls(*(np.load(file, mmap_mode="r", allow_pickle=False) for file in files))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        """(length,) int32, the tokens of a row; none for row -1, which fills up a batch.
+
+        Raises:
+            IndexError: there is no such row.
+        """
+        if not -1 <= row < len(self):
+            raise IndexError(f"expected a row below {len(self)}, got {row}")
+        if row == -1:
+            return np.zeros(0, np.int32)
+        return self.tokens[self.offsets[row] : self.offsets[row + 1]].astype(np.int32)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(N,) int32, the tokens of each row."""
+        return np.diff(self.offsets).astype(np.int32)
+
+    def counts(self, size: int) -> np.ndarray:
+        """(size,) int64, how often each token below `size` occurs in all rows."""
+        blocks = range(0, len(self.tokens), _BLOCK)
+        found = (np.bincount(self.tokens[i : i + _BLOCK], minlength=size) for i in blocks)
+        return sum(found, np.zeros(size, np.int64))
+
+    def padded(self, rows: np.ndarray, width: int | None = None) -> np.ndarray:
+        """(len(rows), width) int32: some rows, with zeros behind each.
+
+        Args:
+            rows: (B,) row numbers; -1 is a row of zeros.
+            width: of the result, at least the longest row's length; None takes that.
+
+        Raises:
+            ValueError: a row is longer than `width`.
+        """
+        rows = np.asarray(rows, np.int64)
+        lengths = np.where(rows >= 0, self.lengths[rows], 0)
+        longest = int(lengths.max(initial=0))
+        width = longest if width is None else width
+        if longest > width:
+            raise ValueError(f"width: expected at least {longest}, got {width}")
+        result = np.zeros((len(rows), width), np.int32)
+        inside = np.arange(width) < lengths[:, None]
+        at = np.arange(width) + self.offsets[rows][:, None]
+        result[inside] = self.tokens[at[inside]]
+        return result
+
+
+def write_tokens(
+    texts: Iterable[str],
+    tokenizer: Tokenizer,
+    path: Path,
+    longest: int | None = None,
+    *,
+    start: bool,
+    report: Callable[[int], None],
+) -> dict[str, float]:
+    """Write the tokens of some sentences, each with END behind it, in bounded memory.
+
+    Args:
+        texts: the sentences.
+        tokenizer: cuts them; the ids of at most 65,536 tokens take two bytes each.
+        path: what the files' names begin with; see `Ragged.open`.
+        longest: most tokens of a sentence without START and END; the end of longer ones is cut off.
+        start: whether there is START in front.
+        report: told how many sentences more are done.
+
+    Returns:
+        Counts, JSON-ready; lengths are without START and END.
+
+    Raises:
+        OSError: a file can't be written.
+    """
+    dtype = np.dtype("<u2" if tokenizer.size <= 1 << 16 else "<i4")
+    all_lengths, truncated, unknown = [np.zeros(0, np.int32)], 0, 0
+    with open(_tokens_file(path), "wb") as file:
+        file.write(_header(dtype, 0))
+        for chunk in _chunks(texts):
+            whole, lengths = _flat(tokenizer.encode(chunk))
+            ids, kept = _truncated(whole, lengths, longest)
+            truncated += int((kept < lengths).sum())
+            unknown += int((ids == UNKNOWN).sum())
+            all_lengths.append(kept)
+            file.write(_framed(ids, kept, start=start).astype(dtype).tobytes())
+            report(len(chunk))
+        lengths = np.concatenate(all_lengths)
+        offsets = np.zeros(len(lengths) + 1, "<i8")
+        np.cumsum(lengths + 1 + start, out=offsets[1:])
+        file.seek(0)
+        file.write(_header(dtype, int(offsets[-1])))
+    np.save(_offsets_file(path), offsets)
+    tokens = int(lengths.sum())
+    return {
+        "tokens": tokens,
+        "mean_length": round(tokens / max(len(lengths), 1), 4),
+        "max_length": int(lengths.max(initial=0)),
+        "truncated": truncated,
+        "unknown_rate": round(unknown / max(tokens, 1), 6),
+    }
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    letters = 0
+    for text in texts:
+        chunk.append(text)
+        letters += len(text)
+        if len(chunk) == _CHUNK_ROWS or letters > _CHUNK_LETTERS:
+            yield chunk
+            chunk, letters = [], 0
+    if chunk:
+        yield chunk
+
+
+def _flat(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+    return np.fromiter(chain.from_iterable(rows), np.int32, lengths.sum()), lengths
+
+
+def _truncated(
+    ids: np.ndarray, lengths: np.ndarray, longest: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first `longest` tokens of each row, and the lengths then."""
+    if longest is None or lengths.max(initial=0) <= longest:
+        return ids, lengths
+    places = np.arange(len(ids)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return ids[places < longest], np.minimum(lengths, longest)
+
+
+def _framed(ids: np.ndarray, lengths: np.ndarray, *, start: bool) -> np.ndarray:
+    """Each row with END behind it, and START before it if asked for."""
+    framed = lengths + 1 + start
+    ends = np.cumsum(framed)
+    result = np.full(int(framed.sum()), END, np.int32)
+    is_token = np.ones(len(result), bool)
+    is_token[ends - 1] = False
+    if start:
+        is_token[ends - framed] = False
+        result[ends - framed] = START
+    result[is_token] = ids
+    return result
+
+
+def _tokens_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.tokens.npy")
+
+
+def _offsets_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.offsets.npy")
+
+
+def _header(dtype: np.dtype, count: int) -> bytes:
+    """The start of a .npy file; NumPy leaves room in it, so it is as long for any count."""
+    content = io.BytesIO()
+    description = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
+    np.lib.format.write_array_header_1_0(content, description)
+    return content.getvalue()

@@ -1,0 +1,214 @@
+"""A corpus in tokens: prepared once, kept in a cache, mapped into memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Progress
+from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.text.preprocessing import (
+    SIDES,
+    STATISTICS,
+    TextSettings,
+    lines_of,
+    preprocess,
+    text_file,
+    token_path,
+    tokenizer_file,
+)
+from attnlab.tasks.translation.text.token_files import Ragged
+from attnlab.tasks.translation.text.tokenizers import Tokenizer
+
+_FORMAT = 1
+_LIST = "files.json"
+_ABANDONED = 24 * 3600.0  # seconds after which nobody works in a temporary folder any more
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TokenizedPart:
+    """One part's pairs.
+
+    Attributes:
+        source: rows of tokens and END.
+        target: rows of START, tokens and END.
+    """
+
+    source: Ragged
+    target: Ragged
+
+
+class TokenizedCorpus:
+    """A corpus cut into tokens.
+
+    Attributes:
+        folder: where it is kept.
+        digest: SHA-256 of all of it.
+        statistics: counts, lengths, duplicates and unknown words, JSON-ready.
+        source_tokenizer: cuts the source language.
+        target_tokenizer: cuts the target language; the same object for a shared vocabulary.
+        parts: the parts by name, `train` among them.
+
+    Args:
+        folder: one that `tokenize_corpus` has filled.
+
+    Raises:
+        RequestError: a file is missing or damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.digest = _checked(folder)
+        try:
+            self.statistics: dict[str, Any] = json.loads((folder / STATISTICS).read_bytes())
+            self.source_tokenizer = Tokenizer.load(tokenizer_file(folder, "source"))
+            shared = self.statistics["text"]["shared_vocabulary"]
+            self.target_tokenizer = self.source_tokenizer
+            if not shared:
+                self.target_tokenizer = Tokenizer.load(tokenizer_file(folder, "target"))
+            self.parts = {
+                name: TokenizedPart(
+                    *(Ragged.open(token_path(folder, name, side)) for side in SIDES)
+                )
+                for name in self.statistics["parts"]
+            }
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{folder}: damaged: {error}.") from error
+
+    def texts(self, part: str) -> tuple[list[str], list[str], list[str] | None]:
+        """The sentences of a part, cleaned; of `train` only the first 100.
+
+        Returns:
+            Sources, their translations, and gold links where the corpus has them.
+
+        Raises:
+            RequestError: the files are gone.
+        """
+        links = text_file(self.folder, part, "links")
+        try:
+            source, target = (list(lines_of(text_file(self.folder, part, side))) for side in SIDES)
+            return source, target, list(lines_of(links)) if links.exists() else None
+        except OSError as error:
+            raise RequestError(f"{self.folder}: damaged: {error.strerror}.") from error
+
+
+def tokenize_corpus(
+    corpus: Corpus,
+    settings: TextSettings,
+    *,
+    seed: int,
+    cache: Path,
+    progress: Progress | None = None,
+) -> TokenizedCorpus:
+    """A corpus in tokens; the first time it is read and cut, then it is found in the cache.
+
+    The cache has a folder for each content, division and treatment of the text. One process at a
+    time fills it, under another name, and renames it when it is whole, so nothing half-done is ever
+    found. What is damaged is made again.
+
+    Args:
+        corpus: an opened corpus.
+        settings: how its text is treated; tokenizers are fitted on the training part alone.
+        seed: divides a corpus that has no parts of its own.
+        cache: folder of downloads and prepared corpora.
+        progress: told how far it is.
+
+    Raises:
+        RequestError: the corpus can't be read or is too small, a setting can't be met, or the cache
+            can't be written.
+    """
+    import filelock
+
+    root = Path(cache).expanduser() / "prepared"
+    folder = root / f"{corpus.name}-{_key(corpus, settings, seed)}"
+    try:
+        return TokenizedCorpus(folder)
+    except RequestError as error:
+        if folder.exists():
+            log.warning("%s It is made again.", error)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(root / f".{folder.name}.lock"):
+            with suppress(RequestError):  # while this one waited, another process may have made it
+                return TokenizedCorpus(folder)
+            with _temporary(root, folder.name) as temporary:
+                preprocess(temporary, corpus, settings, seed, progress or (lambda *_: None))
+                _list_files(temporary)
+                shutil.rmtree(folder, ignore_errors=True)
+                os.rename(temporary, folder)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise RequestError(
+            f"{root}: expected to write a prepared corpus, but: {reason}."
+        ) from error
+    return TokenizedCorpus(folder)
+
+
+def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
+    """Changes with everything that decides what is in the folder."""
+    decisive = {
+        **{"format": _FORMAT, "corpus": corpus.digest(), "text": asdict(settings)},
+        "languages": [corpus.source_language, corpus.target_language],
+        "seed": None if corpus.own_parts else seed,
+    }
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _temporary(root: Path, name: str) -> Iterator[Path]:
+    """A new folder beside the one to come; it is gone afterwards unless it was renamed."""
+    for left in root.glob(".tmp-*"):  # by processes that were killed long ago
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+    folder = root / f".tmp-{os.getpid()}-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _list_files(folder: Path) -> None:
+    """Write down what belongs to the folder."""
+    files = {path.name: _digest(path) for path in sorted(folder.iterdir())}
+    text = json.dumps({"format": _FORMAT, "files": files}, indent=2) + "\n"
+    (folder / _LIST).write_text(text, encoding="utf-8")
+
+
+def _checked(folder: Path) -> str:
+    """The digest of a folder's files, each compared with what was written down.
+
+    Raises:
+        RequestError: one is missing or not as it was written.
+    """
+    try:
+        listed = json.loads((folder / _LIST).read_bytes())
+        for name, digest in listed["files"].items():
+            if _digest(folder / name) != digest:
+                raise RequestError(f"{folder / name}: damaged.")
+        return hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()
+    except RequestError:
+        raise
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RequestError(f"{folder}: damaged: {error}.") from error
+
+
+def _digest(path: Path) -> str:
+    state = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while chunk := stream.read(1 << 20):
+            state.update(chunk)
+    return state.hexdigest()

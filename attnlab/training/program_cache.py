@@ -1,0 +1,106 @@
+"""A cache of compiled programs: the next run of equal shapes goes on with the one before it.
+
+Compiling takes seconds, while runs of one process, those of a sweep, mostly differ in what never
+enters compiled code: the seed, the learning rate, the number of epochs. So a program is kept with
+its model and its optimizer, and a later run assigns its own initial weights to them. To its
+numbers that makes no difference.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import keras
+from keras import ops
+
+from attnlab.config.sections import RunConfig
+from attnlab.training.optimizers import make_optimizer
+
+# How many are kept, and how many bytes of weights and optimizer states. What XLA compiled stays in
+# memory as long as the process does, so forgetting a program early would gain little.
+_MOST, _MOST_BYTES = 16, 2**29
+
+
+class Program(Protocol):
+    """A compiled program with the variables that it was compiled for."""
+
+    model: keras.Model
+    optimizer: keras.Optimizer
+
+
+Cached = TypeVar("Cached", bound=Program)
+# Program and user by what entered the trace, the one used last at the end.
+_cache: OrderedDict[str, tuple[Any, weakref.ref]] = OrderedDict()
+
+
+def cached_program(
+    user: object,
+    config: RunConfig,
+    model: keras.Model,
+    compile: Callable[[keras.Model, keras.Optimizer], Cached],
+    *shapes: Any,
+) -> Cached:
+    """A program for a run, from the cache or new, as it is at the start of the run.
+
+    Args:
+        user: whose program it is, for as long as this object is alive.
+        config: the run's configuration.
+        model: with its initial weights; the program has this one, or another with these weights.
+        compile: makes a program of a model and an optimizer that are not trained yet.
+        *shapes: what of the data enters the trace, as JSON has it.
+    """
+    if _cache:
+        gc.collect()  # graphs, figures and errors of the run before hold each other
+    key = _key(config, model, shapes)
+    program, owner = _cache.pop(key, (None, None))
+    if program is None or owner() is not None or _layout(program.model) != _layout(model):
+        settings = config.optimizer
+        program = compile(model, make_optimizer(settings.name, settings.settings))
+    else:
+        _start_anew(program, model, config.optimizer.settings["learning_rate"])
+    _cache[key] = program, weakref.ref(user)
+    while len(_cache) > 1 and (len(_cache) > _MOST or _bytes() > _MOST_BYTES):
+        _cache.popitem(last=False)
+    return program
+
+
+def _key(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
+    """All that enters a trace, as text."""
+    options = [config.task, config.attention, config.model, config.data]
+    optimizer = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
+    parts = [
+        *([option.name, dict(option.settings)] for option in options if option),
+        [config.optimizer.name, optimizer],
+        [config.trainer.precision, config.trainer.jit],
+        _layout(model),
+        shapes,
+    ]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _layout(model: keras.Model) -> list:
+    """The shape and type of each variable; vocabularies may differ by seed."""
+    return [[list(variable.shape), variable.dtype] for variable in model.variables]
+
+
+def _start_anew(program: Program, model: keras.Model, learning_rate: float) -> None:
+    """Give a program the weights of another model of the same layout, and a new optimizer state."""
+    for variable, initial in zip(program.model.variables, model.variables, strict=True):
+        variable.assign(initial)
+    for variable in program.optimizer.variables:
+        variable.assign(ops.zeros_like(variable))
+    program.optimizer.learning_rate = learning_rate
+
+
+def _bytes() -> int:
+    """What the weights and optimizer states of all kept programs take."""
+    return sum(
+        variable.value.dtype.size * variable.value.shape.num_elements()
+        for program, _ in _cache.values()
+        for variable in (*program.model.variables, *program.optimizer.variables)
+    )

@@ -1,0 +1,23 @@
+"""What TensorFlow doesn't promise to keep as it is; seen in 2.20 and 2.21."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def forget_gradients() -> None:
+    """Let go of graphs that are not needed any more.
+
+    TensorFlow keeps every `tf.custom_gradient` of a graph for good, and with it the graph; it is
+    looked up while a function is traced, and all functions so far have been.
+    """
+    known = custom_gradients()
+    for name in [name for name in known if name.startswith("CustomGradient-")]:
+        del known[name]
+
+
+def custom_gradients() -> dict[str, Any]:
+    """Gradients by name; an empty copy where TensorFlow keeps them elsewhere."""
+    from tensorflow.python.framework import ops
+
+    return getattr(getattr(ops, "gradient_registry", None), "_registry", {})

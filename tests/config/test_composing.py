@@ -1,0 +1,230 @@
+"""The shipped files compose, fit the code they configure, and obey their own rules."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attnlab.config.composing import conf_folder, known_keys, options
+from attnlab.config.rules import Rule
+from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
+from attnlab.errors import RequestError
+from attnlab.sweeps.search.settings import SearchSettings
+
+GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
+FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
+MODELS = sorted((conf_folder() / "model" / "settings").glob("*_*.yaml"))
+EXPERIMENTS = options("experiment")
+NOT_SETTINGS = {"name", "_target_", "rules"}
+
+
+def file_id(path: Path) -> str:
+    return f"{path.parent.name}={path.stem}"
+
+
+def content(path: Path) -> dict:
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return read["model"] if path in MODELS else read.get(path.parent.name, read)
+
+
+def settings(path: Path) -> dict:
+    return {key: value for key, value in content(path).items() if key not in NOT_SETTINGS}
+
+
+def arguments(function) -> set[str]:
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    parameters = inspect.signature(function).parameters.values()
+    return {parameter.name for parameter in parameters if parameter.kind is keyword_only}
+
+
+by_file = pytest.mark.parametrize("path", [*FILES, *MODELS], ids=file_id)
+
+
+def of_group(group: str):
+    paths = [path for path in FILES if path.parent.name == group]
+    return pytest.mark.parametrize("path", paths, ids=file_id)
+
+
+@by_file
+def test_the_name_is_the_files(path):
+    assert content(path)["name"] == (path.stem.partition("_")[2] if path in MODELS else path.stem)
+    assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+@by_file
+def test_every_setting_has_a_rule_that_can_be_read(path):
+    rules = content(path).get("rules", {})
+    assert set(settings(path)) == {key for key in rules if "." not in key}
+    for key, rule in rules.items():
+        assert isinstance(Rule.from_mapping(rule).expected(), str), key
+
+
+# What a file can't do without, as a user would give it.
+NEEDED = {"series": ["task.path=numbers.csv"], "book": ["data.path=pairs.pkl"]}
+
+
+def overrides(path: Path) -> list[str]:
+    if path in MODELS:
+        purpose, name = path.stem.split("_")
+        return [f"task={'translate' if purpose == 'translation' else 'fib'}", f"model={name}"]
+    task = ["task=translate"] if path.parent.name == "data" else []
+    return [*task, f"{path.parent.name}={path.stem}", *NEEDED.get(path.stem, [])]
+
+
+@by_file
+def test_it_composes_and_obeys_its_own_rules(compose, path):
+    group = "model" if path in MODELS else path.parent.name
+    config = compose(*overrides(path))
+    option = getattr(config, group)
+    assert option.name == content(path)["name"]
+    assert set(option.settings) == set(settings(path))
+    assert "rules" not in config.document[group]
+
+
+@pytest.mark.parametrize(
+    ("task", "attention", "model", "chosen"),
+    [
+        ("fib", "multi_head", "auto", "rnn"),
+        ("translate", "bahdanau", "auto", "rnn"),
+        ("translate", "multi_head", "auto", "transformer"),
+        ("translate", "multi_head", "rnn", "rnn"),
+        ("sunspots", "bahdanau", "transformer", "transformer"),
+    ],
+)
+def test_the_model_follows_task_and_attention_unless_it_is_chosen(
+    compose, task, attention, model, chosen
+):
+    config = compose(f"task={task}", f"attention={attention}", f"model={model}")
+    assert config.model.name == chosen
+    assert ("anchor" in config.model.settings) == (task != "translate")
+
+
+@pytest.mark.parametrize(
+    ("attention", "place"), [("bahdanau", "before_step"), ("luong_local", "after_step")]
+)
+def test_a_place_left_open_stands_in_the_configuration(compose, attention, place):
+    """Written out or not: it is the same run, and a comparison sees where runs differ."""
+    options = ("task=translate", f"attention={attention}")
+    left_open, named = compose(*options), compose(*options, f"model.placement={place}")
+    assert left_open.model.settings["placement"] == place
+    assert left_open.document == {**named.document, "paths": left_open.document["paths"]}
+    assert left_open.digest == named.digest
+    other = compose(*options, "model.placement=before_step")
+    assert other.model.settings["placement"] == "before_step"
+
+
+@pytest.mark.parametrize(
+    ("attention", "readout"), [("none", "state"), ("bahdanau", "concat"), ("pooling", "context")]
+)
+def test_a_readout_left_open_stands_in_the_configuration(compose, attention, readout):
+    config = compose("task=sunspots", f"attention={attention}")
+    assert config.model.settings["readout"] == readout
+    transformer = compose("task=sunspots", "model=transformer", "attention=multi_head")
+    assert "readout" not in transformer.model.settings
+
+
+def test_all_translators_read_out_alike_unless_told_otherwise(compose):
+    mechanisms = [name for name in options("attention") if name != "pooling"]
+    configs = [compose("task=translate", "model=rnn", f"attention={name}") for name in mechanisms]
+    assert {config.model.settings["output"] for config in configs} == {"attentional"}
+
+
+@pytest.mark.parametrize("name", ["rnn", "transformer"])
+def test_a_forecasters_settings_are_its_constructors(name):
+    from attnlab.tasks.forecasting.models.forecaster import Forecaster
+    from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
+    from attnlab.tasks.forecasting.models.transformer import TransformerForecaster
+
+    cls = {"rnn": RecurrentForecaster, "transformer": TransformerForecaster}
+    known = arguments(cls[name]) | arguments(Forecaster)
+    # The task gives the horizon, and a Transformer gets as many mechanisms as it has layers.
+    known |= {"layers"}
+    path = conf_folder() / "model" / "settings" / f"forecasting_{name}.yaml"
+    assert set(settings(path)) == known - {"attention", "horizon"}
+
+
+@of_group("optimizer")
+def test_an_optimizer_can_be_made_from_its_file(path):
+    from attnlab.training.optimizers import make_optimizer
+
+    optimizer = make_optimizer(path.stem, settings(path))
+    assert type(optimizer).__name__.lower().removeprefix("fused") == path.stem
+    config = optimizer.get_config()
+    renamed = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
+    for key, value in settings(path).items():
+        assert config[renamed.get(key, key)] == pytest.approx(value), key
+
+
+@of_group("schedule")
+def test_a_schedules_settings_are_its_functions(path):
+    from attnlab.training import schedules
+
+    assert set(settings(path)) == arguments(getattr(schedules, path.stem))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_composes_and_its_header_has_its_command(compose, name):
+    text = (conf_folder() / "experiment" / f"{name}.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# @package _global_\n# ")
+    assert f"#   attnlab experiment={name}\n" in text
+    compose(f"experiment={name}")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_can_still_be_changed(compose, name):
+    config = compose(f"experiment={name}", "trainer.epochs=3", "model.units=8", "seed=5")
+    assert (config.trainer.epochs, config.model.settings["units"], config.seed) == (3, 8, 5)
+
+
+@of_group("task")
+def test_a_tasks_training_defaults_reach_the_trainer(compose, path):
+    wanted = yaml.safe_load(path.read_text(encoding="utf-8"))["trainer"]
+    config = compose(f"task={path.stem}", *NEEDED.get(path.stem, []))
+    assert {key: getattr(config.trainer, key) for key in wanted} == wanted
+
+
+def test_the_typed_sections_have_the_defaults_of_the_main_file(compose):
+    main = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))
+    assert TrainerConfig(**main["trainer"]) == TrainerConfig()
+    assert set(main) - {"defaults"} == {"seed", "trainer", "tracking", "paths", "sweep", "search"}
+    assert SweepConfig(**main["sweep"]) == SweepConfig()
+    assert SearchSettings(**main["search"]) == SearchSettings()
+
+
+def test_the_runs_folder_comes_from_the_environment(monkeypatch):
+    from hydra import compose, initialize_config_dir
+
+    monkeypatch.setenv("ATTNLAB_RUNS", "/elsewhere")
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        assert compose("config").paths.runs == "/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["attention=multi_head", "attention.heads=3", "model.units=8"], "1, 2, 4, 8), got 3"),
+        (["attention=pooling", "model=transformer"], "attention=pooling can't be combined with"),
+        (["attention.name=pooling"], "attention.name: expected no change of the name alone"),
+        (["optimizer.name=adan"], "optimizer=NAME chooses an option"),
+        (["+attention.width=3"], "attention.width: there is no such key."),
+        (["~model.units"], "model.units: expected a whole number at least 1, got null"),
+        (["model.cell=${model.cel}"], "model.cel"),
+        (["trainer.min_delta=inf"], "trainer.min_delta: expected a number at least 0, got inf"),
+        (["optimizer.learning_rate=nan"], "learning_rate: expected a number above 0, got nan"),
+    ],
+)
+def test_what_composes_but_makes_no_sense_is_refused(compose, overrides, words):
+    with pytest.raises(RequestError) as e:
+        compose(*overrides)
+    assert words in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_known_keys_follow_the_chosen_options():
+    assert "attention.window" not in known_keys([])
+    keys = known_keys(["attention=luong_local", "task=no_such", "trainer.epochs=3"])
+    assert {"attention.window", "task.count", "trainer.jit", "paths.runs", "seed"} <= set(keys)
+    assert not [key for key in keys if key.endswith("rules")]

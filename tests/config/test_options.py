@@ -1,0 +1,114 @@
+"""Options are found by name: in conf, in folders of the user's, in installed packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from attnlab.attention import BahdanauAttention
+from attnlab.cli import main
+from attnlab.config import options as found
+from attnlab.config.options import option_class, option_content, options, own_folders
+from attnlab.errors import RequestError
+
+MINE = """\
+name: mine
+_target_: {module}.Mine
+dropout: 0.0
+rules:
+  dropout: {{type: float, min: 0, below: 1}}
+"""
+CLASS = """\
+import keras
+from attnlab.attention.bahdanau import BahdanauAttention
+
+
+@keras.saving.register_keras_serializable(package="mine")
+class Mine(BahdanauAttention):
+    def __init__(self, *, dropout=0.0, **kwargs):
+        super().__init__(units=2, dropout=dropout, **kwargs)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a mechanism of the user's own, which nothing has found yet."""
+    monkeypatch.delenv(found.CONFIG_DIR, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "my_mechanism.py").write_text(CLASS)
+    (tmp_path / "attention").mkdir()
+    (tmp_path / "attention/mine.yaml").write_text(MINE.format(module="my_mechanism"))
+    return tmp_path
+
+
+def test_a_shipped_option_is_its_class():
+    assert option_class("attention", "bahdanau") is BahdanauAttention
+    assert own_folders() == []
+
+
+def test_an_own_option_is_found_by_the_environment(folder, monkeypatch):
+    assert "mine" not in options("attention")
+    monkeypatch.setenv(found.CONFIG_DIR, os.pathsep.join(["/nowhere", str(folder)]))
+    assert "mine" in options("attention") and "bahdanau" in options("attention")
+    assert option_class("attention", "mine").__name__ == "Mine"
+
+
+def test_an_installed_package_brings_options(folder, monkeypatch):
+    package = folder / "brought"
+    (package / "conf").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (folder / "attention").rename(package / "conf/attention")
+    info = folder / "brought-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[attnlab.config]\nbrought = brought\n")
+    found._installed.cache_clear()
+    try:
+        assert own_folders() == [package / "conf"]
+        assert option_class("attention", "mine").__name__ == "Mine"
+    finally:
+        found._installed.cache_clear()
+        sys.modules.pop("brought", None)
+
+
+@pytest.mark.parametrize("name", ["../config", "no", "", None, "attention/bahdanau", ["x"]])
+def test_no_other_file_is_read(name):
+    assert option_content("attention", name) is None
+    with pytest.raises(RequestError, match="there is no such option here"):
+        option_class("attention", name)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: [", "mine.yaml: can't be read"),
+        ("- name", "mine.yaml: expected settings"),
+        ("name: mine", "attention=mine: expected a _target_ in its file that exists, got None"),
+        (MINE.format(module="nowhere"), "got nowhere.Mine"),
+    ],
+)
+def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
+    monkeypatch.setenv(found.CONFIG_DIR, str(folder))
+    (folder / "attention/mine.yaml").write_text(text)
+    with pytest.raises(RequestError, match=said):
+        option_class("attention", "mine")
+
+
+def test_a_run_with_an_own_mechanism_is_used_again(folder, monkeypatch, capsys):
+    """Trained with --config-dir; verbs find it by the environment, or say how it is found."""
+    monkeypatch.setenv("ATTNLAB_RUNS", str(folder / "runs"))
+    small = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.epochs=1")
+    words = ("trainer.jit=false", "tracking.enabled=false", "attention=mine", *small)
+    assert main(["--config-dir", str(folder), *words]) == 0
+    assert main(["evaluate", "latest"]) == 0
+    monkeypatch.delenv(found.CONFIG_DIR)
+    capsys.readouterr()
+    assert main(["evaluate", "latest"]) == 2
+    assert "by --config-dir FOLDER or $ATTNLAB_CONFIG_DIR" in capsys.readouterr().err
+
+
+def test_a_config_dir_that_is_none_is_refused(capsys):
+    assert main(["--config-dir", "/nowhere", "task=fib"]) == 2
+    assert capsys.readouterr().err == "attnlab: --config-dir: expected a folder, got /nowhere.\n"

@@ -1,0 +1,151 @@
+"""Rules and the sentences that follow from breaking them."""
+
+import math
+
+import pytest
+
+from attnlab.config.composing import conf_folder, options
+from attnlab.config.rules import Rule, check_rule, lookup, nearest
+from attnlab.config.sections import OPTION_GROUPS, Option, parse
+from attnlab.errors import RequestError
+
+
+def document(**changes):
+    groups = {group: {"name": options(group)[0]} for group in OPTION_GROUPS}
+    sections = {"trainer": {}, "tracking": {}, "paths": {}}
+    return {**groups, **sections, "seed": 0, **changes}
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"type": "int", "min": 1}, "a whole number at least 1"),
+        ({"type": "int", "min": 1, "max": 999}, "a whole number at least 1 and at most 999"),
+        ({"type": "float", "min": 0, "below": 1}, "a number at least 0 and below 1"),
+        ({"type": "float", "above": 0, "optional": True}, "a number above 0, or null"),
+        ({"choices": ["pre", "post"]}, "one of pre, post"),
+        ({"type": "bool"}, "true or false"),
+        ({"type": "int", "max": 2**31 - 1}, "a whole number at most 2,147,483,647"),
+    ],
+)
+def test_a_rule_in_words(rule, words):
+    assert Rule.from_mapping(rule).expected() == words
+
+
+@pytest.mark.parametrize(
+    ("rule", "good", "bad"),
+    [
+        ({"type": "int", "min": 2, "max": 5}, [2, 5], [1, 6, 2.0, "2", True, None]),
+        ({"type": "float", "above": 0, "below": 1}, [0.5, 1e-300], [0, 1, math.nan, "0.5", False]),
+        ({"type": "float"}, [3, -0.5], [math.inf, -math.inf, math.nan]),
+        ({"type": "bool"}, [True, False], [0, 1, "true", None]),
+        ({"type": "str"}, ["", "7"], [7, None]),
+        ({"choices": ["a", "b"]}, ["a", "b"], ["A", None, 0]),
+        ({"type": "int", "min": 1, "optional": True}, [None, 1], [0]),
+        ({"choices": ["a", None]}, ["a", None], ["b"]),
+    ],
+)
+def test_a_rule_accepts_and_refuses(rule, good, bad):
+    rule = Rule.from_mapping(rule)
+    for value in good:
+        check_rule("k", value, rule)
+    for value in bad:
+        with pytest.raises(RequestError, match=r"^k: expected "):
+            check_rule("k", value, rule)
+
+
+def test_the_sentence_names_key_expectation_reason_value_and_the_nearest_choice():
+    rule = Rule.from_mapping({"choices": ["simple", "gru", "lstm"], "why": "no others"})
+    with pytest.raises(RequestError) as e:
+        check_rule("model.cell", "lst", rule)
+    expected = "model.cell: expected one of simple, gru, lstm (no others), got lst. "
+    assert str(e.value) == expected + "Did you mean lstm?"
+
+
+def test_a_divisor_is_sought_in_the_whole_configuration():
+    rule = Rule.from_mapping({"type": "int", "min": 1, "divides": "model.units"})
+    check_rule("heads", 3, rule, {"model": {"units": 6}})
+    with pytest.raises(RequestError, match=r"divisor of model.units=6 \(1, 2, 3, 6\), got 4"):
+        check_rule("heads", 4, rule, {"model": {"units": 6}})
+
+
+def test_a_field_that_no_rule_has_is_a_mistake_in_the_file():
+    with pytest.raises(TypeError, match="minimum"):
+        Rule.from_mapping({"minimum": 1})
+
+
+def test_lookup_and_nearest():
+    assert lookup({"a": {"b": 0}}, "a.b") == 0
+    assert lookup({"a": 7}, "a.b") is None
+    assert nearest("bahdanu", ["bahdanau", "none"]) == "bahdanau"
+    assert nearest("qqq", ["bahdanau", "none"]) is None
+
+
+def test_parse_fills_in_the_defaults_of_the_sections():
+    config = parse(document(), {})
+    assert config.trainer.patience is None
+    assert config.tracking.weights == "best"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sed": 1}, "sed: there is no such key. Did you mean seed?"),
+        ({"seed": -1}, "seed: expected a whole number at least 0 and at most 2,147,483,647, got"),
+        ({"trainer": {"epoch": 3}}, "trainer.epoch: there is no such key. Did you mean trainer.ep"),
+        ({"trainer": {"epochs": 0}}, "trainer.epochs: expected a whole number at least 1"),
+        ({"trainer": {"jit": "yes"}}, "trainer.jit: expected true or false, or null, got yes."),
+        ({"tracking": {"weights": "bset"}}, "got bset. Did you mean best?"),
+        ({"task": {}}, "task: expected the name of one of its options"),
+        ({"tracking": {"uri": "https://me:pass@host/x"}}, "tracking.uri: expected no user name"),
+    ],
+)
+def test_parse_names_the_key(changes, words):
+    with pytest.raises(RequestError) as e:
+        parse(document(**changes), {})
+    assert words in str(e.value)
+    assert "pass@" not in str(e.value)
+
+
+def test_settings_without_a_rule_are_unknown_where_there_are_rules():
+    model = {"name": "rnn", "units": 3, "unit": 4}
+    with pytest.raises(RequestError, match="model.unit: there is no .* Did you mean model.units"):
+        parse(document(model=model), {"model": {"units": {"type": "int"}}})
+
+
+def test_a_rule_with_a_dotted_key_says_what_cannot_be_combined():
+    rules = {"attention": {"model.name": {"choices": ["rnn"], "why": "no query"}}}
+    with pytest.raises(RequestError) as e:
+        parse(document(model={"name": "transformer"}, attention={"name": "none"}), rules)
+    words = "attention=none can't be combined with model.name=transformer: no query. Valid: rnn."
+    assert str(e.value) == words
+
+
+def test_the_digest_covers_all_that_decides_the_result_and_nothing_else():
+    config = parse(document(), {})
+    elsewhere = document(paths={"runs": "/elsewhere"}, tracking={"enabled": False})
+    assert parse(elsewhere, {}).digest == config.digest
+    assert parse(document(seed=1), {}).digest != config.digest
+    assert parse(document(model={"name": "rnn", "units": 7}), {}).digest != config.digest
+
+
+def test_an_option_keeps_settings_apart():
+    assert Option.from_mapping({"name": "x", "units": 3}) == Option("x", {"units": 3})
+
+
+def test_what_a_document_says_of_classes_is_left_out():
+    """An old run's folder does; it decides nothing, so its digest is that of a new one."""
+    plain = parse(document(), {})
+    named = document()
+    named["attention"] |= {"_target_": "os.system", "rules": {"units": {"type": "int"}}}
+    assert parse(named, {}).digest == plain.digest
+    assert parse(named, {}).document == plain.document
+
+
+def test_the_groups_are_the_folders_of_conf():
+    assert {path.name for path in conf_folder().iterdir() if path.is_dir()} == {
+        *OPTION_GROUPS,
+        "data",
+        "experiment",
+        "search",
+    }

@@ -1,0 +1,178 @@
+"""The run of a configuration: which of several counts, and when one is begun."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from attnlab.errors import RequestError, RunBusy, RunFailed
+from attnlab.records.processes import this_process
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import Status
+from attnlab.run import once, runner
+from attnlab.run.index import RunIndex
+from attnlab.run.once import run_once
+from attnlab.run.runner import SweepMember
+
+GONE = {**this_process(), "pid": 2**22 + 1}
+ELSEWHERE = {**this_process(), "host": "elsewhere"}
+SWEEP = SweepMember("mine")
+
+
+@pytest.fixture(scope="module")
+def composed(compose):
+    return compose("task=fib", "attention=none", "task.count=61", "task.history=5")
+
+
+@pytest.fixture
+def config(composed, tmp_path):
+    document = {**composed.document, "paths": {"runs": str(tmp_path), "data": "data"}}
+    return runner.parse(document, {})
+
+
+@pytest.fixture
+def make(tmp_path, config):
+    """Make a run of the configuration, in some state."""
+
+    def make(state: str, **entries) -> RunDirectory:
+        run = RunDirectory.create(
+            tmp_path, "fib", "none", 0, config.document, config_hash=config.digest
+        )
+        if state == "completed":
+            run.write_json("metrics.json", {})
+        run.status.write(state, **entries)
+        return run
+
+    return make
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """What is trained and gone on with, without being trained."""
+    calls = []
+    monkeypatch.setattr(
+        runner, "run_in", lambda folder, *_: calls.append(("new", folder.path)) or folder.path
+    )
+    monkeypatch.setattr(
+        runner, "resume", lambda folder, sweep: calls.append(("on", folder.path)) or folder.path
+    )
+    return calls
+
+
+def found(config, runs):
+    run = RunIndex(runs).refresh().find(config.digest)
+    return (run.state, run.path) if run else None
+
+
+def test_a_completed_run_counts_before_any_other(tmp_path, config, make, trained):
+    done = make("completed").path
+    make("failed", error="no")
+    make("running")
+    assert found(config, tmp_path) == ("completed", done)
+    assert (run_once(config, SWEEP), trained) == (done, [])
+
+
+def test_a_run_under_way_is_left_alone(config, make, trained):
+    make("failed", error="no")
+    make("killed")
+    make("running", **ELSEWHERE, sweep="mine")
+    with pytest.raises(RunBusy, match="process .* is at it"):
+        run_once(config, SWEEP)
+    assert trained == []
+    # But for two trials that are equal: each has a run of its own.
+    run_once(config, SWEEP, beside_own=True)
+    assert [what for what, _ in trained] == ["new"]
+
+
+def test_of_killed_ones_the_newest_goes_on(tmp_path, config, make, trained):
+    make("killed")
+    newest = make("running", **GONE).path
+    assert found(config, tmp_path) == ("killed", newest)
+    assert run_once(config, SWEEP) == newest
+    assert trained == [("on", newest)]
+
+
+def test_a_failed_run_is_tried_again_only_when_asked(config, make, trained):
+    failed = make("failed", error="RunFailed: epoch 2").path
+    with pytest.raises(RunFailed, match="epoch 2"):
+        run_once(config, SWEEP)
+    assert trained == []
+    run_once(config, SWEEP, retry_failed=[failed])
+    assert [what for what, _ in trained] == ["new"]
+
+
+@pytest.mark.parametrize("damage", [lambda m: m.unlink(), None])
+def test_half_a_completed_run_is_none(tmp_path, config, make, compose, damage):
+    if damage:
+        damage(make("completed").path / "metrics.json")
+        assert found(config, tmp_path) is None
+    else:
+        make("completed")
+        assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
+
+
+def test_of_two_that_ask_at_once_one_begins(config, monkeypatch):
+    monkeypatch.setattr(runner, "run_in", lambda folder, *_: folder.path)
+    monkeypatch.setattr(once, "find_run", lambda config: RunIndex(folder).refresh().find(digest))
+    folder, digest = once.runs_folder(config), config.digest
+
+    def ask(_):
+        try:
+            return run_once(config, SWEEP)
+        except RunBusy:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        begun = [path for path in pool.map(ask, range(16)) if path]
+    assert len(begun) == 1 and len([*folder.glob("*/*/*")]) == 1
+
+
+def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypatch):
+    def refuse(*_):
+        raise RequestError("task.history: expected less")
+
+    monkeypatch.setattr(runner, "_load", refuse)
+    with pytest.raises(RequestError, match="task.history: expected less"):
+        run_once(config, SWEEP)
+    run = once.find_run(config)
+    assert (run.state, run.status["sweep"]) == ("failed", "mine")
+    assert run.status["error"] == "RequestError: task.history: expected less"
+    assert (run.path / "config.yaml").is_file()
+    with pytest.raises(RunFailed, match="task.history: expected less"):
+        run_once(config, SWEEP)
+    # A run of its own refuses before it leaves anything.
+    with pytest.raises(RequestError):
+        runner.run(config)
+    assert len([*once.runs_folder(config).glob("*/*/*")]) == 1
+
+
+def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatch):
+    runs = [make("killed") for _ in range(3)]
+    index, read = RunIndex(tmp_path), []
+    original = Status.read
+    monkeypatch.setattr(Status, "read", lambda self: read.append(self) or original(self))
+    assert index.refresh().find(config.digest).path == runs[-1].path
+    assert len(read) == 3
+    index.refresh()
+    assert len(read) == 3
+    runs[0].write_json("metrics.json", {})
+    runs[0].status.write("completed")
+    assert index.refresh().find(config.digest).path == runs[0].path
+    assert len(read) == 4
+    for path in runs[0].path.iterdir():
+        path.unlink() if path.is_file() else path.rmdir()
+    assert index.refresh().find(config.digest).path == runs[-1].path
+
+
+def test_a_run_that_names_classes_has_the_digest_of_one_that_does_not(tmp_path, config, make):
+    run = make("killed", config_hash="another")
+    document = {**config.document, "task": {**config.document["task"], "_target_": "os.system"}}
+    run.write_config(document)
+    assert found(config, tmp_path) == ("killed", run.path)
+
+
+def test_a_damaged_run_counts_for_nothing(tmp_path, config, make):
+    (make("completed").path / "status.json").write_text(json.dumps([]))
+    assert found(config, tmp_path) is None

@@ -1,0 +1,390 @@
+"""Sweeps from outside: `attnlab -m`, done, interrupted, killed, grown, and refused."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from command_line import CommandLine, Outcome
+from sweep_examples import (
+    ENDLESS,
+    SMALL,
+    UNTRACKED,
+    InProcess,
+    ended_jobs,
+    query,
+    states,
+    sweep_folder,
+    table,
+    wait_for,
+)
+
+GRID = ("-m", *SMALL, "attention=none,pooling", "seed=0,1")
+
+
+class Swept(NamedTuple):
+    """A sweep with MLflow, and the same command once more."""
+
+    attnlab: CommandLine
+    folder: Path
+    first: Outcome
+    again: Outcome
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory) -> Swept:
+    attnlab = CommandLine(tmp_path_factory.mktemp("swept"))
+    outcome = attnlab(*GRID)
+    assert outcome.code == 0, outcome.err
+    here = InProcess(attnlab.folder)
+    return Swept(here, sweep_folder(here), outcome, here(*GRID))
+
+
+def test_every_combination_runs_once(swept):
+    assert states(swept.attnlab) == ["completed"] * 4
+    rows = table(swept.folder)
+    assert [(row["attention"], row["seed"]) for row in rows] == [
+        ("none", "0"),
+        ("none", "1"),
+        ("pooling", "0"),
+        ("pooling", "1"),
+    ]
+    for row in rows:
+        metrics = json.loads(Path(row["folder"], "metrics.json").read_text())
+        assert (metrics["attention"], metrics["seed"]) == (row["attention"], int(row["seed"]))
+        assert float(row["best"]) == metrics["best_value"]
+        assert float(row["test"]) == metrics["test"]["rmse"]
+
+
+def test_a_line_for_each_job_and_one_table(swept):
+    _, out, err = swept.first
+    lines = ended_jobs(err)
+    assert [line.partition("  ")[0] for line in lines] == ["1/4", "2/4", "3/4", "4/4"]
+    assert lines[2].startswith("3/4  attention=pooling seed=0: val_loss ")
+    assert len(err.splitlines()) == 4
+    shown = out.splitlines()
+    assert max(map(len, shown)) <= 100
+    assert [shown[1].split()[:3], shown[3].split()[:4]] == [
+        ["#", "attention", "seed"],
+        ["1", "none", "0", "completed"],
+    ]
+    assert out.endswith(f"sweep folder: {swept.folder}\n")
+
+
+def test_the_same_command_again_runs_nothing(swept):
+    code, out, err = swept.again
+    assert (code, err) == (0, "attnlab: 4 jobs: 4 done before, 0 to run\n")
+    assert out.replace(" (4 of them before)", "") == swept.first.out
+    assert len(swept.attnlab.run_folders()) == 4
+
+
+def test_mlflow_has_a_parent_with_children_and_the_table(swept):
+    attnlab, name = swept.attnlab, swept.folder.name
+    ((parent,),) = query(
+        attnlab, "select run_uuid from tags where key = 'attnlab.kind' and value = 'sweep'"
+    )
+    ((shown, status, uri),) = query(
+        attnlab, f"select name, status, artifact_uri from runs where run_uuid = '{parent}'"
+    )
+    assert (shown, status) == (name, "FINISHED")
+    children = query(attnlab, "select value from tags where key = 'mlflow.parentRunId'")
+    assert children == [(parent,)] * 4
+    assert query(attnlab, "select value from tags where key = 'attnlab.sweep'") == [(name,)] * 5
+    params = dict(query(attnlab, f"select key, value from params where run_uuid = '{parent}'"))
+    assert params["varies"] == "attention, seed"
+    assert (params["attention"], params["trainer.epochs"]) == ("none, pooling", "2")
+    metrics = dict(query(attnlab, f"select key, value from metrics where run_uuid = '{parent}'"))
+    best = min(float(row["best"]) for row in table(swept.folder))
+    assert metrics == {"jobs": 4, "jobs_completed": 4, "best_value": pytest.approx(best)}
+    kept = Path(uri.removeprefix("file://"), "table.csv").read_text()
+    assert kept == (swept.folder / "table.csv").read_text()
+    assert len(query(attnlab, "select run_uuid from runs")) == 5
+
+
+def test_changing_one_value_runs_only_what_is_new(swept):
+    attnlab = swept.attnlab
+    before = attnlab.run_folders()
+    changed = [*GRID[:-1], "seed=1,2"]
+    code, out, err = attnlab(*changed, "sweep.dry_run=true")
+    assert (code, err) == (0, "")
+    assert out.count("would run ") == 2 and "2 of 4 jobs would run." in out
+    assert len([*(attnlab.runs / "sweeps").iterdir()]) == 1
+    code, out, err = attnlab(*changed, UNTRACKED)
+    assert code == 0, err
+    assert err.startswith("attnlab: 4 jobs: 2 done before, 2 to run\n")
+    new = set(attnlab.run_folders()) - set(before)
+    seeds = [json.loads((folder / "metrics.json").read_text())["seed"] for folder in new]
+    assert seeds == [2, 2]
+
+
+FAILING = ("optimizer=sgd", "optimizer.learning_rate=1e30,0.01,1e31")
+
+
+def test_failing_jobs_do_not_stop_the_others(here):
+    # One step an epoch: the first epoch's loss is finite, and all after it are not.
+    command = ("-m", *SMALL, *FAILING, UNTRACKED)
+    code, out, err = here(*command)
+    assert code == 1
+    assert states(here) == ["failed", "completed", "failed"]
+    first, second, third, last = err.splitlines()
+    failed = table(sweep_folder(here))[0]
+    assert first.startswith(
+        "attnlab: 1/3  optimizer.learning_rate=1e+30: failed: epoch 2, step 1: the loss is "
+    )
+    assert first.endswith(f"Log: {failed['folder']}/run.log")
+    assert "epoch 2, step 1" in Path(failed["folder"], "run.log").read_text()
+    assert last == "attnlab: 2 of 3 jobs failed; sweep.retry_failed=true runs them again"
+
+    code, out, err = here(*command)
+    assert code == 1
+    assert err.startswith("attnlab: 3 jobs: 1 done before, 2 failed before, 0 to run\n")
+    assert len(here.run_folders()) == 3
+
+    code, out, err = here(*command, "sweep.retry_failed=true", "sweep.fail_fast=true")
+    assert code == 1
+    assert states(here) == ["failed", "completed", "failed", "failed"]
+    assert err.endswith("1 of 3 jobs failed, and sweep.fail_fast=true stopped the sweep there\n")
+    assert "1 completed (1 of them before), 1 failed, 1 not run" in out
+
+
+def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
+    assert code == 1
+    # What was refused is a failed run, so that the same command does not try it again.
+    assert states(here) == ["failed", "completed"]
+    line = next(line for line in err.splitlines() if "failed: " in line)
+    assert "task.history: expected" in line and "Log: " not in line
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
+    assert code == 1 and err.startswith("attnlab: 2 jobs: 1 done before, 1 failed before, 0 to run")
+    assert len(here.run_folders()) == 2
+
+
+def test_equal_jobs_run_once(here):
+    code, out, err = here("-m", *SMALL, "seed=0,0", "trainer.epochs=1,1", UNTRACKED)
+    assert code == 0, err
+    assert states(here) == ["completed"]
+    assert out.startswith("3 jobs have the configuration of another one and are left out.\n")
+
+
+REFUSED = [
+    # The same sentences as in a single run, before anything begins.
+    ("trainer.epoch=3 seed=0,1", "trainer.epoch: there is no such key. Did you mean"),
+    ("attention=bahdanau,luong_loca seed=0,1", "luong_loca: there is no such option. Did you mean"),
+    ("attention=luong_local,none attention.window=3", "attention.window: there is no such key."),
+    ("model.units=4,wide", "model.units: expected a whole number at least 1, got wide."),
+    ("model.units=4,0", "model.units: expected a whole number at least 1, got 0."),
+    ("seed=0,-1", "seed: expected a whole number at least 0", "got -1."),
+    ("attention=none,multi_head model=transformer", "can't be combined with model.name"),
+    # An empty grid.
+    ("seed=range(0,0)", "seed: expected at least one value, got range(0,0): the grid is empty."),
+    ("seed=choice()", "seed: expected at least one value, got choice(): the grid is empty."),
+    ("attention=glob(x*)", "attention: expected at least one value, got glob(x*)"),
+    # What is no grid.
+    ("seed=range(", "seed=range(: expected KEY=VALUE as Hydra reads it"),
+    ("optimizer.learning_rate=interval(0,1)", "a search (search=NAME) takes intervals."),
+    ("paths.runs=a,b", "paths.runs: expected one value for the whole sweep, got a,b."),
+    ("sweep.name=a,b", "sweep.name: expected one value for the whole sweep"),
+    ("hydra.launcher.n_jobs=1,2", "hydra.launcher.n_jobs=1,2"),
+    ("hydra/launcher=jobli", "hydra/launcher=jobli: there is no such option. Did you mean joblib?"),
+    # The sweep's own keys.
+    ("sweep.nam=x", "sweep.nam: there is no such key. Did you mean sweep.name?"),
+    ("sweep.name=a/b", "sweep.name: expected a name that a folder can have, got 'a/b'."),
+    ("sweep.name=..", "sweep.name: expected a name that a folder can have, got '..'."),
+    ("sweep.fail_fast=maybe", "sweep.fail_fast: expected true or false, got maybe."),
+    ("sweep.trial=3", "sweep.trial: expected none"),
+    ("search=nothing", "search=nothing: there is no such option."),
+    ("seed=0,1 search.trials=5", "seed: expected one value in a search"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentences"), [(w, s) for w, *s in REFUSED])
+def test_a_wrong_request_begins_nothing(here, words, sentences):
+    code, out, err = here("-m", *words.split())
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert all(sentence in line for sentence in sentences), line
+    assert list(here.folder.iterdir()) == []
+
+
+def test_a_wrong_request_ends_with_code_2(attnlab):
+    assert attnlab("-m", *REFUSED[0][0].split()).code == 2
+    assert list(attnlab.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [ValueError("stray"), TypeError("stray")])
+def test_a_stray_error_inside_a_sweep_is_no_wrong_request(here, monkeypatch, error):
+    """Before, a ValueError ended with code 2, as if the words of the command were wrong."""
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("attnlab.sweeps.grid_sweep.GridSweep.work", fails)
+    code, out, err = here(*GRID, UNTRACKED)
+    assert code == 1
+    assert err.startswith(f"attnlab: the run failed: {type(error).__name__}: stray\n")
+
+
+@pytest.mark.parametrize("word", ["sweep.name=x", "sweep.retry_failed=true", "search.trials=5"])
+def test_settings_of_sweeps_need_one(here, word):
+    code, out, err = here("task=fib", word)
+    assert (code, out) == (2, "")
+    assert err == f"attnlab: {word}: expected together with -m, for it is about sweeps.\n"
+
+
+def test_a_runs_folder_that_cannot_be_written(here):
+    (here.folder / "file").touch()
+    code, _, err = here("-m", "seed=0,1", "paths.runs=file")
+    assert code == 2
+    assert err.startswith("attnlab: paths.runs: expected a folder that can be written, got ")
+
+
+def test_a_dry_run_leaves_nothing(here):
+    code, out, err = here(*GRID, "sweep.dry_run=true")
+    assert (code, err) == (0, "")
+    assert out.count("would run ") == 4 and "4 of 4 jobs would run." in out
+    assert list(here.folder.iterdir()) == []
+
+
+def test_a_sweep_may_grow_and_is_not_mistaken_for_another(here):
+    mine = ("-m", *SMALL, UNTRACKED, "sweep.name=mine")
+    assert here(*mine, "seed=0").code == 0
+    grown = here(*mine, "seed=0,1")
+    assert (grown.code, states(here)) == (0, ["completed"] * 2)
+    code, out, err = here(*mine, "seed=0,1", "trainer.epochs=3")
+    assert (code, out) == (2, "")
+    assert err == (
+        "attnlab: sweep.name: mine was begun with trainer.epochs=2, which this command has as 3: "
+        "expected the same or another name.\n"
+    )
+    code, _, err = here(*mine, "seed=0,1", "model.cell=gru")
+    assert code == 2 and "begun with model.cell=its default, which this command has as gru" in err
+    code, _, err = here(*mine, "search=learning_rate")
+    assert code == 2 and "mine is a grid and this command a search: expected another name." in err
+    assert len(here.run_folders()) == 2
+
+
+def test_a_saved_configuration_can_be_swept(swept, here):
+    source = table(swept.folder)[0]["folder"]
+    code, out, err = here(
+        *("-m", "--config-path", source, f"paths.runs={here.runs}", "seed=7,8", UNTRACKED),
+        "sweep.name=again",
+    )
+    assert code == 0, err
+    assert states(here) == ["completed"] * 2
+    assert sweep_folder(here).name == "again"
+
+
+def test_a_preset_may_choose_the_launcher(attnlab):
+    preset = attnlab.folder / "mine" / "experiment" / "side_by_side.yaml"
+    preset.parent.mkdir(parents=True)
+    preset.write_text(
+        "# @package _global_\n"
+        "defaults:\n  - override /hydra/launcher: submitit_local\n"
+        "hydra:\n  launcher: {timeout_min: 7}\n"
+    )
+    words = ("--config-dir", "mine", "experiment=side_by_side")
+    code, out, err = attnlab("-m", *words, *SMALL, UNTRACKED)
+    assert code == 0, err
+    assert states(attnlab) == ["completed"]
+    assert (sweep_folder(attnlab) / ".submitit").is_dir()
+
+
+def begun(attnlab, epochs: int = 1):
+    return lambda: [*attnlab.runs.glob(f"*/*/*/weights/epoch_{epochs:03d}.weights.h5")]
+
+
+LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED)
+
+
+def test_an_interrupted_sweep_keeps_what_is_done(attnlab):
+    here = InProcess(attnlab.folder)
+    with attnlab.start(*LONG) as process:
+        wait_for(begun(attnlab), process)
+        second = here(*LONG)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert err.endswith(
+        "interrupted: 0 of 2 jobs are done; the same command goes on with the others\n"
+    )
+    assert "1 interrupted, 1 not run" in out
+    assert states(attnlab) == ["killed"]
+    assert [row["state"] for row in table(sweep_folder(attnlab))] == ["killed", "not run"]
+    # Meanwhile another process was not let in.
+    assert (second.code, second.out) == (2, "")
+    assert f"process {process.pid} on " in second.err
+    assert "would go on" in here(*LONG, "sweep.dry_run=true").out
+
+
+def killed(attnlab, *command, when) -> None:
+    with attnlab.start(*command) as process:
+        wait_for(when, process)
+        process.kill()
+        process.communicate(timeout=120)
+
+
+def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab):
+    command = ("-m", *SMALL, "trainer.epochs=40", "trainer.batch_size=8", "seed=0,1")
+    weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731
+    killed(attnlab, *command, when=lambda: len(weights()) >= 45)
+    before = {folder: (folder / "status.json").read_text() for folder in attnlab.run_folders()}
+    assert states(attnlab)[0] == "completed"
+    code, out, err = attnlab(*command)
+    assert code == 0, err
+    assert states(attnlab) == ["completed"] * 2
+    for folder, status in before.items():
+        if json.loads(status)["state"] == "completed":
+            assert (folder / "status.json").read_text() == status
+    rows = [len((f / "history.csv").read_text().splitlines()) for f in attnlab.run_folders()]
+    assert rows == [41] * 2
+    # One MLflow run for each job, and one for the sweep.
+    names = [name for (name,) in query(attnlab, "select name from runs order by name")]
+    assert names == ["fib-none-s0", "fib-none-s1", sweep_folder(attnlab).name]
+    assert query(attnlab, "select distinct status from runs") == [("FINISHED",)]
+    steps = query(
+        attnlab, "select run_uuid, count(*) from metrics where key = 'val_loss' group by run_uuid"
+    )
+    assert [count for _, count in steps] == [40] * 2
+
+
+JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+
+
+@pytest.mark.slow
+def test_a_parallel_sweep_that_is_killed_leaves_nothing_running(attnlab):
+    command = (*LONG, *JOBLIB)
+    killed(attnlab, *command, when=lambda: len(begun(attnlab)()) == 2)
+    statuses = [folder / "status.json" for folder in attnlab.run_folders()]
+    wait_for(lambda: all(json.loads(s.read_text())["state"] == "killed" for s in statuses))
+    assert {json.loads(s.read_text())["error"] for s in statuses} == {"interrupted"}
+
+
+def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
+    with attnlab.start(*LONG, *JOBLIB) as process:
+        wait_for(lambda: len(begun(attnlab)()) == 2, process)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err and "2 interrupted" in out
+    dry = InProcess(attnlab.folder)(*LONG, "sweep.dry_run=true")
+    assert "2 of 2 jobs would run." in dry.out
+
+
+@pytest.mark.slow
+def test_forty_jobs_two_at_a_time_lose_nothing(attnlab):
+    code, out, err = attnlab("-m", *SMALL, "trainer.epochs=3", "seed=range(40)", *JOBLIB)
+    assert code == 0, err
+    assert "MLflow" not in err
+    assert states(attnlab) == ["completed"] * 40
+    assert len(query(attnlab, "select * from experiments where name = 'fib'")) == 1
+    runs = query(attnlab, "select run_uuid, status from runs where name like 'fib-none-s%'")
+    assert [status for _, status in runs] == ["FINISHED"] * 40
+    for run, _ in runs:
+        logged = query(attnlab, f"select key, step from metrics where run_uuid = '{run}'")
+        for metric in ("train_loss", "val_loss", "learning_rate", "seconds"):
+            assert sorted(step for key, step in logged if key == metric) == [1, 2, 3]
+        assert {"test_rmse", "test_skill", "parameters"} <= {key for key, _ in logged}
+        assert len(query(attnlab, f"select * from inputs where destination_id = '{run}'")) == 3

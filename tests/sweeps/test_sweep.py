@@ -1,0 +1,513 @@
+"""How a sweep goes on and how it stands at its end, with launchers that do what a test says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from search_examples import RATE, settings
+
+from attnlab.config.sections import SweepConfig, parse
+from attnlab.errors import RequestError, SweepFailed
+from attnlab.records.processes import this_process
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.sweep_runs import runs_of_sweep
+from attnlab.run.index import RunIndex
+from attnlab.sweeps import sweep as module
+from attnlab.sweeps import worker
+from attnlab.sweeps.grid_sweep import GridSweep
+from attnlab.sweeps.launching import LauncherDied
+from attnlab.sweeps.plan import Point
+from attnlab.sweeps.search.study import Study
+from attnlab.sweeps.search_sweep import SearchSweep
+from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
+from attnlab.sweeps.table import read_results
+from attnlab.sweeps.worker import Outcome, StoppedEarly
+
+GONE = {**this_process(), "pid": 2**22 + 1}
+ELSEWHERE = {**this_process(), "host": "elsewhere"}
+DIED = LauncherDied("RuntimeError: a worker was killed")
+
+
+class Fake:
+    """A launcher that does what a test says, once for every launch."""
+
+    threads, here, workers = None, True, 3
+
+    def __init__(self, *plans, bound=True):
+        self.plans, self.bound, self.launched = list(plans), bound, []
+
+    def __call__(self, work, overrides):
+        self.launched.append([words[0] for words in overrides] if overrides[0] else len(overrides))
+        return self.plans.pop(0)(work, overrides) if self.plans else [None] * len(overrides)
+
+    def was_ended(self, result):
+        return isinstance(result, TimeoutError)
+
+
+@pytest.fixture(scope="module")
+def composed(compose):
+    return compose("task=fib", "attention=none", "task.count=61", "task.history=5")
+
+
+@pytest.fixture
+def config_of(composed, tmp_path):
+    def config_of(seed=0):
+        paths = {"runs": str(tmp_path), "data": "data"}
+        return parse({**composed.document, "seed": seed, "paths": paths}, {})
+
+    return config_of
+
+
+@pytest.fixture
+def plan_of(tmp_path, config_of):
+    def plan_of(kind=GRID, points=1, search=None, **changes):
+        words = [Point(n + 1, ("abc"[n],), {"seed": str(n)}, config_of(n)) for n in range(points)]
+        return SimpleNamespace(
+            folder=SweepFolder.named(tmp_path, "mine"),
+            settings=replace(SweepConfig(), **changes),
+            search=search,
+            kind=kind,
+            command=(),
+            fixed={},
+            varying={},
+            first=config_of(),
+            points=lambda: (words, 0),
+            words=(),
+            check_space=lambda: None,
+            trial=lambda number, overrides: Point(number, (), {}, config_of(number)),
+        )
+
+    return plan_of
+
+
+@pytest.fixture
+def grid(plan_of):
+    def grid(*plans, points=1, bound=True, **changes) -> GridSweep:
+        return GridSweep(plan_of(points=points, **changes), Fake(*plans, bound=bound))
+
+    return grid
+
+
+@pytest.fixture
+def run_of(tmp_path, config_of):
+    def run_of(seed=0, state="running", **entries) -> RunDirectory:
+        config = config_of(seed)
+        run = RunDirectory.create(
+            tmp_path, "fib", "none", seed, config.document, config_hash=config.digest
+        )
+        if state == "completed":
+            run.write_json("metrics.json", {})
+        run.status.write(state, **entries)
+        return run
+
+    return run_of
+
+
+@pytest.fixture
+def does(run_of, tmp_path, config_of):
+    """A plan of a launch: how the runs of points stand then, by letter, and whether it died."""
+
+    def does(death=None, **states):
+        def plan(work, overrides):
+            for (letter,) in overrides:
+                if letter not in states:
+                    continue
+                state, entries = states[letter]
+                found = RunIndex(tmp_path).refresh().find(config_of("abc".index(letter)).digest)
+                if found and found.state == "killed":
+                    RunDirectory(found.path).write_json("metrics.json", {})
+                    RunDirectory(found.path).status.write(state, **entries)
+                else:
+                    run_of("abc".index(letter), state, **entries)
+            if death:
+                raise death
+            return [None] * len(overrides)
+
+        return plan
+
+    return does
+
+
+def raising(error):
+    def plan(work, overrides):
+        raise error
+
+    return plan
+
+
+DONE, DEAD, FAILED = ("completed", {}), ("running", GONE), ("failed", {"error": "RunFailed: no"})
+
+
+def states(sweep) -> str:
+    return " ".join(row.state for row in sweep.rows())
+
+
+def test_runs_are_launched_together_and_again_what_a_dead_process_left(grid, does):
+    sweep = grid(does(a=DONE, b=DEAD, death=DIED), does(b=DONE), does(c=DONE), points=3)
+    sweep.carry_out()
+    assert sweep.launcher.launched == [["a", "b", "c"], ["b"], ["c"]]
+    assert states(sweep) == "completed completed completed"
+    again = grid(points=3)
+    again.carry_out()
+    assert again.launcher.launched == []
+
+
+def test_one_that_dies_of_memory_takes_no_neighbour_along(grid, does):
+    dead = does(a=DEAD, death=DIED)
+    sweep = grid(does(a=DEAD, b=DEAD, death=DIED), dead, does(b=DONE), does(c=DONE), points=3)
+    with pytest.raises(SweepFailed, match="1 of 3 jobs failed; sweep.retry_failed=true runs"):
+        sweep.carry_out()
+    assert sweep.launcher.launched == [["a", "b", "c"], ["a"], ["b"], ["c"]]
+    assert states(sweep) == "failed completed completed"
+    (error,) = [row.error for row in sweep.rows() if row.error]
+    assert error == "its process died again (RuntimeError: a worker was killed)"
+
+
+def test_a_death_in_a_crowd_is_not_counted(grid, does):
+    plans = [does(a=DEAD, death=DIED), does(a=DONE), does(b=DEAD, death=DIED), does(b=DONE)]
+    sweep = grid(*plans, does(c=DONE), points=3)
+    sweep.carry_out()
+    assert sweep.launcher.launched == [["a", "b", "c"], ["a"], ["b", "c"], ["b"], ["c"]]
+
+
+def test_a_launcher_that_does_nothing_is_given_up(grid):
+    with pytest.raises(SweepFailed, match="the launcher failed: RuntimeError: a worker was killed"):
+        grid(raising(DIED)).carry_out()
+
+
+def test_a_failed_run_is_tried_again_only_when_asked(grid, does):
+    with pytest.raises(SweepFailed, match="1 of 2 jobs failed; sweep.retry_failed"):
+        grid(does(a=FAILED, b=DONE), points=2).carry_out()
+    again = grid(points=2)
+    with pytest.raises(SweepFailed, match="1 of 2 jobs failed; sweep.retry_failed"):
+        again.carry_out()
+    assert again.launcher.launched == []
+    # A process that dies before it has begun leaves the failed run to be tried again.
+    retried = grid(does(b=DONE, death=DIED), points=2, retry_failed=True)
+    with pytest.raises(SweepFailed, match="the launcher failed"):
+        retried.carry_out()
+    retried = grid(does(a=FAILED), points=2, retry_failed=True)
+    with pytest.raises(SweepFailed, match="^1 of 2 jobs failed$"):
+        retried.carry_out()
+    assert retried.launcher.launched == [["a"]]
+
+
+def test_what_failed_before_it_had_a_folder_is_shown_and_tried_again(grid, does, capsys):
+    failed = [Outcome("failed", error="paths.runs: can't be written"), ValueError("x\ny"), None]
+    with pytest.raises(SweepFailed, match="2 of 3 jobs failed"):
+        grid(lambda *_: failed, points=3).carry_out()
+    err = capsys.readouterr().err
+    assert "seed=0: failed: paths.runs: can't be written." in err
+    assert "seed=1: failed: ValueError: x y." in err
+    sweep = grid(does(a=DONE, b=DONE, c=DONE), points=3)
+    sweep.carry_out()
+    assert sweep.launcher.launched == [["a", "b", "c"]]
+
+
+def test_what_the_cluster_ended_was_killed_whatever_it_says_itself(grid, does, run_of):
+    def ended(work, overrides):
+        run_of(0, "running", **ELSEWHERE)
+        return [TimeoutError("taken away")]
+
+    sweep = grid(ended, bound=False)
+    with pytest.raises(SweepFailed, match="1 of 1 jobs were ended from outside; the same command"):
+        sweep.carry_out()
+    assert states(sweep) == "killed"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), StoppedEarly("no")], ids=["ctrl-c", "fast"])
+def test_what_is_in_a_queue_knows_that_its_launch_was_stopped(grid, error):
+    stopped = grid(raising(error), bound=False)
+    with pytest.raises((KeyboardInterrupt, SweepFailed), match="0 of 1 jobs|stopped the sweep: no"):
+        stopped.carry_out()
+    assert not stopped.launch.goes_on()
+    later = grid(lambda *_: [Outcome("new")], bound=False)
+    with pytest.raises(SweepFailed, match="1 of 1 jobs were not run; the same command goes on"):
+        later.carry_out()
+    assert later.launch.goes_on() and not stopped.launch.goes_on()
+
+
+def test_a_launch_whose_owner_has_gone_begins_nothing_more(grid):
+    sweep = grid()
+    with pytest.raises(SweepFailed):
+        sweep.carry_out()
+    assert sweep.launch.goes_on()
+    assert not replace(sweep.launch, owner=GONE).goes_on()
+    assert replace(sweep.launch, owner=GONE, bound=False).goes_on()
+
+
+def test_runs_that_another_process_still_makes_are_not_done(grid, run_of):
+    run = run_of(**ELSEWHERE)
+    first = grid()
+    with pytest.raises(SweepFailed, match="^1 of 1 jobs are still under way in another process; "):
+        first.carry_out()
+    assert first.launcher.launched == []
+    assert first.folder.read()["finished"] is False
+    run.write_json("metrics.json", {})
+    run.status.write("completed")
+    second = grid()
+    second.carry_out()
+    assert second.folder.read()["finished"] is True
+
+
+def test_what_another_process_ends_meanwhile_is_taken_in(grid, run_of, does):
+    run = run_of(**ELSEWHERE)
+
+    def meanwhile(work, overrides):
+        run.write_json("metrics.json", {"metric": "rmse", "test": {"rmse": 3.0}})
+        run.status.write("completed")
+        return does(b=DONE)(work, overrides)
+
+    sweep = grid(meanwhile, points=2)
+    sweep.carry_out()
+    assert sweep.launcher.launched == [["b"]]
+    assert [row.results.get("test") for row in sweep.rows()] == [3.0, None]
+
+
+def test_workers_of_a_killed_sweep_are_waited_for_as_long_as_they_can_live(
+    grid, run_of, monkeypatch, does
+):
+    assert module._SECONDS_FOR_ORPHANS > worker.ORPHANED_SECONDS
+    run = run_of(sweep="mine")  # this process
+    now = [0.0]
+
+    def sleep(seconds):
+        now[0] += seconds
+        if now[0] >= worker.ORPHANED_SECONDS:
+            run.status.write(None, **GONE)
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    sweep = grid(does(a=DONE))
+    sweep.carry_out()
+    assert sweep.launcher.launched == [["a"]]
+    assert states(sweep) == "completed" and sweep.rows()[0].path == run.path
+    assert now[0] >= worker.ORPHANED_SECONDS
+    # A run of no sweep, or of a cluster's queue, is not waited for.
+    run.status.write("running", sweep="other", **this_process())
+    assert not sweep.has_orphans()
+    run.status.write("running", sweep="mine")
+    assert sweep.has_orphans()
+    sweep.earlier = {"bound": False}
+    assert not sweep.has_orphans()
+
+
+def test_a_sweep_that_is_killed_has_said_which_runs_it_found(grid, run_of):
+    from attnlab.records.run_directory import list_runs
+
+    class Killed(BaseException):
+        pass
+
+    found = run_of(0, "completed")
+    sweep = grid(raising(Killed()), points=2)
+    with pytest.raises(Killed):
+        sweep.carry_out()
+    listed = list_runs(sweep.folder.path.parents[1])
+    assert [each.run.path for each in runs_of_sweep(listed, "mine")] == [found.path]
+
+
+def test_no_other_process_is_let_into_a_grid(grid):
+    def second(work, overrides):
+        with pytest.raises(RequestError, match="has been writing it since"):
+            grid().carry_out()
+        return [Outcome("new")]
+
+    with pytest.raises(SweepFailed, match="were not run"):
+        grid(second).carry_out()
+
+
+def test_a_damaged_result_is_no_result(run_of):
+    run = run_of(0, "completed")
+    (run.path / "metrics.json").write_text("[]")
+    assert read_results(run.path) == {}
+
+
+# Searches
+
+
+@pytest.fixture
+def search(plan_of):
+    def search(*plans, trials=9, bound=True, space=None, **changes) -> SearchSweep:
+        chosen = settings(space or RATE, trials=trials, pruner="none")
+        plan = plan_of(SEARCH, search=chosen, **changes)
+        return SearchSweep(plan, Fake(*plans, bound=bound), chosen)
+
+    return search
+
+
+def at_work(work, overrides):
+    """Do the work of all workers, one after another."""
+    return [work(None) for _ in overrides]
+
+
+@pytest.fixture
+def training(run_of, monkeypatch):
+    """Have trials trained by a function of their number, and nothing else."""
+
+    def training(outcome):
+        import attnlab.sweeps.search_sweep as search_sweep
+
+        def carry_out(config, launch, on_epoch):
+            run = run_of(config.seed, "completed", sweep="mine")
+            run.write_json("metrics.json", {"best_value": 1.0 + config.seed, "monitor": "v"})
+            found = outcome(config.seed)
+            if isinstance(found, BaseException):
+                raise found
+            if found != "completed":
+                (run.path / "metrics.json").unlink()
+                return Outcome(found, None, "no")
+            return Outcome("completed", run.path)
+
+        monkeypatch.setattr(search_sweep, "carry_out", carry_out)
+
+    return training
+
+
+def test_workers_are_launched_once_and_run_all_trials(search, training, capsys):
+    training(lambda number: "completed")
+    sweep = search(at_work, trials=5)
+    sweep.carry_out()
+    assert sweep.launcher.launched == [3]
+    assert [row.number for row in sweep.rows()] == [0, 1, 2, 3, 4]
+    out = capsys.readouterr().out
+    assert "sweep mine: 5 completed\n" in out and "best: trial 0: optimizer.learning_rate=" in out
+    more = search(at_work, trials=6)
+    more.carry_out()
+    assert more.launcher.launched == [1]
+    assert "6 completed (5 of them before)" in capsys.readouterr().out
+
+
+def test_no_more_workers_than_trials_are_launched(search, training):
+    training(lambda number: "completed")
+    sweep = search(at_work, trials=2)
+    sweep.carry_out()
+    assert sweep.launcher.launched == [2]
+
+
+def test_trials_that_never_began_are_counted_as_not_run(search, training, capsys):
+    """Before, they were shown as waiting, and missing in the summary."""
+    training(lambda number: "failed")
+
+    sweep = search(at_work, trials=5, fail_fast=True)
+    with pytest.raises(SweepFailed, match="1 of 5 jobs failed, and sweep.fail_fast=true stopped"):
+        sweep.carry_out()
+    out = capsys.readouterr().out
+    assert "sweep mine: 1 failed, 4 not run\n" in out and "waiting" not in out
+    assert not sweep.launch.goes_on()
+
+
+def test_failed_trials_are_counted_and_tried_again_when_asked(search, training, capsys):
+    training(lambda number: "failed" if number == 1 else "completed")
+    with pytest.raises(SweepFailed, match="1 of 3 jobs failed; sweep.retry_failed=true"):
+        search(at_work, trials=3).carry_out()
+    idle = search(trials=3)
+    with pytest.raises(SweepFailed):
+        idle.carry_out()
+    assert idle.launcher.launched == []
+    capsys.readouterr()
+    search(trials=3, retry_failed=True, dry_run=True).carry_out()
+    assert capsys.readouterr().out.startswith("1 of 3 trials would run, chosen by tpe over ")
+    again = search(at_work, trials=3, retry_failed=True)
+    again.carry_out()
+    assert [row.number for row in again.rows()] == [0, 2, 3]
+
+
+def test_an_interrupted_trial_is_free_for_the_next_command(search, training):
+    training(lambda number: KeyboardInterrupt() if number == 1 else "completed")
+    sweep = search(at_work, trials=3)
+    with pytest.raises(KeyboardInterrupt, match="1 of 3 jobs are done; the same command goes on"):
+        sweep.carry_out()
+    values = [row.varying for row in sweep.rows()]
+    training(lambda number: "completed")
+    again = search(at_work, trials=3)
+    again.carry_out()
+    assert [row.varying for row in again.rows()][:2] == values
+
+
+def test_a_trial_whose_run_another_process_makes_is_left_open(search, training, run_of):
+    training(lambda number: "running" if number == 0 else "completed")
+    sweep = search(at_work, trials=2)
+    with pytest.raises(SweepFailed, match="1 of 2 jobs were ended|still under way"):
+        sweep.carry_out()
+    assert sweep.launcher.launched == [2]
+    training(lambda number: "completed")
+    search(at_work, trials=2).carry_out()
+
+
+def test_the_trial_that_kills_its_worker_twice_has_failed(search, training):
+    training(lambda number: "completed")
+
+    def dies(work, overrides):
+        study = Study.open(work.keywords["plan"].search, folder.path, "mine")
+        for _ in overrides:
+            study.take({**GONE, "launcher": this_process()}, only=work.keywords["only"])
+        raise DIED
+
+    sweep = search(dies, dies, at_work, at_work, trials=4)
+    folder = sweep.folder
+    with pytest.raises(SweepFailed, match="1 of 4 jobs failed"):
+        sweep.carry_out()
+    # Three begin and die, the first dies alone, too, the others don't; then what is left.
+    assert sweep.launcher.launched == [3, 1, 1, 1, 1]
+    failed = [(row.number, row.error) for row in sweep.rows() if row.state == "failed"]
+    assert failed == [(0, "its process died again (RuntimeError: a worker was killed)")]
+
+
+def test_a_search_whose_launcher_does_nothing_is_given_up(search):
+    with pytest.raises(SweepFailed, match="the launcher failed: RuntimeError: a worker was killed"):
+        search(raising(DIED)).carry_out()
+
+
+def test_a_search_waits_for_workers_of_a_launch_that_was_killed(search, plan_of):
+    sweep = search(trials=3)
+    sweep.folder.create()
+    sweep._study = study = sweep._open()
+    for launcher, orphaned in ((this_process(), False), (None, False), (GONE, True)):
+        trial = study.take({**this_process(), "launcher": launcher})
+        assert sweep.has_orphans() is orphaned
+        study.tell(trial.number, "failed")
+    assert not sweep.has_orphans()
+
+
+def test_a_search_interrupted_while_it_opens_its_study_keeps_what_is_there(search, monkeypatch):
+    mine = search()
+    mine.folder.create()
+    mine.folder.table.write_text("kept")
+    monkeypatch.setattr(mine, "_open", lambda: raising(KeyboardInterrupt())(None, None))
+    with pytest.raises(KeyboardInterrupt):
+        mine.carry_out()
+    assert mine.folder.table.read_text() == "kept"
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_the_last_process_of_a_search_ends_it(search, training, others, monkeypatch):
+    training(lambda number: "completed")
+    ended = []
+    parents = SimpleNamespace(finish=lambda *how: ended.append(how[0]))
+    monkeypatch.setattr(module.Parents, "start", lambda *_, **__: parents)
+    mine = search(at_work, trials=2)
+    if others:
+        mine.folder.create()
+        mine._open().take({**ELSEWHERE, "launcher": None})
+        with pytest.raises(SweepFailed, match="1 of 2 jobs are still under way in another"):
+            mine.carry_out()
+    else:
+        mine.carry_out()
+    assert ended == [None if others else "FINISHED"]
+    assert mine.folder.read()["finished"] is not others
+
+
+def test_a_dry_run_counts_the_trials_that_would_run(search, capsys, tmp_path):
+    search(trials=5, dry_run=True).carry_out()
+    assert not (tmp_path / "sweeps").exists()
+    begun = search(trials=5)
+    begun.folder.create()
+    begun.folder.update(kind=SEARCH)
+    study = begun._open()
+    for owner in (GONE, ELSEWHERE, GONE):
+        study.take({**owner, "launcher": None})
+    study.release(2)
+    search(trials=5, dry_run=True).carry_out()
+    counts = [line.partition(" ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert counts == ["5", "4"]

@@ -1,0 +1,188 @@
+"""The compiled epoch against a plain loop over Keras layers."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.tasks.forecasting.program import Program
+from attnlab.training.batches import filled_plan, shuffled_plan
+
+ROWS, STEPS_IN, HORIZON = 23, 5, 2
+RATES = np.linspace(0.03, 0.01, 7)
+
+
+def squared_error(target, output):
+    return tf.reduce_mean(tf.square(target - output), axis=-1)
+
+
+def data():
+    draw = np.random.default_rng(29)
+    inputs = draw.normal(size=(ROWS, STEPS_IN, 1)).astype(np.float32)
+    return inputs, draw.normal(size=(ROWS, HORIZON)).astype(np.float32)
+
+
+def make_model(dropout=0.0):
+    keras.utils.set_random_seed(17)
+    layers = [keras.layers.SimpleRNN(3), keras.layers.Dropout(dropout), keras.layers.Dense(HORIZON)]
+    return keras.Sequential([keras.Input((STEPS_IN, 1)), *layers])
+
+
+def make_program(dropout=0.0, **settings):
+    optimizer = keras.optimizers.Adam(0.1)
+    settings = {"jit": False, **settings}
+    return Program(make_model(dropout), optimizer, squared_error, *data(), **settings)
+
+
+def plain_epoch(model, optimizer, plan, rates) -> list[float]:
+    """The same steps one by one, on real rows alone."""
+    inputs, targets = data()
+    losses = []
+    for rows, real, rate in zip(plan.indices, plan.weights, rates, strict=True):
+        rows = rows[real == 1]
+        optimizer.learning_rate = rate
+        with tf.GradientTape() as tape:
+            outputs = model(inputs[rows], training=True)
+            loss = keras.losses.MeanSquaredError()(targets[rows], outputs)
+        gradients = tape.gradient(loss, model.trainable_weights)
+        optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
+        losses.append(float(loss))
+    return losses
+
+
+def assert_same_weights(first, second, **tolerance):
+    for one, other in zip(first.get_weights(), second.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, **tolerance)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_two_epochs_are_those_of_a_plain_loop(jit):
+    program, model = make_program(jit=jit), make_model()
+    optimizer = keras.optimizers.Adam()
+    for epoch in (1, 2):
+        # 23 rows in batches of 4: the last batch has one row to fill up.
+        plan = shuffled_plan(np.arange(ROWS), 4, seed=3, epoch=epoch)
+        assert plan.sizes[-1] == 3
+        losses = program.train(plan, RATES[:6], (epoch - 1) * 6)
+        expected = plain_epoch(model, optimizer, plan, RATES[:6])
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    assert_same_weights(program.model, model, rtol=1e-4, atol=1e-6)
+
+
+def test_what_fills_up_a_batch_counts_nothing():
+    rows = np.array([19, 7, 11])
+    programs = [make_program(), make_program()]
+    alone = programs[0].train(filled_plan(rows, 3), RATES[:1], 0)
+    filled = programs[1].train(filled_plan(rows, 5), RATES[:1], 0)
+    np.testing.assert_allclose(filled, alone, rtol=1e-6)
+    assert_same_weights(*(program.model for program in programs), rtol=1e-6)
+
+
+def test_every_epoch_is_served_by_one_trace():
+    program = make_program()
+    for epoch in (1, 2, 3):
+        plan = shuffled_plan(np.arange(ROWS), 4, seed=epoch, epoch=epoch)
+        program.train(plan, RATES[:6] / epoch, epoch * 6)
+        program.evaluate(np.arange(epoch, ROWS))
+    assert program._train.experimental_get_tracing_count() == 1
+    assert program._predict.experimental_get_tracing_count() == 1
+
+
+def test_no_value_of_a_plan_is_compiled_in():
+    # XLA compiles anew for every value of a compile-time constant, and says nothing.
+    program = make_program(jit=True)
+    compiled = []
+    for epoch in (1, 2):
+        plan = shuffled_plan(np.arange(ROWS), 4, seed=epoch, epoch=epoch)
+        arguments = (plan.indices, plan.weights, np.float32(RATES[:6] / epoch), np.int64(epoch))
+        data = program.inputs, program.targets, program.seeds
+        lower = program._train.experimental_get_compiler_ir(*data, *map(tf.constant, arguments))
+        compiled.append(lower(stage="hlo"))
+    assert compiled[0] == compiled[1]
+
+
+def test_a_rate_of_zero_changes_no_weight():
+    program = make_program()
+    before = program.model.get_weights()
+    program.train(shuffled_plan(np.arange(ROWS), 4, 1, 1), np.zeros(6), 0)
+    for weight, old in zip(program.model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(weight, old)
+
+
+def test_predictions_come_in_order_and_losses_are_means_over_rows():
+    program = make_program()
+    inputs, targets = data()
+    rows = np.array([13, 2, 17, 3, 5])
+    expected = program.model(inputs[rows]).numpy()
+    np.testing.assert_allclose(program.predict(rows), expected, rtol=1e-5, atol=1e-6)
+    mean = np.mean((targets[rows] - expected) ** 2)
+    assert program.evaluate(rows) == pytest.approx(mean, rel=1e-5)
+    assert program.predict(np.arange(0)).shape == (0, HORIZON)
+
+
+def test_more_rows_than_one_prediction_batch_come_whole():
+    rows = np.tile(np.arange(ROWS), 13)
+    program = make_program()
+    outputs = program.predict(rows).reshape(13, ROWS, HORIZON)
+    np.testing.assert_allclose(outputs, np.tile(outputs[:1], (13, 1, 1)), rtol=1e-5)
+
+
+def dropout_losses(seed=0, splits=(7,)) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Losses and weights of seven steps with dropout, taken in one go or in parts."""
+    program = make_program(dropout=0.5, seed=seed)
+    plan = filled_plan(np.tile(np.arange(4), 7), 4)
+    losses, first = [], 0
+    for steps in splits:
+        part = slice(first, first + steps)
+        cut = type(plan)(plan.indices[part], plan.weights[part])
+        losses.append(program.train(cut, RATES[part], first))
+        first += steps
+    return np.concatenate(losses), program.model.get_weights()
+
+
+@pytest.fixture(scope="module")
+def uncut():
+    return dropout_losses()
+
+
+@pytest.mark.parametrize("splits", [(1, 6), (2, 2, 3)])
+def test_dropout_follows_from_seed_and_step_wherever_a_run_is_cut(uncut, splits):
+    losses, weights = uncut
+    cut_losses, cut_weights = dropout_losses(splits=splits)
+    np.testing.assert_array_equal(losses, cut_losses)
+    for one, other in zip(weights, cut_weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_dropout_differs_from_step_to_step_and_from_seed_to_seed(uncut):
+    program = make_program(dropout=0.5)
+    still = program.train(filled_plan(np.tile(np.arange(4), 5), 4), np.zeros(5), 0)
+    assert len(set(still)) == 5
+    assert not np.array_equal(dropout_losses(seed=1)[0], uncut[0])
+
+
+def test_dropout_is_off_where_nothing_is_learned():
+    program = make_program(dropout=0.5)
+    rows = np.arange(ROWS)
+    np.testing.assert_array_equal(program.predict(rows), program.predict(rows))
+
+
+def test_other_data_and_another_seed_compile_nothing_anew():
+    plan, (inputs, targets) = filled_plan(np.arange(ROWS), 4), data()
+    first = make_program(dropout=0.5, seed=3)
+    second = first.on(inputs[::-1].copy(), 2 * targets, seed=7)
+    kept = first.model.get_weights()
+    expected = make_program(dropout=0.5, seed=7)
+    expected = Program(
+        *(expected.model, expected.optimizer, squared_error),
+        *(inputs[::-1].copy(), 2 * targets),
+        **{"seed": 7, "jit": False},
+    ).train(plan, RATES[:6], 0)
+    first.train(plan, RATES[:6] * 0, 0)
+    first.model.set_weights(kept)
+    for variable in first.optimizer.variables:
+        variable.assign(keras.ops.zeros_like(variable))
+    np.testing.assert_array_equal(second.train(plan, RATES[:6], 0), expected)
+    assert first._train.experimental_get_tracing_count() == 1

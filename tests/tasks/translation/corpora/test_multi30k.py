@@ -1,0 +1,158 @@
+"""Multi30k: by folder, with and without test files, downloaded, and the real one."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from download_server import serving
+from pooch import file_hash
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.multi30k import KNOWN, URL, Multi30k
+from attnlab.tasks.translation.corpora.splitting import source_key
+
+SIZES = {"train": 31, "val": 5, "test_2016_flickr": 3}
+
+
+def content(stem: str, language: str) -> str:
+    """Every source stands there twice."""
+    divided = {"en": 2, "de": 1}[language]
+    return "".join(f"{stem} {language} {line // divided}\n" for line in range(SIZES[stem]))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def write(stems=SIZES, packed=False) -> Path:
+        for stem in stems:
+            for language in ("en", "de"):
+                text = content(stem, language).encode()
+                name = f"{stem}.{language}{'.gz' if packed else ''}"
+                (tmp_path / name).write_bytes(gzip.compress(text) if packed else text)
+        return tmp_path
+
+    return write
+
+
+def opened(path: Path, **settings) -> Multi30k:
+    corpus = Multi30k(path=str(path), **settings)
+    corpus.open(path / "cache")
+    return corpus
+
+
+def counts(corpus) -> dict[str, int]:
+    return {part: len(list(corpus.pairs(part))) for part in corpus.own_parts}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_its_own_parts(folder, packed):
+    corpus = opened(folder(packed=packed))
+    assert counts(corpus) == {"train": 31, "validation": 5, "test": 3}
+    assert next(corpus.pairs("test"))[:2] == ("test_2016_flickr en 0", "test_2016_flickr de 0")
+    assert corpus.notes == ()
+
+
+def test_plain_and_packed_are_one_corpus(folder):
+    assert opened(folder()).digest() == opened(folder(packed=True)).digest()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_without_test_files_val_is_the_test_and_validation_is_held_out(folder, reverse):
+    corpus = opened(folder(["train", "val"]), reverse=reverse)
+    found = counts(corpus)
+    assert found["test"] == 5
+    assert found["validation"] == (5 if reverse else 6)  # whole sources
+    assert found["train"] + found["validation"] == 31
+    sources = [{pair.source for pair in corpus.pairs(part)} for part in ("train", "validation")]
+    assert not sources[0] & sources[1]
+    assert "val is the test, and 5 pairs or a few more are held out" in corpus.notes[0]
+    again = opened(folder(["train", "val"]), reverse=reverse)
+    assert list(again.pairs("validation")) == list(corpus.pairs("validation"))
+
+
+def test_the_limit_is_one_of_train(folder):
+    assert counts(opened(folder(), limit=7)) == {"train": 7, "validation": 5, "test": 3}
+
+
+@pytest.mark.parametrize("missing", ["train.en", "val.de"])
+def test_a_missing_file_is_named(folder, missing):
+    (folder() / missing).unlink()
+    with pytest.raises(RequestError, match=rf"expected {missing.split('.')[0]}\.en and"):
+        opened(folder(()))
+
+
+def test_unequal_files_are_refused_at_once(folder):
+    path = folder()
+    with open(path / "val.de", "a") as stream:
+        stream.write("one more\n")
+    with pytest.raises(RequestError, match=r"5 in .*val\.en and 6 in .*val\.de"):
+        opened(path)
+
+
+@pytest.mark.parametrize("name", ["train.en", "missing"])
+def test_a_path_that_is_no_folder(folder, name):
+    with pytest.raises(RequestError, match=r"data\.path: expected a folder with Multi30k"):
+        opened(folder() / name)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+    files = {
+        f"/raw/{stem}.{language}.gz": gzip.compress(content(stem, language).encode())
+        for stem in SIZES
+        for language in ("en", "de")
+    }
+    with serving(files) as server:
+        yield server
+
+
+def test_downloaded_file_by_file(server, tmp_path):
+    corpus = Multi30k(url=f"{server.url}/raw/")
+    assert corpus.location(tmp_path) is None
+    corpus.open(tmp_path)
+    assert counts(corpus) == {"train": 31, "validation": 5, "test": 3}
+    assert len(server.requests) == 6
+    assert corpus.location(tmp_path).is_dir()
+
+
+def test_a_download_that_stops_in_the_middle_goes_on_there(server, tmp_path):
+    del server.files["/raw/val.de.gz"]
+    corpus = Multi30k(url=f"{server.url}/raw")
+    with pytest.raises(RequestError, match=r"/raw/val\.de\.gz: .* 404"):
+        corpus.open(tmp_path)
+    assert corpus.location(tmp_path) is None
+    server.files["/raw/val.de.gz"] = gzip.compress(content("val", "de").encode())
+    server.requests.clear()
+    corpus.open(tmp_path)
+    assert [path for path, _ in server.requests][0] == "/raw/val.de.gz"
+    assert len(server.requests) == 3
+
+
+def test_other_files_than_the_known_ones_are_refused(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("attnlab.tasks.translation.corpora.multi30k.URL", f"{server.url}/raw")
+    with pytest.raises(RequestError, match=f"SHA-256 {KNOWN['train.en.gz']}, got"):
+        Multi30k(url=f"{server.url}/raw").open(tmp_path)
+
+
+def test_the_address_names_a_commit_so_that_the_digests_hold():
+    assert Multi30k().url == URL
+    assert "/a3d2e0d26b56f3846f66a952536ffed4e401d05a/" in URL
+
+
+@pytest.mark.realdata
+def test_the_real_files(tmp_path, realdata):
+    path = realdata / "multi30k"
+    corpus = Multi30k(path=str(path))
+    corpus.open(tmp_path)
+    assert corpus.lines == {"train": 29_000, "test": 1_014}
+    found = counts(corpus)
+    assert found["train"] + found["validation"] == 29_000
+    assert found["validation"] == pytest.approx(1_014, abs=3)
+    sources = [
+        {source_key(pair.source) for pair in corpus.pairs(part)} for part in ("train", "validation")
+    ]
+    assert not sources[0] & sources[1]
+    digests = {name: digest for name, digest in KNOWN.items() if (path / name).exists()}
+    assert {name: file_hash(str(path / name)) for name in digests} == digests

@@ -1,0 +1,332 @@
+"""Greedy and beam search, held against exhaustive search and plain loops over Python lists."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab.tasks.translation.decoding.beam import BeamSettings, decode_by_beam
+from attnlab.tasks.translation.decoding.rows import largest
+from attnlab.tasks.translation.decoding.search import Hypothesis, Search, plan_batches
+from attnlab.tasks.translation.models.translator import END, PAD, START, StepOutput
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+STORIES, SOURCES = 101, 7
+
+
+class Memory(NamedTuple):
+    source: tf.Tensor
+
+
+class TableModel:
+    """Logits looked up by (source, story of the target so far), so that all can be computed.
+
+    A hypothesis that goes on with another one's state, or another one's memory, gets other
+    logits.
+    """
+
+    max_positions = None
+
+    def __init__(self, size: int, seed: int = 0) -> None:
+        self.target_size = size
+        self.table = tf.Variable(tf.zeros((SOURCES, STORIES, size)))
+        self.become(seed)
+
+    def become(self, seed: int) -> None:
+        """Draw other logits: what was compiled stays."""
+        shape = self.table.shape
+        self.table.assign(np.random.default_rng(seed).normal(size=shape, scale=2).astype("f"))
+
+    def prefer(self, token: int, by: float) -> None:
+        """Make a token likelier everywhere."""
+        self.table.assign_add(tf.zeros_like(self.table) + by * tf.one_hot(token, self.target_size))
+
+    def encode(self, source, training=None):
+        return Memory(tf.reduce_sum(source, 1) % SOURCES)
+
+    def initial_state(self, memory, length):
+        return {"story": tf.zeros_like(memory.source)}
+
+    def step(self, tokens, index, memory, state):
+        story = (state["story"] * 13 + tokens * 5 + index) % STORIES
+        logits = tf.gather_nd(self.table.read_value(), tf.stack([memory.source, story], 1))
+        return StepOutput(logits, None, {"story": story})
+
+    # The same, one hypothesis at a time.
+
+    def story(self, prefix: Sequence[int]) -> int:
+        story = 0
+        for index, token in enumerate([START, *prefix]):
+            story = (story * 13 + token * 5 + index) % STORIES
+        return story
+
+    def log_probabilities(self, row: np.ndarray, prefix: Sequence[int]) -> np.ndarray:
+        logits = self.table.numpy()[int(row.sum()) % SOURCES, self.story(prefix)].astype(float)
+        return logits - np.log(np.exp(logits).sum())
+
+
+class Option(NamedTuple):
+    """A hypothesis of the plain searches: tokens with END if it ended, log-probability."""
+
+    tokens: tuple[int, ...]
+    log: float
+
+    def score(self, alpha: float) -> float:
+        return self.log / ((5 + len(self.tokens)) / 6) ** alpha
+
+    @property
+    def ended(self) -> bool:
+        return END in self.tokens
+
+
+def continuations(model: TableModel, row: np.ndarray, option: Option, limit: int) -> list[Option]:
+    """All ways to go on, best first; at the longest length to END alone."""
+    logs = model.log_probabilities(row, option.tokens)
+    allowed = [token for token in range(model.target_size) if token not in (PAD, START)]
+    allowed = [END] if len(option.tokens) == limit - 1 else allowed
+    options = [Option((*option.tokens, token), option.log + logs[token]) for token in allowed]
+    return sorted(options, key=lambda option: -option.log)
+
+
+def every_translation(model, row, limit: int, alpha: float) -> list[Option]:
+    """The whole space, by score."""
+    alive, ended = [Option((), 0.0)], []
+    while alive:
+        options = [each for option in alive for each in continuations(model, row, option, limit)]
+        ended += [option for option in options if option.ended]
+        alive = [option for option in options if not option.ended]
+    return sorted(ended, key=lambda option: -option.score(alpha))
+
+
+def plain_beam(model, row, limit: int, beam: int, n_best: int, alpha: float) -> list[Option]:
+    """Beam search over Python lists."""
+    alive, ended = [Option((), 0.0)], []
+    while alive and len(ended) < beam:
+        options = [each for option in alive for each in continuations(model, row, option, limit)]
+        options = sorted(options, key=lambda option: -option.log)
+        ended += [option for option in options[:beam] if option.ended]
+        alive = [option for option in options if not option.ended][:beam]
+        ended = sorted(ended, key=lambda option: -option.score(alpha))
+        hope = [Option((0,) * limit, option.log).score(alpha) for option in alive[:1]]
+        if len(ended) >= n_best and hope <= [ended[n_best - 1].score(alpha)]:
+            break
+    return ended[:n_best]
+
+
+def assert_same(found: list[Hypothesis], expected: list[Option], alpha: float) -> None:
+    assert len(found) == len(expected)
+    for hypothesis, option in zip(found, expected, strict=True):
+        assert tuple(hypothesis.tokens) == tuple(t for t in option.tokens if t != END)
+        assert hypothesis.log_probability == pytest.approx(option.log, abs=1e-4)
+        assert hypothesis.score == pytest.approx(option.score(alpha), abs=1e-4)
+
+
+def rows_of(lengths: Sequence[int], size: int = 23, seed: int = 0) -> list[np.ndarray]:
+    """Source rows of random words with END behind them."""
+    rng = np.random.default_rng(seed)
+    return [np.array([*rng.integers(4, size, n - 1), END], np.int32) for n in lengths]
+
+
+# --- against plain searches --------------------------------------------------------------------
+
+
+def test_greedy_takes_the_likeliest_token_of_each_step():
+    model, rows = TableModel(11), rows_of([1, 5, 2, 7, 3, 3])
+    search = Search(model, extra_length=4)
+    for seed in range(5):
+        model.become(seed)
+        for row, (found,) in zip(rows, search(rows), strict=True):
+            option = Option((), 0.0)
+            while not option.ended:
+                option = continuations(model, row, option, len(row) + 4)[0]
+            assert_same([found], [option], 0.6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.3])
+def test_a_beam_as_wide_as_the_space_finds_every_translation_in_order(alpha):
+    """Three words that go on, two or three times before END must follow."""
+    model, rows = TableModel(6), rows_of([1, 2])
+    search = Search(model, beam=40, n_best=40, extra_length=2, length_penalty=alpha)
+    for seed in range(4):
+        model.become(seed)
+        for row, found in zip(rows, search(rows), strict=True):
+            expected = every_translation(model, row, len(row) + 2, alpha)
+            assert len(expected) == (13 if len(row) == 1 else 40)
+            assert_same(found, expected, alpha)
+
+
+@pytest.mark.parametrize(
+    "beam, n_best, alpha", [(2, 1, 0.0), (3, 3, 0.6), (5, 2, 0.6), (5, 5, 0.0)]
+)
+def test_beam_search_is_the_plain_one(beam, n_best, alpha):
+    model, rows = TableModel(11), rows_of([1, 6, 2, 9, 4, 4, 3])
+    search = Search(model, beam=beam, n_best=n_best, extra_length=5, length_penalty=alpha)
+    for seed in range(4):
+        model.become(seed)
+        for row, found in zip(rows, search(rows), strict=True):
+            expected = plain_beam(model, row, len(row) + 5, beam, n_best, alpha)
+            assert_same(found, expected, alpha)
+
+
+@pytest.mark.parametrize("shrink", [True, False])
+def test_a_beam_of_one_is_greedy(shrink):
+    """Not by asking for greedy: the beam search itself, with one hypothesis."""
+
+    class ByBeam(Search):
+        def _decode(self, source, limits):
+            longest = tf.reduce_max(limits)
+            one = BeamSettings(1, 1, 0.6)
+            return decode_by_beam(self.model, source, limits, longest, one, shrink=shrink)
+
+    model, rows = TableModel(11), rows_of([3, 1, 8, 5, 2])
+    searches = [kind(model, extra_length=6) for kind in (Search, ByBeam)]
+    for seed in range(4):
+        model.become(seed)
+        greedy, beam = (search(rows) for search in searches)
+        for (one,), (other,) in zip(greedy, beam, strict=True):
+            np.testing.assert_array_equal(one.tokens, other.tokens)
+            assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+
+
+# --- what a translation may be -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_padding_and_start_are_never_chosen_and_the_rest_may_be(beam):
+    model = TableModel(6)
+    model.prefer(PAD, 50)
+    model.prefer(START, 50)
+    rows = rows_of(range(1, 30))
+    best = [h for found in Search(model, beam=beam, n_best=beam)(rows) for h in found]
+    assert {int(token) for hypothesis in best for token in hypothesis.tokens} == {1, 4, 5}
+    assert all(math.isfinite(hypothesis.score) for hypothesis in best)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_translation_that_never_ends_is_closed_at_its_own_longest_length(beam):
+    model, rows = TableModel(9), rows_of([4, 1, 11])
+    model.prefer(END, -50)
+    found = Search(model, beam=beam, n_best=beam, extra_length=5)(rows)
+    assert [{len(h.tokens) for h in best} for best in found] == [{8}, {5}, {15}]
+    model.max_positions = 8
+    found = Search(model, beam=beam, extra_length=5)(rows)
+    assert [len(best[0].tokens) for best in found] == [7, 5, 7]
+
+
+def test_what_does_not_want_to_end_does_not_displace_what_does():
+    """END is likely at the first step alone; going on costs almost nothing, END then much."""
+    model, row = TableModel(6), rows_of([3])[0]
+    logits = np.zeros(model.table.shape, "f") + [-9, -9, -9, -30, 9, -9]
+    logits[:, model.story(())] = [-9, -9, -9, 6, 8, -9]
+    model.table.assign(logits)
+    search = Search(model, beam=3, n_best=2, extra_length=9, length_penalty=1.0)
+    best, other = search([row])[0]
+    assert len(best.tokens) == 0 and len(other.tokens) == 11
+    assert other.log_probability == pytest.approx(-0.127 - 39, abs=0.1)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_an_empty_translation_and_no_sentence(beam):
+    model = TableModel(9)
+    model.prefer(END, 50)
+    (found,) = Search(model, beam=beam)(rows_of([2]))
+    assert (len(found[0].tokens), found[0].log_probability) == (0, pytest.approx(0.0, abs=1e-5))
+    assert Search(model, beam=beam)([]) == []
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_model_that_has_diverged_still_ends(beam):
+    model = TableModel(9)
+    model.table.assign(tf.fill((SOURCES, STORIES, 9), float("nan")))
+    for found in Search(model, beam=beam, extra_length=3)(rows_of([2, 4])):
+        assert len(found) == 1 and not set(found[0].tokens.tolist()) - set(range(9))
+
+
+# --- batches -----------------------------------------------------------------------------------
+
+
+def test_a_result_does_not_depend_on_the_batch(beam=4):
+    model, rows = TableModel(11, 5), rows_of([3, 12, 1, 7, 7, 2, 30, 5, 4, 9])
+    together = Search(model, beam=beam, n_best=beam)(rows)
+    small = Search(model, beam=beam, n_best=beam, batch_size=3)
+    for row, found, apart in zip(rows, together, small(rows), strict=True):
+        for one, other, alone in zip(found, apart, small([row])[0], strict=True):
+            np.testing.assert_array_equal(one.tokens, alone.tokens)
+            np.testing.assert_array_equal(other.tokens, alone.tokens)
+            assert one.score == pytest.approx(alone.score, abs=1e-5)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.integers(0, 3000), max_size=300), st.integers(1, 200), st.sampled_from([1, 5, 40])
+)
+def test_batches_hold_each_row_once_within_bounded_memory(lengths, batch_size, beam):
+    batches = [list(places) for places in plan_batches(lengths, batch_size, beam)]
+    assert sorted(itertools.chain(*batches)) == list(range(len(lengths)))
+    for places in batches:
+        width = max(lengths[place] for place in places)
+        assert len(places) <= batch_size
+        assert len(places) == 1 or len(places) * width * max(beam, width / 123) <= 16_384
+
+
+def test_one_trace_serves_every_shape_and_changed_weights():
+    model, traces = TableModel(11), []
+    step = model.step
+    model.step = lambda *inputs: traces.append(1) or step(*inputs)
+    for beam in (1, 3):
+        search = Search(model, beam=beam)
+        before = search(rows_of([3, 5]))
+        assert len(traces) == 1
+        model.table.assign(tf.reverse(model.table, [1]))
+        after = search(rows_of([3, 5]))
+        assert search(rows_of([2, 7, 9]))
+        assert len(traces) == 1
+        assert before[0][0].score != after[0][0].score
+        traces.clear()
+
+
+@pytest.mark.parametrize("beam", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_xla_finds_the_same(beam):
+    model, rows = TableModel(11, 2), rows_of([3, 20, 1, 7, 6])
+    plain, compiled = (Search(model, beam=beam, jit=jit)(rows) for jit in (False, True))
+    for (one,), (other,) in zip(plain, compiled, strict=True):
+        np.testing.assert_array_equal(one.tokens, other.tokens)
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 3000), st.integers(1, 14), st.integers(0, 99))
+def test_the_largest_logits_are_found_in_blocks(size, count, seed):
+    """Ties too: of equal ones, the first maximum is the one that greedy takes."""
+    count = min(count, size)
+    logits = np.random.default_rng(seed).integers(0, 2000, (3, size)).astype(np.float32)
+    values, tokens = largest(tf.constant(logits), count)
+    np.testing.assert_array_equal(values, np.sort(logits, 1)[:, ::-1][:, :count])
+    np.testing.assert_array_equal(np.take_along_axis(logits, np.array(tokens), 1), values)
+    np.testing.assert_array_equal(np.array(tokens)[:, 0], logits.argmax(1))
+    assert all(len(set(row)) == count for row in np.array(tokens).tolist())
+
+
+def test_a_large_vocabulary(beam=3):
+    """Here the largest logits are found in blocks; the last block is not a whole one."""
+    model, rows = TableModel(1501), rows_of([1, 4, 2])
+    search = Search(model, beam=beam, n_best=beam, extra_length=3)
+    for row, found in zip(rows, search(rows), strict=True):
+        assert_same(found, plain_beam(model, row, len(row) + 3, beam, beam, 0.6), 0.6)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"beam": 0}, {"n_best": 2}, {"length_penalty": -1}, {"extra_length": -1}]
+)
+def test_settings_out_of_range(wrong):
+    with pytest.raises(ValueError, match="must be|at least"):
+        Search(TableModel(9), **wrong)

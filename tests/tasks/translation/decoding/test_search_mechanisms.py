@@ -1,0 +1,82 @@
+"""Search over real models: a sentence's translation is its own, whatever is beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_translators import QUERYING, small_translator
+
+from attnlab.tasks.translation.decoding.search import Search
+from attnlab.tasks.translation.models.translator import END, START
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+LENGTHS, LONGEST, EXTRA = (2, 7, 1, 4, 5, 5, 3), 7, 6
+SIZES = {"source_size": 17, "target_size": 13, "max_source": LONGEST, "max_target": LONGEST}
+SMALL = {
+    "rnn": {"units": 8, "embedding": 6, "maxout_units": 5},
+    "transformer": {"units": 8, "layers": 1, "heads": 2, "feed_forward": 11},
+}
+# Every mechanism, the two models in turn; both with the widest and the narrowest state.
+CASES = [
+    ("rnn", "none", 3),
+    *((("rnn", "transformer")[place % 2], name, 3) for place, name in enumerate(QUERYING)),
+    *(("rnn", "luong_local", 1), ("transformer", "multi_head", 1)),
+]
+
+
+def build(model: str, attention: str, **settings):
+    """An untrained model that has opinions."""
+    return small_translator(model, attention, {**SMALL[model], **settings}, by=0.7, **SIZES)
+
+
+def rows() -> list[np.ndarray]:
+    draw = np.random.default_rng(1)
+    return [np.array([*draw.integers(4, 17, n - 1), END], np.int32) for n in LENGTHS]
+
+
+def scored(model, row: np.ndarray, tokens: np.ndarray) -> float:
+    """The log-probability of a translation, by the whole model at once."""
+    target = np.array([[START, *tokens, END]], np.int32)
+    logits = np.array(model((row[None], target[:, :-1])), np.float64)[0]
+    logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    return float(np.take_along_axis(logs, target[0, 1:, None], 1).sum())
+
+
+@pytest.mark.parametrize("name, attention, beam", CASES)
+def test_a_translation_does_not_depend_on_its_batch(name, attention, beam):
+    model = build(name, attention)
+    search = Search(model, beam=beam, n_best=beam, extra_length=EXTRA)
+    for row, found in zip(rows(), search(rows()), strict=True):
+        (alone,) = search([row])
+        assert len(found) == beam
+        for one, other in zip(found, alone, strict=True):
+            np.testing.assert_array_equal(one.tokens, other.tokens)
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+        truth = scored(model, row, found[0].tokens)
+        assert found[0].log_probability == pytest.approx(truth, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "name, attention, beam",
+    [
+        ("transformer", "multi_head", 1),
+        pytest.param("transformer", "multi_head", 3, marks=pytest.mark.slow),
+        pytest.param("rnn", "bahdanau", 3, marks=pytest.mark.slow),
+    ],
+)
+def test_xla_and_caches_of_fixed_length_find_the_same(name, attention, beam):
+    model = build(name, attention)
+    plain, compiled = (
+        Search(model, beam=beam, extra_length=EXTRA, jit=jit)(rows()) for jit in (False, True)
+    )
+    for (one,), (other,) in zip(plain, compiled, strict=True):
+        np.testing.assert_array_equal(one.tokens, other.tokens)
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+
+
+def test_learned_positions_bound_a_translation():
+    model = build("transformer", "multi_head", positions="learned")
+    model.target_embedding.embeddings.assign(model.target_embedding.embeddings * [[0.0]])
+    found = Search(model, extra_length=50)(rows())
+    assert max(len(best.tokens) for (best,) in found) < LONGEST

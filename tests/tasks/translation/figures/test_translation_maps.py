@@ -1,0 +1,169 @@
+"""Attention maps: the right weights at the right tokens, in every size and script."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from attnlab.errors import RequestError
+from attnlab.figures.labels import drawable
+from attnlab.tasks.translation.figures.maps import draw_maps, maps_figure
+
+SOURCE = ["The", "black", "cat", "sleeps", "."]
+TARGET = ["Die", "schwarze", "Katze", "schläft", "heute", "nicht", "."]
+
+
+def weights(*shape):
+    return np.random.default_rng(0).dirichlet(np.ones(shape[-1]), size=shape[:-1])
+
+
+def transformer(source, target, layers=2, heads=3):
+    size = layers, heads
+    return {
+        "cross": weights(*size, target, source),
+        "encoder": weights(*size, source, source),
+        "decoder": weights(*size, target, target),
+    }
+
+
+def pictures(figure):
+    """The arrays drawn as heat maps; the colour bar is the other kind of axes."""
+    return [axes.images[0].get_array() for axes in figure.axes if axes.images]
+
+
+def words(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_one_map_has_its_tokens_and_end():
+    table = weights(1, 1, 8, 6)
+    figure = maps_figure({"cross": table}, SOURCE, TARGET)
+    (picture,) = pictures(figure)
+    np.testing.assert_array_equal(picture, table[0, 0])
+    assert words(figure.axes[0]) == [*TARGET, "<end>", *SOURCE, "<end>"]
+
+
+def test_each_label_stands_at_its_row_or_column():
+    axes = maps_figure({"cross": weights(8, 6)}, SOURCE, TARGET).axes[0]
+    places = {text.get_text(): text.get_position() for text in axes.texts[:7]}
+    assert [places[word][1] for word in TARGET] == list(range(7))
+    assert [text.get_position()[0] for text in axes.texts[8:]] == list(range(6))
+
+
+def test_end_may_be_among_the_tokens():
+    table = weights(8, 6)
+    with_end = maps_figure({"cross": table}, [*SOURCE, "<end>"], [*TARGET, "<end>"])
+    without = maps_figure({"cross": table}, SOURCE, TARGET)
+    assert words(with_end.axes[0]) == words(without.axes[0])
+
+
+def test_padding_is_cut_off():
+    table = weights(11, 13)
+    (picture,) = pictures(maps_figure({"cross": table}, SOURCE, TARGET))
+    np.testing.assert_array_equal(picture, table[:8, :6])
+
+
+def test_maps_may_lack_end():
+    figure = maps_figure({"cross": weights(7, 5)}, SOURCE, TARGET)
+    assert words(figure.axes[0]) == [*TARGET, *SOURCE]
+
+
+def test_layers_are_rows_and_heads_are_columns():
+    table = weights(2, 3, 8, 6)
+    (picture,) = pictures(maps_figure({"cross": table}, SOURCE, TARGET))
+    gap = picture.shape[0] - 16
+    assert picture.shape == (16 + gap, 18 + 2 * gap)
+    for layer in range(2):
+        for head in range(3):
+            top, left = layer * (8 + gap), head * (6 + gap)
+            found = picture[top : top + 8, left : left + 6]
+            np.testing.assert_array_equal(found, table[layer, head])
+    assert np.ma.count(picture) == table.size  # the gaps are empty
+
+
+def test_a_transformer_has_three_blocks_with_one_scale():
+    maps = transformer(6, 8)
+    figure = maps_figure(maps, SOURCE, TARGET)
+    encoder, decoder, cross = (axes for axes in figure.axes if axes.images)
+    assert words(encoder)[:6] == [*SOURCE, "<end>"]
+    assert words(decoder)[:8] == [*TARGET, "<end>"]
+    assert words(decoder)[-9:] == ["<start>", *TARGET, "head 3"]
+    assert words(cross)[-7:] == [*SOURCE, "<end>", "head 3"]
+    limits = {axes.images[0].get_clim() for axes in (encoder, decoder, cross)}
+    assert limits == {(0, max(table.max() for table in maps.values()))}
+
+
+@pytest.mark.parametrize(
+    ("maps", "sentence"),
+    [
+        ({}, "expected some of encoder, decoder, cross, got none"),
+        ({"crows": weights(8, 6)}, r"got \['crows'\]"),
+        ({"cross": weights(8, 4)}, "expected at least 7 rows and 5 columns.* got 8 and 4"),
+        ({"cross": weights(6, 6)}, "got 6 and 6"),
+        ({"cross": weights(1, 1, 1, 8, 6)}, r"expected weights \(L, H, T, S\)"),
+    ],
+)
+def test_maps_that_do_not_fit_are_refused(maps, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        maps_figure(maps, SOURCE, TARGET)
+
+
+ODD = ["Donaudampfschifffahrtsgesellschaftskapitän", "$5", "x^2$", "中文", "😀", "ß", "e\u0301"]
+ODD += ["\u200d", "\n", "العربية", "·haus", "\ud800", "\N{DOUBLE QUESTION MARK}", "", "{", "\\"]
+
+
+@pytest.mark.parametrize("ending", [".png", ".PDF", ".svg"])
+def test_tokens_of_every_script_are_drawn_without_a_warning(tmp_path, ending):
+    path = tmp_path / f"new/map{ending}"
+    size = len(ODD) + 1
+    assert draw_maps({"cross": weights(size, size)}, ODD, ODD[::-1], path) == path
+    assert path.stat().st_size > 3000
+
+
+def test_labels_that_no_font_has_become_squares():
+    assert drawable("straße·") == "straße·"
+    assert drawable("e\u0301") == "é"
+    assert drawable("\n\ud800a") == "□□a"
+    assert drawable("\u200d") == ""
+    assert drawable("Donaudampfschiff", 10) == "Donau…hiff"
+    assert len(drawable("Donaudampfschiff", 11)) == 11
+
+
+def test_other_endings_are_refused(tmp_path):
+    for name in ("map.txt", "map"):
+        with pytest.raises(RequestError, match="ends with .png, .pdf, .svg, got .*map"):
+            draw_maps({"cross": weights(8, 6)}, SOURCE, TARGET, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("maps", "source", "target"),
+    [
+        ({"cross": weights(8, 6)}, SOURCE, TARGET),
+        ({"cross": weights(1, 1)}, [], []),
+        ({"cross": weights(1, 4, 2, 3)}, ["Go", "."], ["Geh"]),
+        (transformer(6, 8), SOURCE, TARGET),
+        (transformer(6, 8, layers=6, heads=8), SOURCE, TARGET),
+        ({"cross": weights(91, 101)}, SOURCE * 20, TARGET[:6] * 15),
+        ({"cross": weights(2, 8, 91, 101)}, SOURCE * 20, TARGET[:6] * 15),
+    ],
+    ids=["one", "empty", "short", "transformer", "base size", "long", "long, heads"],
+)
+def test_labels_neither_overlap_nor_leave_the_figure(maps, source, target, drawn_texts):
+    figure = maps_figure(maps, source, target, title="translate · bahdanau · seed 0")
+    boxes = drawn_texts(figure)
+    inside = figure.bbox.padded(1)
+    for text, box in boxes:
+        assert inside.contains(box.x0, box.y0), text
+        assert inside.contains(box.x1, box.y1), text
+    corners = np.array([(box.x0, box.y0, box.x1, box.y1) for _, box in boxes])
+    low, high = corners[:, None, :2], corners[:, None, 2:]
+    apart = (high <= corners[None, :, :2]).any(-1) | (corners[None, :, 2:] <= low).any(-1)
+    close = np.argwhere(np.triu(~apart, 1))
+    assert not len(close), [(boxes[i][0], boxes[j][0]) for i, j in close[:5]]
+
+
+def test_weights_that_are_not_finite_are_drawn(tmp_path):
+    table = np.full((8, 6), np.nan)
+    draw_maps({"cross": table}, SOURCE, TARGET, tmp_path / "map.png")
+    assert imread(tmp_path / "map.png").shape[2] == 4

@@ -1,0 +1,334 @@
+"""Recurrent translators: the papers' equations in plain NumPy, and what each setting does."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.attention import (
+    BahdanauAttention,
+    LuongGlobalAttention,
+    LuongLocalAttention,
+    MultiHeadAttention,
+    NoAttention,
+    PoolingAttention,
+)
+from attnlab.errors import RequestError
+from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.layers.recurrent_cells import StackedCells
+from attnlab.tasks.translation.models.build import build_translator
+from attnlab.tasks.translation.models.translator import END, PAD, START
+
+UNITS, EMBEDDING, MAXOUT, V = 6, 5, 7, 11
+SOURCE = np.array([[4, 5, 6, 7, END], [8, 9, END, PAD, PAD]], np.int32)
+TARGET = np.array([[START, 5, 6, 7], [START, 8, 9, 10]], np.int32)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def make(attention=BahdanauAttention, max_source=5, shared=False, **changes):
+    keras.utils.set_random_seed(5)
+    settings = {"units": UNITS, "embedding": EMBEDDING, "maxout_units": MAXOUT, "dropout": 0.0}
+    model = build_translator(
+        "rnn",
+        {**settings, **changes},
+        attention,
+        source_size=V,
+        target_size=V,
+        shared=shared,
+        max_source=max_source,
+        max_target=9,
+    )
+    for number, weight in enumerate(model.trainable_variables):
+        weight.assign(normal(*weight.shape, seed=number) / 2)
+    return model
+
+
+# --- the equations, word by word ---------------------------------------------------------------
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    exponentials = np.exp(x - x.max())
+    return exponentials / exponentials.sum()
+
+
+def papers_gru(cell, x, h, w=None):
+    """Bahdanau et al., A.1.1; Keras's z is the paper's 1 - z, its biases the paper leaves out."""
+    w = cell.kernel.numpy() if w is None else w
+    u, b = (weight.numpy() for weight in (cell.recurrent_kernel, cell.bias))
+    (w_z, w_r, w_h), (u_z, u_r, u_h), (b_z, b_r, b_h) = (np.split(m, 3, axis=-1) for m in (w, u, b))
+    z = 1 - sigmoid(x @ w_z + h @ u_z + b_z)
+    r = sigmoid(x @ w_r + h @ u_r + b_r)
+    proposed = np.tanh(x @ w_h + (r * h) @ u_h + b_h)
+    return (1 - z) * h + z * proposed
+
+
+def read_source(model, ids):
+    """States (S, 2 units) of one sentence, and the backward state of its first word."""
+    both = model.encoder.recurrent[0]
+    words = model.source_embedding.embeddings.numpy()[ids]
+    forward, backward = [np.zeros(UNITS // 2)], [np.zeros(UNITS // 2)]
+    for x in words:
+        forward.append(papers_gru(both.forward_layer.cell, x, forward[-1]))
+    for x in words[::-1]:
+        backward.append(papers_gru(both.backward_layer.cell, x, backward[-1]))
+    states = np.concatenate([forward[1:], backward[:0:-1]], axis=1)
+    return states, backward[-1]
+
+
+@pytest.mark.parametrize("row", [0, 1])
+def test_bahdanau_is_the_papers_appendix(row):
+    model = make(reset_after=False, output="maxout")
+    ids = SOURCE[row][SOURCE[row] != PAD]
+    memory, first = read_source(model, ids)
+    decoder, attention = model.decoder, model.decoder.attention
+    w, u, v = (weight.numpy() for weight in attention.trainable_variables)
+    state = np.tanh(first @ model.initial[0][0].kernel.numpy())  # s_0 = tanh(W_s h_1)
+    logits, weights = [], []
+    for word in TARGET[row]:
+        embedded = model.target_embedding.embeddings.numpy()[word]
+        scores = np.array([v @ np.tanh(state @ w + h @ u) for h in memory])
+        weights.append(softmax(scores))
+        context = weights[-1] @ memory
+        (cell,) = decoder.cells.cells
+        w_and_c = np.concatenate([cell.kernel, decoder.cells.entering_kernel])
+        state = papers_gru(cell, np.concatenate([embedded, context]), state, w_and_c)
+        wide = np.concatenate([state, embedded, context]) @ decoder.combine.kernel.numpy()
+        maxout = np.array([max(wide[2 * j], wide[2 * j + 1]) for j in range(MAXOUT)])
+        logits.append(maxout @ model.vocabulary.kernel.numpy() + model.vocabulary.bias.numpy())
+    np.testing.assert_allclose(model((SOURCE, TARGET))[row], logits, atol=1e-4)
+    maps = model.decode(TARGET, model.encode(SOURCE)).attention["cross"][0][row, 0]
+    np.testing.assert_allclose(maps[:, : len(ids)], weights, atol=1e-5)
+
+
+def lstm(cell, x, h, c, fed=0):
+    w, u, b = (weight.numpy() for weight in (cell.kernel, cell.recurrent_kernel, cell.bias))
+    i, f, new, o = np.split(x @ w + h @ u + b + fed, 4)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
+    return sigmoid(o) * np.tanh(c), c
+
+
+@pytest.mark.parametrize("feeding", [False, True])
+def test_luong_is_the_papers_section_3(feeding):
+    """Two layers of LSTM, the encoder's states copied, general scores, Eq. 5, input feeding."""
+    model = make(
+        lambda: LuongGlobalAttention(score="general"),
+        cell="lstm",
+        layers=2,
+        bidirectional=False,
+        initial_state="copy",
+        input_feeding=feeding,
+    )
+    for row, length in ((0, 5), (1, 3)):
+        states = [[np.zeros(UNITS)] * 2 for _ in range(2)]
+        memory = []
+        for x in model.source_embedding.embeddings.numpy()[SOURCE[row, :length]]:
+            for layer, part in zip(model.encoder.recurrent, states, strict=True):
+                part[:] = lstm(layer.cell, x, *part)
+                x = part[0]
+            memory.append(x)
+        memory, attentional, expected = np.array(memory), np.zeros(UNITS), []
+        cells = model.decoder.cells
+        for x in model.target_embedding.embeddings.numpy()[TARGET[row]]:
+            fed = attentional @ cells.entering_kernel.numpy() if feeding else 0
+            for cell, part in zip(cells.cells, states, strict=True):
+                part[:] = lstm(cell, x, *part, fed)
+                x, fed = part[0], 0
+            weights = softmax(memory @ model.decoder.attention.kernel.numpy() @ x)
+            joined = np.concatenate([weights @ memory, x])
+            attentional = np.tanh(joined @ model.decoder.combine.kernel.numpy())
+            expected.append(attentional)
+        output = model.decode(TARGET, model.encode(SOURCE))
+        np.testing.assert_allclose(output.states[row], expected, atol=1e-5)
+
+
+# --- cells -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind, reset_after", [("simple", 1), ("lstm", 1), ("gru", 1), ("gru", 0)])
+def test_cells_are_those_of_keras(kind, reset_after):
+    stack = StackedCells(cell=kind, units=3, layers=2, reset_after=bool(reset_after))
+    stack.build((None, 5), 2)
+    for number, weight in enumerate(stack.trainable_variables):
+        weight.assign(normal(*weight.shape, seed=number))
+    known, entering = normal(4, 5, seed=20), normal(4, 2, seed=21)
+    states = [
+        [normal(4, 3, seed=30 + 2 * n + k) for k in range(2 if kind == "lstm" else 1)]
+        for n in range(2)
+    ]
+    projected = stack.project(known) + stack.project_entering(entering)
+    following = stack.advance(states, projected)
+    whole = type(stack.cells[0])(**stack.cells[0].get_config())
+    whole.build((None, 7))
+    kernel = np.concatenate([stack.cells[0].kernel, stack.entering_kernel])
+    whole.set_weights([kernel, *stack.cells[0].get_weights()[1:]])
+    inputs = np.concatenate([known, entering], axis=1)
+    for cell, state, ours in zip([whole, stack.cells[1]], states, following, strict=True):
+        inputs, expected = cell(inputs, state)
+        for one, other in zip(ours, expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("cell", ["simple", "gru", "lstm"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_an_encoder_ends_at_the_last_real_step(cell, bidirectional):
+    encoder = RecurrentEncoder(
+        cell=cell, units=3, layers=2, bidirectional=bidirectional, last_states=True
+    )
+    sequence = normal(2, 5, 4)
+    mask = np.array([[True] * 5, [True, True, True, False, False]])
+    states, last = encoder.encode(sequence, mask)
+    shape = np.array(tf.nest.map_structure(lambda part: 1, last)).shape
+    assert shape == (2, 1 + bidirectional, 2 if cell == "lstm" else 1)
+    alone, ends = encoder.encode(sequence[1:, :3])
+    np.testing.assert_allclose(states[1:, :3], alone, atol=1e-6)
+    for one, other in zip(tf.nest.flatten(last), tf.nest.flatten(ends), strict=True):
+        np.testing.assert_allclose(one[1:], other, atol=1e-6)
+    np.testing.assert_allclose(last[-1][0][0][1], states[1, 2, :3], atol=1e-6)
+    plain = encoder(sequence[1:, :3])
+    np.testing.assert_array_equal(plain.states, alone)
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+MECHANISMS = (BahdanauAttention, LuongGlobalAttention, NoAttention)
+
+
+def test_left_open_each_has_its_papers_place_and_all_read_out_alike():
+    made = [make(attention).decoder for attention in MECHANISMS]
+    assert [decoder.before for decoder in made] == [True, False, False]
+    assert {decoder.reads for decoder in made} == {"attentional"}
+    inputs = [decoder.combine.kernel.shape[0] for decoder in made]
+    assert inputs == [2 * UNITS, 2 * UNITS, UNITS]
+
+
+def test_the_auto_of_earlier_versions_is_what_the_mechanisms_paper_has():
+    """Runs that are on disk have it in their configuration, and weights that go with it."""
+    bahdanau, luong, none = (make(attention, output="auto") for attention in MECHANISMS)
+    assert (bahdanau.decoder.before, bahdanau.decoder.reads) == (True, "maxout")
+    assert (luong.decoder.before, luong.decoder.reads) == (False, "attentional")
+    assert (none.decoder.attention, none.decoder.reads) == (None, "state")
+    before = make(LuongGlobalAttention, placement="before_step", output="auto")
+    assert before.decoder.reads == "maxout"
+
+
+@pytest.mark.parametrize("words", [13, 4001])
+def test_logits_are_as_wide_at_first_whatever_the_vocabulary(words):
+    """Luong's matrix, uniform in +-0.1 for 1,000 units; before a smaller one a tanh saturates."""
+    for units in (10, 250):
+        model = build_translator(
+            "rnn", {"units": units}, LuongGlobalAttention, source_size=V, target_size=words
+        )
+        kernel = model.vocabulary.kernel.numpy()
+        bound = 0.1 * (1000 / units) ** 0.5
+        assert bound * 0.9 < np.abs(kernel).max() <= bound * 1.0001
+        assert np.std(kernel) == pytest.approx(bound / 3**0.5, rel=0.2)
+
+
+def test_all_directions_together_are_as_wide_as_the_decoder():
+    assert make().encoder.width == make(bidirectional=False).encoder.width == UNITS
+    assert make(encoder_units=4).encoder.width == 8
+    assert make(bidirectional=False, units=7).encoder.units == 7
+
+
+def test_a_local_window_follows_the_target():
+    model = make(lambda: LuongLocalAttention(alignment="monotonic", window=1))
+    weights = model.decode(TARGET, model.encode(SOURCE)).attention["cross"][0].numpy()[0, 0]
+    near = np.abs(np.arange(5)[None] - np.arange(4)[:, None]) <= 1
+    assert np.all((weights > 0) == near)
+
+
+def test_a_reversed_source_keeps_its_order_in_memory():
+    model, plain = (make(reverse_source=value) for value in (True, False))
+    reversed_words = np.array([[7, 6, 5, 4, END], [9, 8, END, PAD, PAD]], np.int32)
+    one, other = model.encode(SOURCE), plain.encode(reversed_words)
+    order = np.array([[3, 2, 1, 0, 4], [1, 0, 2, 3, 4]])
+    for ours, theirs in zip(one.projected, other.projected, strict=True):
+        expected = np.take_along_axis(theirs.numpy(), order[..., None], axis=1)
+        np.testing.assert_allclose(ours[0], expected[0], atol=1e-6)
+        np.testing.assert_allclose(ours[1, :3], expected[1, :3], atol=1e-6)
+    np.testing.assert_allclose(one.start[0][0], other.start[0][0], atol=1e-6)
+
+
+def test_without_attention_the_source_comes_in_by_both_directions_alone():
+    model = make(NoAttention, output="auto")
+    memory = model.encode(SOURCE)
+    paths = [weight.path.partition("decoder/")[2] for weight in model.decoder.trainable_variables]
+    assert memory.projected == ()
+    assert paths == [f"cells/gru_0/{name}" for name in ("kernel", "recurrent_kernel", "bias")]
+    last = model.encoder.encode(model.source_embedding(SOURCE), SOURCE != PAD).last[0]
+    joined = np.concatenate([last[0][0], last[1][0]], axis=1)
+    expected = np.tanh(joined @ model.initial[0][0].kernel.numpy())
+    np.testing.assert_allclose(memory.start[0][0], expected, atol=1e-6)
+
+
+def test_location_scores_reach_as_far_as_the_longest_source():
+    model = make(lambda: LuongGlobalAttention(score="location"), max_source=7)
+    assert model.fixed_length == 7 and make().fixed_length is None
+    assert make(lambda: LuongGlobalAttention(score="location", max_length=4)).fixed_length == 4
+    with pytest.raises(RequestError, match="reaches 7 memory steps"):
+        model.encode(np.full((1, 8), 4, np.int32))
+
+
+def test_tied_embeddings_are_one_matrix():
+    model = make(shared=True, tie_embeddings="all", embedding=UNITS)
+    assert model.source_embedding is model.target_embedding and model.vocabulary is None
+    states = normal(2, 3, UNITS)
+    expected = states @ model.target_embedding.embeddings.numpy().T
+    np.testing.assert_allclose(model.logits(states), expected, rtol=1e-5, atol=1e-6)
+    count = make(embedding=UNITS).count_params() - model.count_params()
+    assert count == V * UNITS + V * UNITS + V
+
+
+@pytest.mark.parametrize(
+    "attention, changes, words",
+    [
+        (PoolingAttention, {}, "attention=pooling: expected a mechanism with a query"),
+        (BahdanauAttention, {"input_feeding": True}, "false .with model.placement=before_step"),
+        (NoAttention, {"input_feeding": True}, "attention=none has no attentional state"),
+        (
+            LuongGlobalAttention,
+            {"input_feeding": True, "output": "maxout"},
+            "false .it needs model.output=attentional",
+        ),
+        (BahdanauAttention, {"units": 7}, "model.units: expected an even number"),
+        (BahdanauAttention, {"initial_state": "copy"}, "expected an encoder of one direction"),
+        (
+            BahdanauAttention,
+            {"initial_state": "copy", "bidirectional": False, "encoder_units": 5},
+            "got model.bidirectional=false and 5 units",
+        ),
+        (
+            BahdanauAttention,
+            {"tie_embeddings": "output"},
+            "model.tie_embeddings=output: expected embeddings as wide .* 6, got 5",
+        ),
+        (LuongGlobalAttention, {"encoder_units": 4}, "score=dot needs .* 6 and 8"),
+        (lambda: MultiHeadAttention(heads=4), {}, "heads = 4 must divide units = 6"),
+    ],
+)
+def test_what_cannot_be_is_refused(attention, changes, words):
+    with pytest.raises(RequestError, match=words):
+        make(attention, **changes)
+
+
+def test_a_tie_of_two_vocabularies_is_refused():
+    for sizes in ((V, V), (V, V + 1)):
+        with pytest.raises(RequestError, match="tie_embeddings=all: expected one vocabulary"):
+            build_translator(
+                "rnn",
+                {"tie_embeddings": "all"},
+                BahdanauAttention,
+                source_size=sizes[0],
+                target_size=sizes[1],
+                shared=sizes[0] != sizes[1],
+            )

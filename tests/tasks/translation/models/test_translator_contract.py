@@ -1,0 +1,334 @@
+"""What every translator promises, with every mechanism of conf/attention at every place."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from small_translators import QUERYING, own_settings, small_translator
+
+from attnlab.config.options import option_content
+from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
+from attnlab.tasks.translation.models.transformer import TransformerTranslator
+from attnlab.tasks.translation.models.translator import END, PAD, START
+
+S, T, V_SOURCE, V_TARGET = 5, 4, 11, 13
+SIZES = {"source_size": V_SOURCE, "target_size": V_TARGET, "max_source": S, "max_target": T + 1}
+SOURCE = np.array([[4, 5, 6, 7, END], [10, 4, END, PAD, PAD]], np.int32)
+TARGET = np.array([[START, 5, 6, 12], [START, 8, PAD, PAD]], np.int32)
+SMALL = {
+    "rnn": {"units": 8, "embedding": 6, "maxout_units": 5, "dropout": 0.0},
+    "transformer": {"units": 8, "heads": 2, "feed_forward": 11, "dropout": 0.0},
+}
+TRANSLATORS = {"rnn": RecurrentTranslator, "transformer": TransformerTranslator}
+Settings = tuple[tuple[str, Any], ...]
+
+
+class Case(NamedTuple):
+    """A model with a mechanism, by their settings where they differ from the default."""
+
+    model: str
+    attention: str
+    choices: Settings = ()
+    changes: Settings = ()
+
+    def __str__(self) -> str:
+        settings = [f"{key}={value}" for key, value in (*self.choices, *self.changes)]
+        return "-".join([self.model, self.attention, *settings])
+
+    @property
+    def looks(self) -> bool:
+        return self.attention != "none"
+
+
+def model_content(model: str) -> dict[str, Any]:
+    return option_content("model/settings", f"translation_{model}")
+
+
+@pytest.mark.parametrize("model", TRANSLATORS)
+def test_the_yaml_lists_the_constructor_and_a_rule_for_each_setting(model):
+    content = model_content(model)
+    own = own_settings(content)
+    parameters = inspect.signature(TRANSLATORS[model].__init__).parameters
+    defaults = {name: p.default for name, p in parameters.items() if name in own}
+    assert content["name"] == model and set(content["rules"]) == set(own)
+    if "heads" in own:
+        assert (own.pop("heads"), defaults.pop("heads")) == ("${oc.select:attention.heads,4}", 4)
+    assert defaults == own
+    passed = {"attention", "max_source", "max_target", "heads", "self", "kwargs"}
+    assert set(parameters) - passed == set(own)
+
+
+def build(case: Case, **changes):
+    settings = {**own_settings(model_content(case.model)), **SMALL[case.model]}
+    settings |= {**dict(case.changes), **changes}
+    return small_translator(
+        case.model, case.attention, settings, by=0.3, choices=dict(case.choices), **SIZES
+    )
+
+
+@functools.cache
+def built(case: Case):
+    """The same, for tests that leave it as it is."""
+    return build(case)
+
+
+def variants(name: str) -> list[Settings]:
+    """A mechanism's choices and switches, one at a time away from its default."""
+    content = option_content("attention", name)
+    rules = {key: rule for key, rule in content["rules"].items() if "." not in key}
+    values = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
+    values |= {key: [False, True] for key, rule in rules.items() if rule.get("type") == "bool"}
+    return [
+        ((key, value),) for key, known in values.items() for value in known if value != content[key]
+    ]
+
+
+PLACES: tuple[Settings, ...] = (
+    (("placement", "before_step"),),
+    (("placement", "after_step"),),
+    (("placement", "after_step"), ("input_feeding", True)),
+)
+CELLS = ("simple", "gru", "lstm")
+DEFAULTS = [
+    Case("rnn", "none"),
+    *(Case(model, name) for model in TRANSLATORS for name in QUERYING),
+]
+# Pairwise: every mechanism with every cell and every place, and every cell with every place.
+GRID = [
+    Case("rnn", name, (), (("cell", cell), *PLACES[(i + j) % 3]))
+    for i, name in enumerate(QUERYING)
+    for j, cell in enumerate(CELLS)
+]
+# Every choice with either model; cells and places take turns.
+CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
+TURNS = itertools.cycle(itertools.product(CELLS, PLACES))
+CASES = [
+    *GRID,
+    *(
+        Case("rnn", name, choice, (("cell", cell), *place))
+        for (name, choice), (cell, place) in zip(CHOICES, TURNS, strict=False)
+    ),
+    *(Case("transformer", name) for name in QUERYING),
+    *(Case("transformer", name, choice) for name, choice in CHOICES),
+    Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
+    Case("rnn", "none", (), (("output", "auto"), ("layers", 2), ("cell", "simple"))),
+    Case("rnn", "bahdanau", (), (("layers", 2), ("cell", "lstm"))),
+    Case("rnn", "bahdanau", (), (("output", "maxout"), ("reset_after", False))),
+    Case("rnn", "bahdanau", (), (("tie_embeddings", "output"), ("embedding", 8))),
+    Case("rnn", "luong_local", (), (("layers", 2), ("input_feeding", True), ("cell", "lstm"))),
+    Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
+    Case("rnn", "luong_global", (), (("output", "maxout"), ("bidirectional", False))),
+    Case("transformer", "bahdanau", (), (("positions", "learned"), ("norm", "post"))),
+    Case("transformer", "multi_head", (), (("tie_embeddings", "none"), ("layers", 1))),
+]
+every = pytest.mark.parametrize("case", CASES, ids=str)
+defaults = pytest.mark.parametrize("case", DEFAULTS, ids=str)
+
+
+def stepwise(model, memory, target):
+    """Logits (B, T, V) and the last layer's weights (B, H, T, S) one token at a time."""
+    state = model.initial_state(memory, target.shape[1])
+    logits, weights = [], []
+    for index in range(target.shape[1]):
+        output = model.step(target[:, index], tf.constant(index), memory, state)
+        state = output.state
+        logits.append(output.logits)
+        weights.append(output.weights)
+    weights = None if weights[0] is None else np.stack(weights, axis=2)
+    return np.stack(logits, axis=1), weights
+
+
+@functools.cache
+def memory_of(case: Case):
+    return built(case).encode(SOURCE)
+
+
+@functools.cache
+def whole(case: Case) -> tuple[np.ndarray, dict]:
+    """Logits and attention of the two sentences, all steps at once."""
+    model = built(case)
+    output = model.decode(TARGET, memory_of(case))
+    return model.logits(output.states).numpy(), output.attention
+
+
+@every
+def test_steps_equal_the_whole(case):
+    logits, weights = stepwise(built(case), memory_of(case), tf.constant(TARGET))
+    expected, attention = whole(case)
+    assert expected.dtype == "float32" and expected.shape == (2, T, V_TARGET)
+    np.testing.assert_allclose(logits, expected, atol=1e-5)
+    if not case.looks:
+        assert weights is None and attention == {}
+        return
+    np.testing.assert_allclose(weights, attention["cross"][-1], atol=1e-5)
+
+
+@every
+def test_neither_padding_nor_the_batch_changes_a_result(case):
+    """The short sentence without padding, beside another that differs by a word of its source."""
+    source = np.array([[10, 4, END], [10, 5, END]], np.int32)
+    target = np.array([[START, 8], [START, 8]], np.int32)
+    logits = built(case)((source, target)).numpy()
+    np.testing.assert_allclose(logits[0], whole(case)[0][1, :2], atol=1e-5)
+    assert np.abs(logits[1] - logits[0]).max() > 1e-5
+
+
+@every
+def test_no_step_sees_a_later_token(case):
+    later = TARGET.copy()
+    later[0, 2] = 4
+    expected, _ = whole(case)
+    model = built(case)
+    changed = model.logits(model.decode(later, memory_of(case)).states).numpy()
+    np.testing.assert_array_equal(changed[0, :2], expected[0, :2])
+    np.testing.assert_array_equal(changed[1], expected[1])
+    assert np.all(np.abs(changed - expected)[0, 2:].max(axis=-1) > 1e-5)
+
+
+@every
+def test_gradients_reach_every_weight(case):
+    model = built(case)
+    with tf.GradientTape() as tape:
+        logits = model((SOURCE, TARGET), training=True)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(TARGET, logits)
+        loss = tf.reduce_sum(losses)
+    variables = model.trainable_variables
+    gradients = tape.gradient(loss, [variable.value for variable in variables])
+    for variable, gradient in zip(variables, gradients, strict=True):
+        assert gradient is not None, variable.path
+        size = np.abs(tf.convert_to_tensor(gradient))
+        # A bias of the keys moves all scores of a query alike, so it has no effect.
+        assert np.all(np.isfinite(size)), variable.path
+        assert size.max() > 1e-9 or variable.path.endswith("key_bias"), variable.path
+
+
+FEW = [
+    Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
+    Case("rnn", "bahdanau"),
+    Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
+    Case("transformer", "multi_head"),
+]
+few = pytest.mark.parametrize("case", FEW, ids=str)
+IDS = tf.TensorSpec((None, None), tf.int32)
+
+
+@pytest.mark.parametrize("case", [*FEW, Case("transformer", "bahdanau")], ids=str)
+def test_attend_gives_the_weights_of_all_layers(case):
+    """By a graph for any shape, which the eager weights hold to account."""
+    model = built(case)
+    maps = model.attend(SOURCE, TARGET)
+    if not case.looks:
+        assert maps == {}
+        return
+    for number, layer in enumerate(whole(case)[1]["cross"]):
+        np.testing.assert_allclose(maps["cross"][:, number], layer, atol=1e-5)
+    assert model.attend(SOURCE[1:, :3], TARGET[1:, :2])["cross"].shape[-2:] == (2, 3)
+    recurrent = case.model == "rnn"
+    assert set(maps) == {"cross"} if recurrent else {"cross", "encoder", "decoder"}
+    heads = 2 if case.attention == "multi_head" else 1
+    assert maps["cross"].shape == (2, 1 if recurrent else 2, heads, T, S)
+    assert np.all(maps["cross"][1, ..., 3:] == 0) and maps["cross"].dtype == np.float32
+    assert np.all(maps["cross"].sum(-1) <= 1 + 1e-5)
+    if not recurrent:
+        assert maps["encoder"].shape == (2, 2, 2, S, S)
+        assert maps["decoder"].shape == (2, 2, 2, T, T)
+        assert np.all(np.triu(maps["decoder"], 1) == 0)
+        assert np.all(maps["encoder"][1, ..., 3:] == 0)
+
+
+@few
+def test_a_search_can_repeat_memory_and_reorder_state(case):
+    model = built(case)
+    memory = memory_of(case)
+    state = model.step(TARGET[:, 0], tf.constant(0), memory, model.initial_state(memory, T)).state
+    plain = model.step(TARGET[:, 1], tf.constant(1), memory, state)
+    rows = tf.constant([1, 0, 0])
+    memory, state = tf.nest.map_structure(lambda part: tf.gather(part, rows), (memory, state))
+    chosen = model.step(tf.gather(TARGET[:, 1], rows), tf.constant(1), memory, state)
+    np.testing.assert_allclose(chosen.logits, tf.gather(plain.logits, rows), atol=1e-5)
+    for one, other in zip(tf.nest.flatten(chosen.state), tf.nest.flatten(plain.state), strict=True):
+        np.testing.assert_allclose(one, tf.gather(other, rows), atol=1e-5)
+
+
+@defaults
+def test_weights_can_be_saved_and_loaded(case, tmp_path):
+    model = built(case)  # left as it was, if loading works
+    expected = model((SOURCE, TARGET)).numpy()
+    model.save_weights(tmp_path / "a.weights.h5")
+    for weight in model.trainable_variables:
+        weight.assign(weight + 0.1)
+    assert not np.array_equal(model((SOURCE, TARGET)).numpy(), expected)
+    model.load_weights(tmp_path / "a.weights.h5")
+    np.testing.assert_array_equal(model((SOURCE, TARGET)), expected)
+
+
+@pytest.mark.parametrize("case", [FEW[1], FEW[3]], ids=str)
+def test_graphs_take_any_shape(case):
+    model = built(case)
+    program = tf.function(lambda source, target: model((source, target)), input_signature=[IDS] * 2)
+    np.testing.assert_allclose(program(SOURCE, TARGET), whole(case)[0], atol=1e-5)
+    short = (SOURCE[1:, :3], TARGET[1:, :2])
+    np.testing.assert_allclose(program(*short)[0], whole(case)[0][1, :2], atol=1e-5)
+
+
+@few
+def test_dropout_acts_in_training_alone(case):
+    model = build(case, dropout=0.5, layers=2)
+    plain = model((SOURCE, TARGET)).numpy()
+    np.testing.assert_array_equal(model((SOURCE, TARGET), training=False), plain)
+    assert np.abs(model((SOURCE, TARGET), training=True) - plain).max() > 1e-2
+
+
+def loss_and_gradients(model, source, target, training):
+    variables = model.trainable_variables
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model((source, target), training=training) ** 2)
+    gradients = tape.gradient(loss, [variable.value for variable in variables])
+    return [loss, *(tf.convert_to_tensor(gradient) for gradient in gradients)]
+
+
+# Compiling is what takes the time of these; `test_translation_program` has XLA for a smaller model.
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FEW[1:], ids=str)
+def test_xla_computes_the_same(case):
+    model = built(case)
+    arguments = (model, tf.constant(SOURCE), tf.constant(TARGET), False)
+    compiled = tf.function(loss_and_gradients, jit_compile=True)(*arguments)
+    for one, other in zip(compiled, loss_and_gradients(*arguments), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.slow
+@few
+def test_xla_can_drop(case):
+    model = build(case, dropout=0.3, layers=2)
+    program = tf.function(loss_and_gradients, jit_compile=True)
+    arguments = (model, tf.constant(SOURCE), tf.constant(TARGET), True)
+    one, other = program(*arguments), program(*arguments)
+    assert all(np.all(np.isfinite(value)) for value in (*one, *other))
+    assert one[0] != other[0]
+
+
+@pytest.mark.parametrize("case", [*FEW, Case("transformer", "bahdanau")], ids=str)
+def test_mixed_precision_computes_nearly_the_same(case):
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = build(case)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    model.set_weights(built(case).get_weights())
+    assert all(weight.dtype == "float32" for weight in model.trainable_variables)
+    memory = model.encode(SOURCE)
+    states = model.decode(TARGET, memory).states
+    logits = model.logits(states)
+    assert (states.dtype, logits.dtype) == ("bfloat16", "float32")
+    np.testing.assert_allclose(logits, whole(case)[0], atol=0.25)
+    steps, _ = stepwise(model, memory, tf.constant(TARGET))
+    np.testing.assert_allclose(steps, logits, atol=0.2)

@@ -1,0 +1,35 @@
+"""Small translators with any mechanism of conf/attention, none of their weights as initialised."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+
+from attnlab.config.options import option_class, option_content, options
+from attnlab.tasks.translation.models.build import build_translator
+
+QUERYING = [name for name in options("attention") if name not in ("none", "pooling")]
+
+
+def own_settings(content: dict) -> dict:
+    return {key: content[key] for key in content if key not in ("name", "_target_", "rules")}
+
+
+def mechanism(name: str, **changes):
+    """A mechanism by its YAML, with a window and heads that suit small models."""
+    own = own_settings(option_content("attention", name))
+    small = {key: 2 for key in ("window", "heads") if key in own}
+    return option_class("attention", name)(**{**own, **small, **changes})
+
+
+def small_translator(
+    model: str, attention: str, settings: dict, *, by: float, choices: dict | None = None, **sizes
+):
+    """A translator whose weights are moved `by` random steps, so that a forgotten one shows."""
+    keras.utils.set_random_seed(3)
+    make = lambda: mechanism(attention, **(choices or {}))  # noqa: E731
+    made = build_translator(model, settings, make, **sizes)
+    draw = np.random.default_rng(5)
+    for weight in made.trainable_variables:
+        weight.assign(weight + by * draw.normal(size=weight.shape))
+    return made

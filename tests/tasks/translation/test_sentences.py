@@ -1,0 +1,165 @@
+"""Sentences in, translations out: any text, any length, greedily or by a beam."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from attnlab.attention import BahdanauAttention, LuongGlobalAttention, MultiHeadAttention
+from attnlab.attention.none import NoAttention
+from attnlab.tasks.translation.models import translator as models
+from attnlab.tasks.translation.models.build import build_translator
+from attnlab.tasks.translation.sentences import SentenceTranslator
+from attnlab.tasks.translation.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+ENGLISH = ["The cat sees a dog.", "A man doesn't sleep!", "Two dogs eat the old bread, I think."]
+GERMAN = ["Die Katze sieht einen Hund.", "Ein Mann schläft nicht!", "Wie geht's, großer Hund?"]
+RNN = {"units": 8, "embedding": 8, "encoder_units": 4}
+TRANSFORMER = {"units": 8, "layers": 1, "heads": 2, "feed_forward": 16}
+MULTI_HEAD = functools.partial(MultiHeadAttention, heads=2)
+
+
+@functools.cache
+def tokenizers(kind: str) -> tuple[Tokenizer, Tokenizer]:
+    size = 300 if kind == "bpe" else None
+    return tuple(Tokenizer.fit(texts, kind=kind, size=size) for texts in (ENGLISH, GERMAN))
+
+
+def translator(
+    name="transformer", attention=MULTI_HEAD, model=None, kind="word", most=None, **settings
+) -> SentenceTranslator:
+    """An untrained model that has opinions, and its tokenizers."""
+    source, target = tokenizers(kind)
+    sizes = {"source_size": source.size, "target_size": target.size}
+    made = build_translator(
+        name,
+        model or (RNN if name == "rnn" else TRANSFORMER),
+        attention,
+        max_source=most,
+        max_target=most,
+        **sizes,
+    )
+    draw = np.random.default_rng(5)
+    for weight in made.trainable_variables:
+        weight.assign(weight + 0.5 * draw.normal(size=weight.shape))
+    return SentenceTranslator(made, source, target, extra_length=9, **settings)
+
+
+@functools.cache
+def cached(name="transformer", attention=MULTI_HEAD, beam=1) -> SentenceTranslator:
+    """The same, for tests that only translate: what it compiles is compiled once."""
+    return translator(name, attention, beam=beam, n_best=beam)
+
+
+def test_models_and_tokenizers_agree_on_the_first_numbers():
+    assert (models.PAD, models.UNKNOWN, models.START, models.END) == (PAD, UNKNOWN, START, END)
+
+
+LINES = [
+    *("The cat sees a dog.", "", "   \t ", "cat", "xyzzy 你好 🙂", "A dog\x00sees\x07 the cat."),
+    *("  The   cat\u00a0sees a dog. ", "<pad> [UNK] </s>", "The cat " * 40, "\ud800 cat", "\r"),
+]
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "bpe"])
+def test_any_text_gives_one_line_and_nothing_gives_nothing(kind):
+    each = translator(kind=kind)
+    found = each.translate(LINES)
+    assert [len(best) for best in found] == [1] * len(LINES)
+    for line, (best,) in zip(LINES, found, strict=True):
+        assert len(best.text.splitlines()) <= 1 and "\t" not in best.text
+        assert (best.source[-1], not line.strip()) == (END, len(best.source) == 1)
+        assert not {PAD, START, END} & set(best.target.tolist())
+    assert [found[place][0].text for place in (1, 2, 10)] == ["", "", ""]
+    assert found[6][0].text == found[0][0].text
+    assert each.translate([]) == []
+
+
+def test_text_is_cleaned_as_in_training():
+    each = translator(clean="book")
+    found = each.translate(["the cat sees", "THE cat, sees!", "?! 42"])
+    assert found[0][0].text == found[1][0].text
+    assert (found[2][0].text, len(found[2][0].source)) == ("", 1)
+    small = translator(lowercase=True).translate(["the cat", "THE CAT"])
+    assert small[0][0].text == small[1][0].text
+
+
+# --- lengths -----------------------------------------------------------------------------------
+
+
+def test_a_sentence_longer_than_trained_on_is_read_whole_and_told_once():
+    told: list[str] = []
+    each = translator(longest=7, warn=told.append)
+    each.translate(["The cat sees a dog."])
+    assert told == []
+    found = each.translate(["The cat " * 6, "A man " * 7])
+    assert [len(best[0].source) for best in found] == [13, 15]
+    assert told == [
+        "a sentence has 14 tokens, the longest in training had 6: its translation may be poor"
+    ]
+
+
+CUT = [
+    ("transformer", MULTI_HEAD, {**TRANSFORMER, "positions": "learned"}),
+    ("rnn", functools.partial(LuongGlobalAttention, score="location"), RNN),
+]
+
+
+@pytest.mark.parametrize("name, attention, model", CUT, ids=["learned positions", "location"])
+def test_what_a_model_cannot_take_is_cut_off_and_told(name, attention, model):
+    told: list[str] = []
+    each = translator(name, attention, model, most=8, warn=told.append)
+    long, cut = each.translate(["The cat " * 6, "The cat The cat The cat The"])
+    assert len(long[0].source) == 8 and long[0].source[-1] == END
+    assert long[0].text == cut[0].text
+    assert told == ["a sentence has 12 tokens; only the first 7 are read"]
+
+
+def test_memory_bounds_a_sentence():
+    told: list[str] = []
+    each = translator("rnn", BahdanauAttention, warn=told.append)
+    (best,) = each.translate(["cat " * 5000])[0]
+    assert len(best.source) == 2048
+    assert told == ["a sentence has 5000 tokens; only the first 2047 are read"]
+
+
+# --- looking inside ----------------------------------------------------------------------------
+
+
+def test_maps_are_of_the_translation_that_was_chosen():
+    each = cached(beam=3)
+    best = each.translate(["A dog doesn't eat."])[0][0]
+    looked = each.maps(best)
+    source, target = ["A", "dog", "doesn't", "eat", ".", "<end>"], [*each.pieces(best)[1], "<end>"]
+    assert (looked.source, looked.target) == (source, target)
+    sizes = {"source": len(source), "target": len(target)}
+    shapes = {name: weights.shape for name, weights in looked.maps.items()}
+    assert shapes == {
+        "cross": (1, 2, sizes["target"], sizes["source"]),
+        "encoder": (1, 2, sizes["source"], sizes["source"]),
+        "decoder": (1, 2, sizes["target"], sizes["target"]),
+    }
+    for weights in looked.maps.values():
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+
+
+def test_each_step_of_a_map_is_what_the_search_saw():
+    """Read back word by word, the decoder looks where the map says that it looked."""
+    each = cached("rnn", BahdanauAttention)
+    (best,) = each.translate(["The cat sees a dog."])[0]
+    weights = each.maps(best).maps["cross"][0, 0]
+    memory = each.model.encode(best.source[None])
+    state = each.model.initial_state(memory, None)
+    for index, token in enumerate([START, *best.target]):
+        step = each.model.step(np.array([token], np.int32), np.int32(index), memory, state)
+        state = step.state
+        np.testing.assert_allclose(step.weights[0, 0], weights[index], atol=1e-5)
+
+
+def test_a_model_without_attention_has_no_maps():
+    each = translator("rnn", NoAttention)
+    assert each.maps(each.translate(["cat"])[0][0]).maps == {}

@@ -1,0 +1,115 @@
+"""A wrong request to translate gets one clear sentence and exit code 2; nothing is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnlab.cli import main
+
+TSV = (
+    b"one\teins\ntwo\tzwei\nthree\tdrei\nfour\tvier\nfive\tf\xc3\xbcnf\nsix\tsechs\nseven\tsieben\n"
+)
+SMALL = "data=files data.path=pairs.tsv data.validation=0.2 data.test=0.2"
+
+REQUESTS = [
+    ("data=bultin", "data=bultin: there is no such option. Did you mean builtin?"),
+    ("data.pair=3", "data.pair: there is no such key. Did you mean data.pairs?"),
+    ("data.pairs=3", "data.pairs: expected a whole number at least 100", "got 3."),
+    ("task.tokenizer=bpee", "one of word, char, bpe, got bpee. Did you mean bpe?"),
+    (f"{SMALL} task.tokenizer=bpe task.vocabulary=50", "task.vocabulary", "260", "50"),
+    ("task.clean=books", "one of none, book, got books. Did you mean book?"),
+    ("task.monitor=val_rmse", "task.monitor: expected one of val_bleu, "),
+    ("task.label_smoothing=1", "task.label_smoothing: expected a number at least 0 and below 1"),
+    ("task.beam=0", "task.beam: expected a whole number at least 1"),
+    ("task.vocabulary=4", "task.vocabulary: expected a whole number at least 5"),
+    ("attention=none model=transformer", "attention=none can't be combined with model.name="),
+    (f"{SMALL} attention=pooling", "pooling"),
+    (
+        "attention=multi_head attention.heads=3",
+        "attention.heads: expected a divisor of model.units",
+    ),
+    (f"{SMALL} attention=luong_global model.input_feeding=true model.output=maxout", "input_feed"),
+    (f"{SMALL} model.initial_state=copy", "initial_state"),
+    (f"{SMALL} attention=multi_head model.tie_embeddings=all", "tie_embeddings"),
+    ("trainer.batch_by=words", "trainer.batch_by: expected one of items, tokens, got words."),
+    ("model.anchor=true", "model.anchor: there is no such key."),
+    ("data=tatoeba data.path=nowhere.txt", "nowhere.txt"),
+    ("data=multi30k data.path=nowhere", "nowhere"),
+    ("data=book data.path=nowhere.pkl", "nowhere.pkl"),
+    ("data=files", "data"),
+]
+FILES = {
+    "no_tab": (b"one\teins\ntwo zwei\n", "pairs.tsv", "2"),
+    "empty": (b"", "files: expected pairs of sentences, got an empty corpus."),
+    "not_utf8": (b"one\teins\ntwo\tzw\xffei\n", "pairs.tsv", "2"),
+    "one_pair": (b"one\teins\n", "pairs"),
+}
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capfd):
+    """The one sentence on standard error; exit code 2, and no run folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "pairs.tsv").write_bytes(TSV)
+
+    def refused(*words: str, task: str = "translate") -> str:
+        assert main([f"task={task}", "paths.data=cache", *words]) == 2
+        out, err = capfd.readouterr()
+        (line,) = [line for line in err.splitlines() if line.startswith("attnlab: ")]
+        assert out == "" and not list(tmp_path.glob("runs/*/*/*"))
+        return line
+
+    return refused
+
+
+@pytest.mark.parametrize(("words", "sentences"), [(w, s) for w, *s in REQUESTS])
+def test_a_wrong_request(refused, words, sentences):
+    line = refused(*words.split())
+    for sentence in sentences:
+        assert sentence in line
+
+
+def test_from_the_command_line_it_is_all_that_is_said(attnlab):
+    outcome = attnlab("task=translate", "task.tokenizer=bpee")
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert outcome.err.startswith("attnlab: task.tokenizer: expected one of word, char, bpe")
+
+
+def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
+    line = refused("data=tatoeba", task="fib")
+    assert line.startswith("attnlab: data: only task=translate takes a corpus, the other tasks br")
+    line = refused("trainer.batch_by=tokens", task="fib")
+    assert "trainer.batch_by: expected items (windows have no tokens), got tokens." in line
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_wrong_file(refused, tmp_path, name):
+    content, *words = FILES[name]
+    (tmp_path / "pairs.tsv").write_bytes(content)
+    line = refused("data=files", "data.path=pairs.tsv")
+    for word in words:
+        assert word in line
+
+
+def test_files_of_unequal_length(refused, tmp_path):
+    (tmp_path / "a.en").write_text("one\ntwo\nthree\n")
+    (tmp_path / "a.de").write_text("eins\nzwei\n")
+    line = refused("data=files", "data.source=a.en", "data.target=a.de")
+    assert "a.en" in line and "a.de" in line
+
+
+def test_a_corpus_smaller_than_a_batch_is_one_batch(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "pairs.tsv").write_bytes(TSV)
+    code = main(
+        [
+            *("task=translate", "data=files", "data.path=pairs.tsv", "paths.data=cache"),
+            *("attention=none", "model.units=4", "model.embedding=4", "trainer.epochs=1"),
+            *("data.validation=0", "data.test=0.2", "tracking.enabled=false"),
+        ]
+    )
+    out, err = capfd.readouterr()
+    assert code == 0, err
+    assert "No validation part: the last epoch is reported." in out

@@ -1,0 +1,229 @@
+"""Tokenizers: nothing collides, BPE gives every text back, words and pieces find each other."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.errors import RequestError
+from attnlab.tasks.translation.text.cleaning import normalized
+from attnlab.tasks.translation.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from attnlab.tasks.translation.text.words import split_words
+
+SENTENCES = [
+    *('"Hello, Tom!" said Mary.', "Tom doesn't know the time: 10:30.", "Wie geht’s?"),
+    *("Tom liest das Buch, das Maria liest.", "Das ist größer als 3.50 Äpfel - oder?"),
+    *("a <pad> [UNK] ▁ <unk> </s> [ END ] Ġ ⁇", "[ PAD ] <0xC3> ##ing ing@@"),
+] * 3
+KINDS = ("word", "char", "bpe")
+FITTED = {kind: Tokenizer.fit(SENTENCES, kind=kind, size=400) for kind in KINDS}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def back(tokenizer, text):
+    return tokenizer.decode(tokenizer.encode([text]))[0]
+
+
+@every_kind
+@pytest.mark.parametrize("text", SENTENCES[:7])
+def test_a_known_sentence_comes_back_as_it_was(kind, text):
+    assert back(FITTED[kind], text) == text
+
+
+@every_kind
+@pytest.mark.parametrize("text", SENTENCES[5:7])
+def test_no_text_is_a_special_token(kind, text):
+    (ids,) = FITTED[kind].encode([text])
+    assert min(ids) > END
+
+
+@every_kind
+def test_a_token_may_look_like_any_other(kind):
+    lines = ["[PAD]", "[ PAD ]", "< pad >", "ĠĠ Ġ", "▁▁ a"]
+    tokenizer = Tokenizer.fit(lines * 5, kind=kind, size=500)
+    assert [back(tokenizer, line) for line in lines] == lines
+    assert len(set(tokenizer.vocabulary.tokens)) == tokenizer.size
+
+
+@given(st.text())
+def test_bpe_gives_any_text_back(text):
+    assert back(FITTED["bpe"], text) == text
+
+
+@given(st.text(), st.sampled_from(KINDS))
+def test_no_text_gives_a_special_token_but_unknown(text, kind):
+    (ids,) = FITTED[kind].encode([text])
+    assert not {PAD, START, END} & set(ids)
+    assert kind != "bpe" or UNKNOWN not in ids
+    assert all(0 <= token < FITTED[kind].size for token in ids)
+
+
+@given(st.lists(st.sampled_from([*"Tom Mary said don't , . ! 3.50 ▁".split(), '"']), max_size=7))
+def test_words_are_given_back_with_single_spaces(words):
+    tokenizer = Tokenizer.fit(["Tom Mary said don't , . ! 3.50 ▁ \""], kind="word")
+    assert back(tokenizer, "  ".join(words) + "\n") == " ".join(words)
+
+
+@every_kind
+@given(text=st.text(st.sampled_from("Tom's 10.-ä\u0301\u00a0 \n\"漢🙂İ")))
+def test_each_token_has_the_number_of_its_word(kind, text):
+    tokenizer = FITTED[kind]
+    (ids,) = tokenizer.encode([text])
+    numbers = tokenizer.word_numbers(text)
+    assert len(numbers) == len(ids)
+    assert numbers == sorted(numbers)
+    words = split_words(text)
+    if kind == "word":
+        assert numbers == list(range(len(words)))
+    elif words:
+        assert set(numbers) == set(range(len(words)))
+
+
+@given(st.text(st.sampled_from("To'm said, ä")), st.sampled_from(["char", "bpe"]))
+def test_a_words_tokens_make_up_the_word(text, kind):
+    tokenizer = FITTED[kind]
+    (ids,), numbers = tokenizer.encode([text]), tokenizer.word_numbers(text)
+    for number, word in enumerate(split_words(text)):
+        own = [token for token, of in zip(ids, numbers, strict=True) if of == number]
+        assert "".join(tokenizer.decode([own])[0].split()) == word or UNKNOWN in own
+
+
+@every_kind
+def test_lower_case(kind):
+    tokenizer = Tokenizer.fit(["Tom TOM Äpfel"], kind=kind, lowercase=True)
+    assert back(tokenizer, "ÄPFEL Tom") == "äpfel tom"
+    assert len(tokenizer.word_numbers("İTOM")) == len(tokenizer.encode(["İTOM"])[0])
+
+
+def test_unknown_words_and_characters_are_shown():
+    assert back(FITTED["word"], 'Tom liest "Faust".') == 'Tom liest " ⁇".'
+    assert back(FITTED["char"], "Tom ☃") == "Tom ⁇"
+
+
+def test_a_word_known_with_a_space_is_known_without():
+    (ids,) = FITTED["word"].encode(['Mary"Tom liest" ,Buch'])
+    assert UNKNOWN not in ids
+    assert ids[0] == FITTED["word"].encode(["Mary"])[0][0]
+
+
+def test_decoding_stops_at_the_end_and_shows_no_special_token():
+    tokenizer = FITTED["word"]
+    tom, liest = tokenizer.encode(["Tom liest"])[0]
+    rows = [[START, tom, liest, END, liest, PAD], np.array([tom, PAD, PAD], np.int32), []]
+    assert tokenizer.decode(rows) == ["Tom liest", "Tom", ""]
+
+
+def test_a_broken_character_is_decoded_as_one():
+    tokenizer = FITTED["bpe"]
+    (ids,) = tokenizer.encode(["漢"])
+    assert tokenizer.decode([ids[:-1]]) == ["\ufffd"]
+    assert tokenizer.pieces(ids)[-3:] == ["<E6>", "<BC>", "<A2>"]
+
+
+def test_a_lone_surrogate_is_no_crash():
+    assert back(FITTED["bpe"], "a\ud800b") == "a\ufffdb"
+
+
+def test_labels_are_readable():
+    word, char, bpe = (FITTED[kind] for kind in KINDS)
+    ids = [START, *word.encode(['"Tom" Faust'])[0], END, PAD]
+    assert word.pieces(ids) == ["<start>", '"', "Tom", '"', "⁇", "<end>", "<pad>"]
+    assert char.pieces(char.encode(["a m"])[0]) == ["a", "␣", "m"]
+    assert "".join(bpe.pieces(bpe.encode(["größer"])[0])).replace("·", "") == "größer"
+    labels = bpe.pieces(bpe.encode(["xyz,(a\n"])[0])
+    assert labels == ["␣", "x", "·y", "·z", ",", "(", "a", "\\n"]
+
+
+@every_kind
+def test_the_vocabulary_is_no_larger_than_asked(kind):
+    size = {"word": 11, "char": 7, "bpe": 263}[kind]
+    assert Tokenizer.fit(SENTENCES, kind=kind, size=size).size == size
+
+
+def test_rare_words_are_left_out():
+    lines = ["x y x", "x z y"]
+    tokens = Tokenizer.fit(lines, kind="word", min_count=2).vocabulary.tokens
+    assert tokens[4:] == [" x", " y"]
+
+
+@every_kind
+def test_a_fit_is_a_function_of_the_sentences(kind):
+    lines = [f"{word}{number % 97} {word}" for number in range(2000) for word in ("ab", "ba", "ca")]
+    first, second = (Tokenizer.fit(iter(lines), kind=kind, size=300) for _ in range(2))
+    assert first.vocabulary == second.vocabulary
+
+
+@every_kind
+def test_a_saved_tokenizer_is_the_same(kind, tmp_path):
+    FITTED[kind].save(tmp_path / "tokenizer.json")
+    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert loaded.vocabulary == FITTED[kind].vocabulary
+    assert (loaded.kind, loaded.lowercase, loaded.size) == (kind, False, FITTED[kind].size)
+    assert loaded.encode(SENTENCES) == FITTED[kind].encode(SENTENCES)
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+def _without_specials(content):
+    content["tokens"] = content["tokens"][4:]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.pop("tokens"),
+        lambda content: content.update(format=99),
+        lambda content: content.update(kind="wordpiece"),
+        lambda content: content.update(merges=[["no", "token"]]),
+        lambda content: content.update(merges=[["a"]]),
+        lambda content: content["tokens"].append(content["tokens"][-1]),
+        _without_specials,
+    ],
+)
+def test_a_damaged_file_is_refused_and_named(damage, tmp_path):
+    FITTED["bpe"].save(tmp_path / "tokenizer.json")
+    content = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    damage(content)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(RequestError, match=r"tokenizer\.json: damaged"):
+        Tokenizer.load(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff"])
+def test_no_tokenizer_at_all(content, tmp_path):
+    if content is not None:
+        (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(RequestError, match=r"tokenizer\.json: .*expected a tokenizer"):
+        Tokenizer.load(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "words"),
+    [
+        ("bpe", 259, r"task\.vocabulary: expected at least 260 .*256 bytes.*, got 259"),
+        ("word", 4, r"task\.vocabulary: expected at least 5 .*, got 4"),
+        ("sentence", None, r"task\.tokenizer: expected one of word, char, bpe, got 'sentence'"),
+    ],
+)
+def test_what_can_not_be_is_refused(kind, size, words):
+    with pytest.raises(RequestError, match=words):
+        Tokenizer.fit(SENTENCES, kind=kind, size=size)
+
+
+@every_kind
+def test_there_must_be_something_to_fit_on(kind):
+    with pytest.raises(RequestError, match="expected sentences to fit it on, got none"):
+        Tokenizer.fit(["", ""], kind=kind)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("side", [0, 1])
+def test_bpe_gives_back_every_sentence_of_tatoeba(realdata, side):
+    lines = (realdata / "tatoeba" / "deu.txt").read_text(encoding="utf-8").splitlines()
+    texts = [line.split("\t")[side] for line in lines]
+    assert len(texts) == 48122
+    tokenizer = Tokenizer.fit(map(normalized, texts), kind="bpe", size=4000)
+    rows = tokenizer.encode(texts)
+    assert tokenizer.decode(rows) == texts
+    assert tokenizer.size == 4000

@@ -1,0 +1,176 @@
+"""`attnlab data`: the list, the counts of one corpus, downloads, and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import zipfile
+
+import pytest
+import yaml
+from command_line import CONF, Outcome
+from download_server import serving
+
+from attnlab.cli import main
+from attnlab.tasks.translation.verbs.data import make_corpus, names
+
+TABS = "".join(f"The number {n}.\tDie Zahl {n}.\n" for n in range(40)) + "The number 1.\tDie 1.\n"
+
+
+def archive() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("deu.txt", TABS)
+    return content.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, with a corpus and a cache of its own."""
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deu.txt").write_text(TABS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def data(folder, capsys):
+    """`attnlab data ...` in this process."""
+
+    def data(*words: str) -> Outcome:
+        code = main(["data", *words])
+        return Outcome(code, *capsys.readouterr())
+
+    return data
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_classes_settings_are_those_of_the_file(name):
+    corpus = make_corpus(name)
+    assert corpus.name == name
+    assert corpus.origin and corpus.license
+    content = yaml.safe_load((CONF / "data" / f"{name}.yaml").read_text())
+    accepted = inspect.signature(type(corpus)).parameters
+    given = {
+        key: value for key, value in content.items() if key not in ("name", "_target_", "rules")
+    }
+    assert given == {key: parameter.default for key, parameter in accepted.items()}
+    assert set(content["rules"]) == set(given)
+
+
+def test_the_list_has_every_corpus_and_fits_80_columns(data):
+    outcome = data("list")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == data().out
+    for name in names():
+        assert f"\n{name} " in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert "not downloaded: attnlab" in outcome.out
+    flowing = " ".join(outcome.out.split())
+    assert "CC-BY 2.0 FR" in flowing and "manythings.org/anki" in flowing
+
+
+def test_the_list_as_json(data):
+    rows = json.loads(data("list", "--json").out)
+    assert [row["name"] for row in rows] == names()
+    assert {row["where"] for row in rows} >= {"give data.path=FILE.pkl"}
+
+
+def test_from_the_command_line_of_another_process(attnlab, folder):
+    attnlab.environment["ATTNLAB_DATA"] = str(folder / "cache")
+    outcome = attnlab("data", "list")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "\ntatoeba " in outcome.out
+
+
+def test_counts_of_one_corpus(data):
+    outcome = data("list", "tatoeba", "--path", "deu.txt")
+    assert outcome.code == 0, outcome.err
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert "CC-BY 2.0 FR" in outcome.out
+    rows = [line.split() for line in outcome.out.splitlines()]
+    assert ["pairs", "33", "4", "4"] in rows
+    assert ["en", "words,", "mean", "4.00", "4.00", "4.00"] in rows
+
+
+def test_the_same_as_json_with_settings(data):
+    words = ("list", "tatoeba", "path=deu.txt", "data.validation=0", "--json")
+    outcome = json.loads(data(*words).out)
+    parts = outcome["parts"]
+    assert {name: part["pairs"] for name, part in parts.items()} == {"train": 37, "test": 4}
+    assert parts["test"]["sources_in_train"] == 0
+    assert parts["test"]["unknown_source"] == pytest.approx(0.25)
+    assert outcome["dropped"] == {}
+    assert outcome == json.loads(data(*words, "--seed", "0").out)
+
+
+def test_what_is_not_there_yet_is_told_how_to_get(data):
+    outcome = data("list", "tatoeba")
+    assert outcome.code == 0, outcome.err
+    assert "where: not downloaded: attnlab data fetch tatoeba" in outcome.out
+
+
+def test_fetched_once_then_counted(data, folder):
+    with serving({"/deu-eng.zip": archive()}) as server:
+        url = f"url={server.url}/deu-eng.zip"
+        for _ in range(2):
+            outcome = data("fetch", "tatoeba", url)
+            assert outcome.code == 0, outcome.err
+            assert "tatoeba lies in " in outcome.out and "CC-BY 2.0 FR" in outcome.out
+        assert len(server.requests) == 1
+        outcome = data("list", "tatoeba", url, "limit=30", "--json")
+    assert sum(part["pairs"] for part in json.loads(outcome.out)["parts"].values()) == 30
+    assert len(list((folder / "cache").rglob("deu-eng.zip"))) == 1
+
+
+def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
+    for name, content in (
+        ("good", {"corpus": "tatoeba", "text": {"tokenizer": "bpe"}, "vocabulary": {"source": 99}}),
+        ("other", {"corpus": "book"}),
+        ("odd", ["tatoeba"]),
+    ):
+        copy = folder / "cache" / "prepared" / name
+        copy.mkdir(parents=True)
+        (copy / "statistics.json").write_text(json.dumps(content))
+    (folder / "cache" / "prepared" / "other" / "statistics.json").write_text("{")
+    outcome = data("list", "tatoeba")
+    assert outcome.code == 0, outcome.err
+    assert "prepared: bpe, 99 source: " in outcome.out
+    assert outcome.out.count("prepared:") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("list", "tatoba"), "expected one of .* got tatoba. Did you mean tatoeba?"),
+        (("list", "../task/fib"), "expected one of .* got ../task/fib"),
+        (("list", "book", "limit"), "limit: expected SETTING=VALUE with a setting of book: path,"),
+        (("list", "book", "pth=x"), "pth=x: expected SETTING=VALUE with a setting of book: path,"),
+        (("list", "book", "limit=0"), "data.limit: expected a whole number at least 1"),
+        (("list", "book", "limit={"), "data.limit: expected a value as in YAML, got '{'"),
+        (("list", "book"), "data.path: expected the book's pickle file, got null"),
+        (("list", "tatoeba", "path=gone"), "data.path: expected a file, got gone, which is no"),
+        (("list", "tatoeba", "path=."), "data.path: expected a file, got ., which is a folder"),
+        (("list", "files", "path=deu.txt", "test=0.99"), "data.validation + data.test: expected"),
+        (("fetch",), "Missing argument 'NAME'"),
+        (("fetch", "book"), "expected a corpus that can be downloaded (multi30k, tatoeba), got b"),
+        (("fetch", "tatoeba", "url=nowhere"), "data.url: expected an address http://"),
+        (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, give data.path"),
+        (("fetsh",), "No such command 'fetsh'"),
+    ],
+)
+def test_wrong_requests_get_one_sentence(data, words, message):
+    outcome = data(*words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message.split(" .* ")[0] in outcome.err and message.split(" .* ")[-1] in outcome.err
+    assert outcome.err.startswith("attnlab: ") and outcome.err.count("\n") == 1
+
+
+def test_a_bad_file_gets_one_sentence(data, folder):
+    (folder / "deu.txt").write_bytes(b"a\tb\nno tab\n")
+    outcome = data("list", "files", "path=deu.txt")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "deu.txt:2: expected a source, a tab and a target, got no tab" in outcome.err
+    assert outcome.err.count("\n") == 1

@@ -1,0 +1,243 @@
+"""`attnlab translate` from outside: sentences in, a line for a line out, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import subprocess
+import sys
+
+import pytest
+from command_line import CommandLine, Outcome, TrainedRun
+
+from attnlab.cli import main
+
+NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
+TINY = (
+    *("task=translate", "data=files", "data.path=pairs.tsv", "attention=luong_global"),
+    *("model=rnn", "model.units=8", "model.embedding=8", "trainer.epochs=2", "task.beam=2"),
+    *("task.max_length=20", "tracking.enabled=false", "trainer.batch_size=200"),
+    *("schedule=constant", "optimizer.learning_rate=0.01"),
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> TrainedRun:
+    """A run that has learnt next to nothing: what it says doesn't matter here."""
+    attnlab = CommandLine(tmp_path_factory.mktemp("translated"))
+    triples = list(itertools.product(NUMBERS, repeat=3))
+    pairs = [words[: 1 + place % 3] for place, words in enumerate(triples)] * 2
+    lines = [f"{' '.join(pair)}.\t{' '.join(map(NUMBERS.get, pair))}." for pair in pairs]
+    (attnlab.folder / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(attnlab.folder)
+        patch.setenv("ATTNLAB_RUNS", str(attnlab.runs))
+        assert main([*TINY]) == 0
+    (folder,) = attnlab.run_folders()
+    return TrainedRun(attnlab, Outcome(0, "", ""), folder)
+
+
+@pytest.fixture
+def translate(run, monkeypatch, capfdbinary):
+    """The command in this process, which has TensorFlow, with bytes on standard input."""
+    monkeypatch.chdir(run.attnlab.folder)
+    monkeypatch.setenv("ATTNLAB_RUNS", str(run.attnlab.runs))
+
+    def translate(*words: object, given: bytes = b"", stream=io.BytesIO) -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream(given)))
+        code = main(["translate", "latest", *map(str, words)])
+        written = capfdbinary.readouterr()
+        return Outcome(code, written.out.decode(), written.err.decode())
+
+    return translate
+
+
+def test_a_line_for_a_line(translate):
+    given = "one two.\r\n\n  three   four.  \nGrüße 你好 🙂 \x00\n\t\none two."
+    code, out, err = translate(given=b"\xef\xbb\xbf" + given.encode())
+    assert (code, err) == (0, "")
+    lines = out.split("\n")
+    assert len(lines) == 7 and lines[6] == ""
+    assert (lines[1], lines[4], lines[5]) == ("", "", lines[0])
+    arguments = translate("one two.", "", "three four.")
+    assert arguments.out.split("\n")[:3] == lines[:3]
+    assert translate().out == ""
+
+
+def test_ranks_and_scores(translate):
+    code, out, err = translate("--n-best", 2, "--scores", "one two.", "", "three.")
+    assert (code, err) == (0, "")
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert [line[0] for line in lines] == ["1", "2", "", "1", "2"]
+    scores = [float(line[1]) for line in lines if line != [""]]
+    assert 0 > scores[0] >= scores[1] and 0 > scores[2] >= scores[3]
+    best = [lines[0][2], "", lines[3][2]]
+    assert translate("one two.", "", "three.").out.splitlines() == best
+    scored = translate("--scores", "one two.", "").out.splitlines()
+    assert scored == ["\t".join(lines[0][1:]), ""]
+
+
+def test_json(translate):
+    code, out, err = translate("--json", "--beam", 3, "--n-best", 3, "one two.", "")
+    assert (code, err) == (0, "")
+    found, empty = map(json.loads, out.splitlines())
+    assert (found["source"], found["source_tokens"]) == ("one two.", ["one", "two", "."])
+    assert len(found["translations"]) == 3
+    for best in found["translations"]:
+        assert set(best) == {"text", "score", "log_probability", "tokens"}
+        assert best["log_probability"] <= best["score"] < 0
+    assert empty["translations"] == [
+        {"text": "", "score": 0.0, "log_probability": 0.0, "tokens": []}
+    ]
+
+
+def test_any_epoch_and_the_mean_of_several(translate):
+    words = ("--scores", "one two three.")
+    each = [translate("--epoch", epoch, *words).out for epoch in (1, 2, "last", "best")]
+    assert each[0] != each[1] == each[2] and each[3] in each[:2]
+    mean = [translate(*chosen, *words).out for chosen in AVERAGES]
+    assert mean[0] == mean[1] and mean[0] not in each[:2]
+
+
+AVERAGES = (("--epoch", "average", "--average", 2), ("--average", 2))
+
+
+def test_attention(run, translate):
+    figure = run.attnlab.folder / "map.png"
+    code, out, err = translate("--attention", "map.png", "--beam", 3, "one two.")
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_long_sentence_is_told_once_and_translated(translate):
+    long = "one two " * 30
+    code, out, err = translate(given=f"{long}\n{long}\none.\n".encode())
+    assert (code, out.count("\n")) == (0, 3)
+    assert err == (
+        "attnlab: warning: a sentence has 60 tokens, the longest in training had 4: "
+        "its translation may be poor\n"
+    )
+
+
+# --- streams -----------------------------------------------------------------------------------
+
+
+def test_what_is_not_utf8_is_named_after_what_was_translated(translate):
+    code, out, err = translate(given=b"one.\ntwo.\nthr\xffee.\nfour.\n")
+    assert (code, out.count("\n")) == (2, 2)
+    assert err == "attnlab: standard input, line 3: expected UTF-8, got the byte 0xff at place 4.\n"
+
+
+def test_many_lines_come_in_order(translate):
+    numbers = list(NUMBERS)
+    sentences = [f"{numbers[i % 5]} {numbers[i // 5 % 5]}." for i in range(3000)]
+    code, out, err = translate("--beam", 1, given="\n".join(sentences).encode())
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) == 3000 and lines[:25] * 120 == lines
+
+
+def test_each_line_is_answered_as_it_comes_and_a_reader_may_go_away(run):
+    with subprocess.Popen(
+        [sys.executable, "-m", "attnlab", "translate", "latest", "--beam", "1"],
+        env=run.attnlab.environment,
+        cwd=run.attnlab.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        answers = []
+        for sentence in (b"one.\n", b"\n", b"two three.\n"):
+            process.stdin.write(sentence)
+            process.stdin.flush()
+            answers.append(process.stdout.readline())  # waits forever if nothing is answered
+        process.stdout.close()
+        process.stdin.write(b"two.\n")
+        process.stdin.close()
+        process.stdin = None
+        assert process.communicate(timeout=60)[1] == b""
+    assert answers[1] == b"\n" and all(answer.endswith(b"\n") for answer in answers)
+    assert process.returncode == 0
+
+
+class Terminal(io.BytesIO):
+    """Standard input at which somebody sits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_told_what_is_awaited(translate):
+    code, out, err = translate(given=b"one.\n", stream=Terminal)
+    assert (code, out.count("\n")) == (0, 1)
+    assert err == "attnlab: type a sentence and Enter; Ctrl-D ends.\n"
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+REFUSED = [
+    (["--beam", "0", "one"], "'--beam'", "0 is not in the range 1<=x<=100"),
+    (["--beam", "many", "one"], "'--beam'", "'many' is not a valid integer"),
+    (["--n-best", "3", "one"], "--n-best: expected at most the hypotheses kept, --beam=2, got 3."),
+    (["--beam", "3", "--n-best", "4", "one"], "--beam=3, got 4."),
+    (["--n-best", "0", "one"], "'--n-best'"),
+    (["--epoch", "7", "one"], "--epoch: expected best, last or one of the saved epochs 1 to 2"),
+    (["--average", "3", "one"], "--average: expected at most the 2 epochs"),
+    (["--attention", "map.txt", "one"], "--attention: expected a file that ends with .png"),
+    (["--attention", "map.png", "one", "two"], "--attention: expected one sentence, got 2."),
+    (["one", "tw\udcff"], "SENTENCE 2: expected UTF-8, got 'tw\\udcff'."),
+    (["--beams", "2", "one"], "--beams"),
+]
+
+
+@pytest.mark.parametrize("words, expected", [(words, rest) for words, *rest in REFUSED], ids=str)
+def test_a_wrong_request_gets_one_sentence(translate, words, expected):
+    code, out, err = translate(*words)
+    (line,) = err.splitlines()
+    assert (code, out) == (2, "") and line.startswith("attnlab: ")
+    for text in expected:
+        assert text in line
+
+
+DRAWINGS = [
+    (
+        ["--attention", "pairs.tsv/map.png", "one."],
+        None,
+        1,
+        "--attention: pairs.tsv/map.png can't be",
+    ),
+    (["--attention", "map.png", ""], None, 1, "expected a sentence with words in it"),
+    (["--attention", "map.png"], b"one.\ntwo.\n", 0, "expected one sentence, got more"),
+]
+
+
+@pytest.mark.parametrize("words, given, lines, expected", DRAWINGS)
+def test_a_drawing_that_cannot_be_made(words, given, lines, expected, translate):
+    code, out, err = translate(*words, given=given or b"")
+    assert (code, out.count("\n"), err.count("\n")) == (2, lines, 1)
+    assert expected in err
+
+
+def test_a_run_that_forecasts_is_refused(trained, capfd):
+    code = main(["translate", str(trained.folder), "one"])
+    out, err = capfd.readouterr()
+    assert (code, out) == (2, "")
+    assert err == (
+        f"attnlab: RUN: expected a run of translation, got {trained.folder}, which is of "
+        "forecasting; attnlab forecast uses it.\n"
+    )
+
+
+def test_a_wrong_request_does_not_wait_for_tensorflow(run):
+    started = "import sys; from attnlab.cli import main; code = main(sys.argv[1:]); "
+    code = started + "print(code, 'tensorflow' in sys.modules)"
+    words = ["translate", "latest", "--n-best", "9", "one"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        env=run.attnlab.environment,
+        cwd=run.attnlab.folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "2 False\n"

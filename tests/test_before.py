@@ -1,0 +1,155 @@
+"""Run folders, sweeps and the MLflow store of the version before keep working in every verb."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attnlab.cli import main
+
+FIXTURE = Path(__file__).parent / "fixtures" / "before.tar.xz"
+MADE_IN = "/srv/attnlab/runs"
+SETTINGS = (
+    *("task=fib_random", "model.units=3", "trainer.epochs=2", "task.train_windows=200"),
+    *("task.validation_windows=50", "task.test_windows=20"),
+)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch) -> Path:
+    """The runs folder of the version before, as if it had been made here."""
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    runs = tmp_path / "runs"
+    _move_store(runs)
+    for path in runs.glob("*/*/*/status.json"):
+        path.write_text(path.read_text().replace('"lab"', json.dumps(socket.gethostname())))
+    for path in runs.glob("sweeps/*/**/*.json"):
+        path.write_text(path.read_text().replace(MADE_IN, str(runs)))
+    monkeypatch.setenv("ATTNLAB_RUNS", str(runs))
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return runs
+
+
+def _move_store(runs: Path) -> None:
+    columns = {
+        "experiments": "artifact_location",
+        "runs": "artifact_uri",
+        "tags": "value",
+        "logged_models": "artifact_location",
+    }
+    with closing(sqlite3.connect(runs / "mlflow.db")) as store, store:
+        for table, column in columns.items():
+            change = f"UPDATE {table} SET {column} = replace({column}, ?, ?)"
+            store.execute(change, (MADE_IN, str(runs)))
+
+
+def only(runs: Path, pattern: str) -> Path:
+    (found,) = runs.glob(pattern)
+    return found
+
+
+@pytest.fixture
+def forecaster(runs) -> Path:
+    return only(runs, "fib_random/bahdanau/*_174931_s0")
+
+
+@pytest.fixture
+def translator(runs) -> Path:
+    return only(runs, "translate/luong_global/*")
+
+
+@pytest.fixture
+def killed(runs) -> Path:
+    return only(runs, "fib_random/none/*_s9")
+
+
+def document(run: Path) -> dict:
+    return json.loads((run / "metrics.json").read_text())
+
+
+def test_runs_and_compare_show_the_numbers_that_the_folders_have(runs, killed, capsys):
+    assert main(["runs", "--json"]) == 0
+    listed = {row["path"]: row for row in json.loads(capsys.readouterr().out)}
+    assert len(listed) == 9
+    assert listed[str(killed)]["state"] == "killed" and listed[str(killed)]["epoch"] == 66
+    for path, row in listed.items():
+        if row["state"] == "completed":
+            metrics = document(Path(path))
+            assert row["test"] == metrics["test"][metrics["metric"]]
+    assert main(["compare", "--sweep", "grid", "--format", "json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["tasks"][0]["groups"]
+    assert {group["name"]: group["n"] for group in groups} == {"none": 2, "bahdanau": 2}
+
+
+def test_weights_are_scored_as_they_were(forecaster, translator, capsys):
+    for run in (forecaster, translator):
+        assert main(["evaluate", str(run), "--json"]) == 0
+        scored = json.loads(capsys.readouterr().out)["metrics"]
+        for name, value in document(run)["test"].items():
+            assert scored[name] == pytest.approx(value, rel=1e-4), name
+
+
+def test_they_forecast_translate_and_are_drawn(forecaster, translator, capsys):
+    assert main(["forecast", str(forecaster), "--steps", "3"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert main(["translate", str(translator), "The old dog sleeps.", "--epoch", "1"]) == 0
+    assert capsys.readouterr().out.strip()
+    for run in (forecaster, translator):
+        assert main(["plot", str(run)]) == 0
+        assert (run / "plots" / "loss.png").stat().st_size > 5_000
+    assert main(["plot", "embeddings", str(translator)]) == 0
+
+
+def test_a_killed_run_goes_on_to_the_same_end(killed, capsys):
+    before = (killed / "history.csv").read_text().splitlines()
+    assert main(["resume", str(killed), "trainer.epochs=400"]) == 0
+    after = (killed / "history.csv").read_text().splitlines()
+    assert len(after) == 401 and after[:60] == before[:60]
+    status = json.loads((killed / "status.json").read_text())
+    assert (status["state"], status["epoch"]) == ("completed", 400)
+    assert "_target_" not in (killed / "config.yaml").read_text()
+
+
+def test_its_configuration_runs_again_to_the_same_result(forecaster, runs):
+    words = ["--config-path", str(forecaster), "tracking.enabled=false", f"paths.runs={runs}/more"]
+    assert main(words) == 0
+    again = only(runs, "more/fib_random/bahdanau/*")
+    assert document(again)["test"] == pytest.approx(document(forecaster)["test"], rel=1e-5)
+    config = yaml.safe_load((again / "config.yaml").read_text())
+    assert config["attention"] == {"name": "bahdanau", "units": None, "dropout": 0.0}
+
+
+def test_a_sweep_finds_its_jobs_done(runs, capsys):
+    grid = ("attention=none,bahdanau", "seed=0,1", "sweep.name=grid")
+    assert main(["-m", *SETTINGS, *grid]) == 0
+    assert "sweep grid: 4 completed (4 of them before)" in capsys.readouterr().out
+    search = ("search=learning_rate", "search.trials=2", "sweep.name=search")
+    assert main(["-m", *search, *SETTINGS]) == 0
+    assert "sweep search: 2 completed (2 of them before)" in capsys.readouterr().out
+    assert len(list(runs.glob("*/*/*/status.json"))) == 9
+
+
+def test_the_store_gets_no_more_than_it_lacks(runs, forecaster, capsys):
+    assert main(["runs", "sync", "--state", "completed"]) == 0
+    first = capsys.readouterr().out
+    assert "logged as" not in first
+    assert main(["runs", "sync", "--state", "completed"]) == 0
+    assert capsys.readouterr().out == "8 had everything already.\n"
+
+
+def test_a_removed_run_goes_from_the_store_too(runs, forecaster, capsys):
+    run_id = json.loads((forecaster / "status.json").read_text())["mlflow_run_id"]
+    assert main(["runs", "rm", str(forecaster), "--yes"]) == 0
+    assert not forecaster.exists()
+    with closing(sqlite3.connect(runs / "mlflow.db")) as store:
+        found = store.execute("SELECT count(*) FROM runs WHERE run_uuid = ?", (run_id,))
+        assert found.fetchone() == (0,)

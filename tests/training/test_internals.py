@@ -1,0 +1,43 @@
+"""Private interfaces of TensorFlow and Keras: what an upgrade may take away, by name."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from attnlab.training.keras_internals import adam_moments, seed_states
+from attnlab.training.tensorflow_internals import custom_gradients, forget_gradients
+
+
+def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():
+    layers = [keras.layers.Dropout(0.5, seed=11), keras.layers.Dense(2), keras.layers.Dropout(0.1)]
+    model = keras.Sequential([keras.Input((3,)), *layers])
+    states = seed_states(model)
+    assert len(states) == 2
+    assert all(
+        state is layers[at].seed_generator.state for state, at in zip(states, (0, 2), strict=True)
+    )
+    model(np.ones((1, 3)), training=True)
+    np.testing.assert_array_equal(states[0].value, [11, 1])
+
+
+def test_keras_adam_keeps_its_moments_where_they_are_looked_for():
+    optimizer = keras.optimizers.Adam(beta_1=0.5, beta_2=0.75)
+    variables = [keras.Variable(np.ones(2, np.float32)) for _ in range(2)]
+    optimizer.apply([tf.constant([0.0, 0.0]), tf.constant([2.0, 4.0])], variables)
+    mean, square = adam_moments(optimizer, variables[1])
+    np.testing.assert_allclose(mean, [1, 2])
+    np.testing.assert_allclose(square, [1, 4])
+
+
+def test_tensorflow_keeps_custom_gradients_where_they_are_forgotten():
+    @tf.custom_gradient
+    def double(number):
+        return 2 * number, lambda upstream: 2 * upstream
+
+    before = len(custom_gradients())
+    tf.function(double)(tf.constant(1.0))
+    assert len(custom_gradients()) > before
+    forget_gradients()
+    assert not [name for name in custom_gradients() if name.startswith("CustomGradient-")]

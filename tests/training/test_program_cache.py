@@ -1,0 +1,265 @@
+"""Runs of one process that share what was compiled, held against runs that are alone."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from command_line import CONF, ROOT, some_pairs
+
+from attnlab.run.building import import_tensorflow, make_task, start_afresh
+from attnlab.run.loop import make_learner
+from attnlab.run.runner import run
+from attnlab.training import program_cache
+
+import_tensorflow()
+
+FIB = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=7")
+DROPPING = ("attention=bahdanau", "attention.dropout=0.2", "model.dropout=0.3")
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    program_cache._cache.clear()
+    yield
+    program_cache._cache.clear()
+
+
+@pytest.fixture
+def learner(compose):
+    """A learner as the runner makes it."""
+
+    def learner(*overrides: str):
+        config = compose(*overrides)
+        task = make_task(config)
+        task.load(config.seed)
+        start_afresh(config.seed)
+        return make_learner(config, task)
+
+    return learner
+
+
+def assert_equal(first: list, second: list) -> None:
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def results(folder: Path) -> dict:
+    """All that a run's training found: weights of each epoch, the history but for the seconds."""
+    found = {}
+    for path in sorted((folder / "weights").glob("*.h5")):
+        with h5py.File(path) as file:
+            file.visititems(
+                lambda name, item, epoch=path.name: found.update(
+                    {(epoch, name): item[()].tobytes()} if hasattr(item, "shape") else {}
+                )
+            )
+    with open(folder / "history.csv", newline="") as stream:
+        for row in csv.DictReader(stream):
+            found[row["epoch"]] = {key: row[key] for key in row if key != "seconds"}
+    return {**found, "predictions": (folder / "predictions.csv").read_bytes()}
+
+
+def translation(folder: Path) -> tuple[str, ...]:
+    lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(100)]
+    (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    return (
+        *("task=translate", "data=files", f"data.path={folder / 'pairs.tsv'}"),
+        # So small a vocabulary is full whatever the seed, so that all runs have the same shapes.
+        *(f"paths.data={folder}", "task.vocabulary=40", "attention=multi_head"),
+        *("attention.heads=2", "model=transformer", "model.units=8", "model.heads=2"),
+        *("model.feed_forward=8", "model.layers=1", "model.dropout=0.2", "trainer.batch_size=300"),
+    )
+
+
+@pytest.mark.parametrize("kind", ["forecast", pytest.param("translation", marks=pytest.mark.slow)])
+def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
+    given = (*FIB, *DROPPING) if kind == "forecast" else translation(tmp_path)
+    wanted = (*given, "trainer.epochs=2", "seed=5")
+    outcome = attnlab(*wanted, "tracking.enabled=false")
+    assert outcome.code == 0, outcome.err
+    (alone,) = attnlab.run_folders()
+    run(compose(*given, "trainer.epochs=1", "seed=7", "optimizer.learning_rate=0.1"))
+    run(compose(*given, "trainer.epochs=1", "seed=11", "schedule=constant"))
+    third = run(compose(*wanted))
+    assert results(third) == results(alone)
+    assert len(program_cache._cache) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *("seed=3", "optimizer.learning_rate=0.1", "schedule=constant", "trainer.epochs=7"),
+        *("trainer.patience=3", "trainer.min_delta=0.1", "tracking.weights=none"),
+    ],
+)
+def test_what_enters_no_trace_is_no_reason_to_compile(learner, other):
+    first = learner(*FIB, "trainer.jit=false")
+    model = first.model
+    del first
+    second = learner(*FIB, "trainer.jit=false", other)
+    assert second.model is model
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *("trainer.jit=true", "trainer.batch_size=11", "trainer.precision=mixed_bfloat16"),
+        *("task.history=7", "task.validation=0.3", "attention=luong_global", "model.dropout=0.1"),
+        *("attention.dropout=0.1", "optimizer.beta_1=0.8", "optimizer=sgd", "model.units=5"),
+    ],
+)
+def test_what_enters_a_trace_is_compiled_anew(learner, other):
+    first = learner(*FIB, "trainer.jit=false")
+    model = first.model
+    del first
+    assert learner(*FIB, "trainer.jit=false", other).model is not model
+
+
+def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner):
+    new = learner(*FIB, *DROPPING, "trainer.jit=false")
+    start = [np.array(variable) for variable in (*new.model.variables, *new.optimizer.variables)]
+    (chunk,) = new.chunks(1)
+    new.train(chunk, np.full(chunk.steps, 0.1), 0)
+    assert new.optimizer.iterations == chunk.steps
+    model = new.model
+    del new
+    again = learner(*FIB, *DROPPING, "trainer.jit=false")
+    assert again.model is model
+    assert_equal([*again.model.variables, *again.optimizer.variables], start)
+
+
+def test_two_learners_that_live_at_once_share_nothing(learner):
+    first, second = (learner(*FIB, "trainer.jit=false", f"seed={seed}") for seed in (1, 2))
+    assert first.model is not second.model
+    before = second.model.get_weights()
+    (chunk,) = first.chunks(1)
+    first.train(chunk, np.full(chunk.steps, 0.1), 0)
+    assert_equal(second.model.get_weights(), before)
+
+
+def test_few_programs_are_kept_and_no_data(learner, monkeypatch):
+    monkeypatch.setattr(program_cache, "_MOST", 2)
+    for units in (2, 3, 4):
+        learner(*FIB, "trainer.jit=false", f"model.units={units}")
+    assert len(program_cache._cache) == 2
+    assert all(len(program.inputs) == 0 for program, _ in program_cache._cache.values())
+    monkeypatch.setattr(program_cache, "_MOST_BYTES", 1)
+    learner(*FIB, "trainer.jit=false", "model.units=2")
+    assert len(program_cache._cache) == 1  # the one in use, however large
+
+
+def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner, monkeypatch):
+    given = (*FIB, *DROPPING, "trainer.batch_size=1", "trainer.jit=false")
+    whole, states = learner(*given), []
+    (plan,) = whole.chunks(2)
+    losses = whole.train(plan, np.linspace(0.1, 0.01, plan.steps), 3)
+    states.append(whole.model.get_weights())
+    monkeypatch.setattr("attnlab.tasks.forecasting.learner._CHUNK", 13)
+    parts = learner(*given)
+    chunks, done, found = parts.chunks(2), 0, []
+    assert [chunk.steps for chunk in chunks[:-1]] == [13] * (len(chunks) - 1)
+    assert 0 < chunks[-1].steps < 13
+    rates = np.linspace(0.1, 0.01, plan.steps)
+    for chunk in chunks:
+        found.append(parts.train(chunk, rates[done : done + chunk.steps], 3 + done))
+        done += chunk.steps
+    assert done == plan.steps
+    assert_equal([np.concatenate(each) for each in zip(*found, strict=True)], losses)
+    assert_equal(parts.model.get_weights(), states[0])
+
+
+def test_an_epoch_of_up_to_1024_steps_is_one_chunk(learner):
+    given = ("task=fib", "model.units=3", "trainer.jit=false", "task.validation=0")
+    short = learner(*given, "trainer.batch_size=1", "task.count=1200", "task.test=0.2")
+    assert [chunk.steps for chunk in short.chunks(1)] == [944]
+    long = learner(*given, "trainer.batch_size=1", "task.count=1400", "task.test=0.2")
+    assert [chunk.steps for chunk in long.chunks(1)] == [1024, 80]
+
+
+def test_weights_and_optimizer_state_are_all_that_training_depends_on(learner):
+    given = (*FIB, *DROPPING, "trainer.jit=false", "optimizer.clip_norm=0.5")
+    first, second = learner(*given), learner(*given, "optimizer.learning_rate=0.2")
+    (chunk,) = first.chunks(1)
+    rates = np.full(chunk.steps, 0.1)
+    first.train(chunk, rates, 0)
+    for one, other in (
+        (first.model.variables, second.model.variables),
+        (first.optimizer.variables, second.optimizer.variables),
+    ):
+        assert len(one) == len(other) > 1
+        for variable, saved in zip(other, [np.array(v) for v in one], strict=True):
+            variable.assign(saved)
+    (chunk,) = first.chunks(2)
+    assert_equal(first.train(chunk, rates, 9), second.train(chunk, rates, 9))
+    assert_equal(first.model.get_weights(), second.model.get_weights())
+
+
+MANY = """
+import gc, sys
+from pathlib import Path
+from hydra import compose, initialize_config_dir
+from attnlab.config import composing as config
+from attnlab.run.runner import run
+
+config.register_schema()
+conf, runs, *words = sys.argv[1:]
+with initialize_config_dir(conf, version_base="1.3"):
+    for job in range(50):
+        mechanism = ("bahdanau", "luong_global", "multi_head")[job % 3]
+        given = [f"paths.runs={runs}", f"seed={job}", f"attention={mechanism}", *words]
+        run(config.from_hydra(compose("config", given)))
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        print(pages, file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
+def test_memory_stays_as_it_is_over_50_jobs(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [str(CONF), str(tmp_path), *FIB, "model.units=4", "trainer.epochs=2"]
+    done = subprocess.run(
+        [sys.executable, "-c", MANY, *words], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    # The programs of three mechanisms are compiled by then.
+    pages = [int(line) for line in done.stderr.splitlines() if line.isdecimal()]
+    assert len(pages) == 50
+    assert pages[-1] <= 1.2 * pages[4]
+
+
+def test_a_run_leaves_the_process_as_it_was(compose, monkeypatch):
+    import logging
+    import threading
+    import warnings
+
+    import keras
+
+    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
+
+    def state():
+        gc.collect()
+        loggers = [logging.getLogger(name) for name in (None, "attnlab", "py.warnings")]
+        return (
+            [(list(logger.handlers), logger.level, logger.propagate) for logger in loggers],
+            list(warnings.filters),
+            warnings.showwarning,
+            keras.config.dtype_policy().name,
+            threading.active_count(),
+            os.getcwd(),
+        )
+
+    quick = (*FIB, "trainer.epochs=1", "trainer.jit=false", "trainer.precision=mixed_bfloat16")
+    run(compose(*quick))
+    before = state()
+    run(compose(*quick, "seed=1"))
+    assert state() == before
