@@ -148,6 +148,12 @@ def nearest(word: str, candidates: list[str]) -> str | None:
     return found[0] if found else None
 
 
+def did_you_mean(word: str, candidates: list[str]) -> str:
+    """A sentence to add to a complaint about a word: ` Did you mean X?`, or nothing."""
+    near = nearest(word, candidates)
+    return f" Did you mean {near}?" if near else ""
+
+
 def lookup(config: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path of nested mappings; None where there is none."""
     node: Any = config
