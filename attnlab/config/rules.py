@@ -134,8 +134,7 @@ def _fits(value: Any, rule: Rule) -> bool:
 
 def _sentence(key: str, expected: str, value: Any, why: str | None, choices: Any) -> str:
     given = "null" if value is None else str(value)
-    near = nearest(given, [str(choice) for choice in choices or ()])
-    hint = f" Did you mean {near}?" if near else ""
+    hint = did_you_mean(given, [str(choice) for choice in choices or ()])
     reason = f" ({why})" if why else ""
     return f"{key}: expected {expected}{reason}, got {given}.{hint}"
 
