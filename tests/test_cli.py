@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from attnlab import __version__
-from attnlab.commands import VERBS
+from attnlab.cli import main
+from attnlab.commands import verbs
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,18 +24,17 @@ def losses(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], ["--help", "task=fib"]])
-def test_help_fits_a_narrow_terminal_and_has_every_verb(attnlab, words):
-    code, out, err = attnlab(*words)
-    assert (code, err) == (0, "")
+def test_help_fits_a_narrow_terminal_and_has_every_verb(capsys, words):
+    assert main(words) == 0
+    out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    assert all(f"\n  {verb} " in out for verb in [*VERBS, "train"])
+    assert all(f"\n  {verb} " in out for verb in [*verbs(), "train"])
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help(attnlab, verb):
-    code, out, err = attnlab(verb, "--help")
-    assert (code, err) == (0, "")
-    assert out.startswith(f"Usage: attnlab {verb} ")
+@pytest.mark.parametrize("verb", verbs())
+def test_every_verb_has_help(capsys, verb):
+    assert main([verb, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: attnlab {verb} ")
 
 
 def test_version(attnlab):
@@ -57,12 +57,12 @@ def test_a_reader_that_goes_away_is_no_error(attnlab):
         ["train", "-c", "job", "task=sunspots", "trainer.epochs=3"],
     ],
 )
-def test_the_configuration_can_be_shown(attnlab, words):
-    code, out, err = attnlab(*words)
-    assert (code, err) == (0, "")
-    shown = yaml.safe_load(out)
+def test_the_configuration_can_be_shown(capsys, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 0
+    shown = yaml.safe_load(capsys.readouterr().out)
     assert (shown["task"]["name"], shown["trainer"]["epochs"]) == ("sunspots", 3)
-    assert list(attnlab.folder.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_says_what_came_out_and_nothing_else(trained):
@@ -74,21 +74,17 @@ def test_a_run_says_what_came_out_and_nothing_else(trained):
     assert written == {"rain.csv", "runs"}
 
 
-def test_runs_lists_it(trained):
-    code, out, err = trained.attnlab("runs", "--json")
-    assert (code, err) == (0, "")
-    (row,) = json.loads(out)
+def test_runs_lists_it(trained, capsys):
+    assert main(["runs", "--json", "--runs", str(trained.attnlab.runs)]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
     assert (row["state"], row["path"]) == ("completed", str(trained.folder))
-    assert trained.folder.name in trained.attnlab("runs").out
 
 
-def test_a_saved_configuration_can_be_shown_and_changed(trained):
+def test_a_saved_configuration_can_be_shown_and_changed(trained, capsys):
     for location in (trained.folder, trained.folder / "config.yaml"):
-        words = ["--config-path", location, "--cfg", "job", "seed=3"]
-        code, out, err = trained.attnlab(*words)
+        assert main(["--config-path", str(location), "--cfg", "job", "seed=3"]) == 0
         saved = yaml.safe_load((trained.folder / "config.yaml").read_text())
-        assert (code, err) == (0, "")
-        assert yaml.safe_load(out) == {**saved, "seed": 3}
+        assert yaml.safe_load(capsys.readouterr().out) == {**saved, "seed": 3}
 
 
 def test_a_saved_configuration_runs_again_to_the_same_losses(trained, attnlab):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnlab.commands import command
-from attnlab.commands.plot import _most_frequent
+from attnlab.tasks.translation.verbs.plot import _most_frequent
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.text.tokenizers import Tokenizer
@@ -51,7 +51,9 @@ class FakeTranslator:
         }
         task = SimpleNamespace(source_tokenizer=self.source, target_tokenizer=self.target)
         model = SimpleNamespace(embeddings=lambda: tables)
-        return SimpleNamespace(task=task, model=model, epoch="7")
+        names = {key: SimpleNamespace(name=key) for key in ("task", "attention")}
+        config = SimpleNamespace(**names)
+        return SimpleNamespace(task=task, model=model, config=config, epoch="7")
 
 
 @pytest.fixture
@@ -127,7 +129,7 @@ def test_no_word_is_refused():
 def test_help_shows_all_three(capsys):
     command("plot").main(["--help"], prog_name="attnlab plot", standalone_mode=False)
     usage = capsys.readouterr().out
-    for line in ("plot RUN [OPTIONS]", "plot positional-encoding [OPT", "plot embeddings RUN [OPT"):
+    for line in ("plot RUN [OPTIONS]", "plot positional-encoding ...", "plot embeddings ..."):
         assert f"attnlab {line}" in usage
 
 
@@ -151,9 +153,9 @@ def test_embeddings_of_a_shared_vocabulary(tmp_path, trained_on):
 def test_a_run_of_another_task_has_no_embeddings(tmp_path, trained_on):
     run = make_run(tmp_path, "sunspots")
     trained_on("source")
-    with pytest.raises(RequestError, match="^RUN: expected a run of task=translate") as error:
+    with pytest.raises(RequestError, match="^RUN: expected a run of translation") as error:
         plot("embeddings", run.path)
-    assert "of task=sunspots" in str(error.value)
+    assert "which is of forecasting" in str(error.value)
 
 
 def test_a_missing_run_has_no_embeddings(tmp_path):

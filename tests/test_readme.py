@@ -4,13 +4,14 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import keras
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
 from attnlab.cli import main
-from attnlab.commands import VERBS, command
+from attnlab.commands import command, verbs
 from attnlab.config import composing as config
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -26,10 +27,11 @@ def test_there_are_recipes_of_every_kind():
 def test_a_recipe_is_a_valid_request(recipe, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     words = shlex.split(recipe)
-    if words[0] in VERBS:
+    if words[0] in verbs():
         verb = command(words[0])
-        if words[1:] and words[1] in getattr(verb, "commands", {}):
-            verb = verb.commands[words.pop(1)]
+        words_of_it = verb.list_commands(None) if isinstance(verb, click.Group) else []
+        if words[1:] and words[1] in words_of_it:
+            verb = verb.get_command(None, words.pop(1))
         verb.make_context(words[0], words[1:])
         return
     if "-m" in words:
