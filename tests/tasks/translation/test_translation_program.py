@@ -46,6 +46,9 @@ class Toy(keras.Model):
     def logits(self, states):
         return self.vocabulary(states)
 
+    def draws(self, steps):
+        return 1
+
 
 def make_program(dropout=0.0, weights_seed=19, **settings):
     keras.utils.set_random_seed(weights_seed)
