@@ -109,10 +109,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _unknown_verb(word: str, verbs: list[str]) -> str:
-    from attnlab.config.rules import nearest
+    from attnlab.config.rules import did_you_mean
 
-    near = nearest(word, verbs)
-    hint = f" Did you mean {near}?" if near else ""
+    hint = did_you_mean(word, verbs)
     return f"{word}: there is no such command.{hint} Valid: {', '.join(sorted(verbs))}."
 
 

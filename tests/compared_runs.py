@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,17 +72,23 @@ def write_run(
         status: Further entries of status.json.
         environment: Entries of environment.json in place of the defaults.
     """
-    run = RunDirectory.create(runs, task, attention, seed)
-    number = len(list(runs.glob("*/*/*/status.json")))  # each begins after those before
+    number = len(list(runs.glob("*/*/*")))  # each begins after those before
+    folder = runs / task / attention / f"2026-05-01_{number // 60:02d}{number % 60:02d}00_s{seed}"
+    folder.mkdir(parents=True)
     began = f"2026-05-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
-    own = {"started": began, "data_digest": "d" * 64}
-    run.status.write(state, **{**own, **(status or {})})
+    known = {"task": task, "attention": attention, "seed": seed, "started": began}
+    own = {"state": state, **known, "data_digest": "d" * 64, **(status or {})}
     settings = {"task.name": task, "attention.name": attention, "seed": seed, **(config or {})}
-    run.write_config(_changed(_CONFIG, settings))
-    run.write_json("environment.json", {**_ENVIRONMENT, **(environment or {})})
-    for epoch in (1, 2, 3):
-        seconds = 9.0 if epoch == 1 else 0.5
-        run.history.append({"epoch": epoch, "seconds": seconds, "val_loss": 1.0 / epoch})
+    documents = {
+        "status.json": own,
+        "config.yaml": _changed(_CONFIG, settings),  # JSON is YAML, too
+        "environment.json": {**_ENVIRONMENT, **(environment or {})},
+    }
+    for file, document in documents.items():
+        (folder / file).write_text(json.dumps(document))
+    lines = [f"{epoch},{9.0 if epoch == 1 else 0.5},{1 / epoch}\n" for epoch in (1, 2, 3)]
+    (folder / "history.csv").write_text("".join(["epoch,seconds,val_loss\n", *lines]))
+    run = RunDirectory(folder)
     if state == "completed":
         name, units = ("bleu", "points of 100") if task == "translate" else ("rmse", "sunspots")
         run.write_json(

@@ -29,7 +29,7 @@ def runs(tmp_path, monkeypatch) -> Path:
         archive.extractall(tmp_path, filter="data")
     runs = tmp_path / "runs"
     _move_store(runs)
-    for path in runs.glob("*/*/*/status.json"):
+    for path in [*runs.glob("*/*/*/status.json"), *runs.glob("*/*/*/lock.json")]:
         path.write_text(path.read_text().replace('"lab"', json.dumps(socket.gethostname())))
     for path in runs.glob("sweeps/*/**/*.json"):
         path.write_text(path.read_text().replace(MADE_IN, str(runs)))
@@ -87,7 +87,7 @@ def test_runs_and_compare_show_the_numbers_that_the_folders_have(runs, killed, c
             assert row["test"] == metrics["test"][metrics["metric"]]
     assert main(["compare", "--sweep", "grid", "--format", "json"]) == 0
     groups = json.loads(capsys.readouterr().out)["tasks"][0]["groups"]
-    assert {group["name"]: group["n"] for group in groups} == {"none": 2, "bahdanau": 2}
+    assert {group["group"]: group["n"] for group in groups} == {"none": 2, "bahdanau": 2}
 
 
 def test_weights_are_scored_as_they_were(forecaster, translator, capsys):

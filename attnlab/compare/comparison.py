@@ -31,7 +31,7 @@ from attnlab.compare.statistics import (
     mean_interval,
     paired_difference,
 )
-from attnlab.config.rules import nearest
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.tasks.base import ItemTest
@@ -223,6 +223,17 @@ def _compare_task(
     )
 
 
+def _about_older(older: list[tuple[RunRecord, RunRecord]]) -> tuple[list[str], list[str]]:
+    """A note about older runs of a seed, or a warning where they had other settings."""
+    changed = dict.fromkeys(key for pair in older for key in changed_settings(*pair))
+    if changed:
+        what = f"left out {_count(len(older), 'older run')} of a group and seed, with another"
+        return [], [f"{what} {', '.join(changed)}: see --by and --where"]
+    if older:
+        return [f"left out {_count(len(older), 'older run')} of the same group and seed"], []
+    return [], []
+
+
 def _has_value(record: RunRecord, metric: Quantity) -> bool:
     value = metric.value(record.metrics)
     return value is not None and math.isfinite(value)
@@ -265,20 +276,6 @@ def _spans_decades(group: Group) -> bool:
     return min(values) > 0 and max(values) > _WIDE_SPAN * min(values)
 
 
-# Groups
-
-
-def _about_older(older: list[tuple[RunRecord, RunRecord]]) -> tuple[list[str], list[str]]:
-    """A note about older runs of a seed, or a warning where they had other settings."""
-    changed = dict.fromkeys(key for pair in older for key in changed_settings(*pair))
-    if changed:
-        what = f"left out {_count(len(older), 'older run')} of a group and seed, with another"
-        return [], [f"{what} {', '.join(changed)}: see --by and --where"]
-    if older:
-        return [f"left out {_count(len(older), 'older run')} of the same group and seed"], []
-    return [], []
-
-
 def _reference(groups: list[Group], options: Options) -> Group | None:
     """The group that others are held against; None where the one asked for is of another task.
 
@@ -313,10 +310,9 @@ def _check_reference(given: str | None, compared: list[Comparison]) -> None:
     labels = list(dict.fromkeys(group.label for each in compared for group in each.groups))
     if given is None or any(each.reference for each in compared) or len(labels) < 2:
         return
-    near = nearest(given, labels)
-    hint = f" Did you mean {near}?" if near else ""
     raise RequestError(
-        f"--reference: expected one of the groups {', '.join(labels)}, got {given!r}.{hint}"
+        f"--reference: expected one of the groups {', '.join(labels)}, got {given!r}."
+        f"{did_you_mean(given, labels)}"
     )
 
 

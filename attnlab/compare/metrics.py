@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from attnlab.config.rules import lookup, nearest
+from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Kind, Metric
 
@@ -98,11 +98,11 @@ def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
     if any(_number(metrics, path) is not None for metrics in all_metrics):
         return
     known = list(dict.fromkeys(name for metrics in all_metrics for name in _paths(metrics)))
-    near = nearest(path, known)
-    hint = f" Did you mean {near}?" if near else ""
     more = ", ..." if len(known) > _MOST_NAMED else ""
     names = ", ".join(known[:_MOST_NAMED]) + more
-    raise RequestError(f"--metric: expected one of {names}, got {path!r}.{hint}")
+    raise RequestError(
+        f"--metric: expected one of {names}, got {path!r}.{did_you_mean(path, known)}"
+    )
 
 
 def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from attnlab.config.rules import nearest
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.mlflow.parameters import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory
@@ -129,8 +129,7 @@ def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
     for option, key, given, known in asked:
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
-            near = nearest(unknown, known)
-            hint = f" Did you mean {near}?" if near else _listing(known)
+            hint = did_you_mean(unknown, known) or _listing(known)
             return f"{option}: none of the {len(entries)} runs has {key} {unknown}.{hint}"
     return f"None of the {len(entries)} runs fits all filters."
 
@@ -175,8 +174,7 @@ def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str
         inside = next((name for name in known if name.startswith(f"{key}.")), None)
         if inside:
             raise RequestError(f"{option}: expected a single setting such as {inside}, got {key}.")
-        near = nearest(key, [*known, *groups])
-        hint = f" Did you mean {near}?" if near else " The keys stand in a run's config.yaml."
+        hint = did_you_mean(key, [*known, *groups]) or " The keys stand in a run's config.yaml."
         raise RequestError(f"{option}: expected a config key that a run has, got {key!r}.{hint}")
 
 

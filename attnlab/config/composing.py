@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
 from attnlab.config.options import conf_folder, option_class, option_content, options
-from attnlab.config.rules import lookup, nearest
+from attnlab.config.rules import did_you_mean, lookup
 from attnlab.config.sections import (
     OPTION_GROUPS,
     SECTIONS,
@@ -217,8 +217,7 @@ def _explain_missing_option(error: MissingConfigException) -> str:
     valid = [option for option in error.options or [] if option]
     if not group or not valid:
         return f"There is no configuration file {missing!r}."
-    near = nearest(name, valid)
-    hint = f" Did you mean {near}?" if near else ""
+    hint = did_you_mean(name, valid)
     return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}."
 
 
@@ -230,11 +229,9 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
         tasks = " and ".join(f"task={task}" for task in options("task") if _corpus(task))
         return f"data: only {tasks} takes a corpus, the other tasks bring their own data."
     if "." not in key:
-        near = nearest(group, top)
-        hint = f" Did you mean {near}?" if near else ""
+        hint = did_you_mean(group, top)
         return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
-    near = nearest(key, known)
-    hint = f" Did you mean {near}?" if near else ""
+    hint = did_you_mean(key, known)
     section = key.rpartition(".")[0]
     siblings = sorted(p.rpartition(".")[2] for p in known if p.rpartition(".")[0] == section)
     valid = f" {section} has: {', '.join(siblings)}." if siblings else ""

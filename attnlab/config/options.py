@@ -17,13 +17,14 @@ from typing import Any
 
 import yaml
 
-from attnlab.config.rules import nearest
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 
 CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
 _ENTRY_POINTS = "attnlab.config"
 
 
+@cache
 def conf_folder() -> Path:
     """Where the shipped YAML files lie: inside an installed package, beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
@@ -110,10 +111,11 @@ def option_class(group: str, name: Any) -> type:
     Raises:
         RequestError: there is no such option here, or its file names no class that there is.
     """
+    if not isinstance(name, str):
+        raise RequestError(f"{group}: expected the name of one of its options, got {name}.")
     content = option_content(group, name)
     if content is None:
-        near = nearest(str(name), options(group))
-        hint = f" Did you mean {near}?" if near else ""
+        hint = did_you_mean(str(name), options(group))
         raise RequestError(
             f"{group}={name}: there is no such option here.{hint} An option of your own is found "
             f"by --config-dir FOLDER or ${CONFIG_DIR}. Valid: {', '.join(options(group))}."

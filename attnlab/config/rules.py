@@ -134,8 +134,7 @@ def _fits(value: Any, rule: Rule) -> bool:
 
 def _sentence(key: str, expected: str, value: Any, why: str | None, choices: Any) -> str:
     given = "null" if value is None else str(value)
-    near = nearest(given, [str(choice) for choice in choices or ()])
-    hint = f" Did you mean {near}?" if near else ""
+    hint = did_you_mean(given, [str(choice) for choice in choices or ()])
     reason = f" ({why})" if why else ""
     return f"{key}: expected {expected}{reason}, got {given}.{hint}"
 
@@ -146,6 +145,12 @@ def nearest(word: str, candidates: list[str]) -> str | None:
 
     found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.5)
     return found[0] if found else None
+
+
+def did_you_mean(word: str, candidates: list[str]) -> str:
+    """A sentence to add to a complaint about a word: ` Did you mean X?`, or nothing."""
+    near = nearest(word, candidates)
+    return f" Did you mean {near}?" if near else ""
 
 
 def lookup(config: Mapping[str, Any], path: str) -> Any:

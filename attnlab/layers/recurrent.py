@@ -19,8 +19,8 @@ class LayerStates(NamedTuple):
 
     Attributes:
         states: (B, S, W) of the last layer.
-        last: for each layer, for each direction, the state after its last real step: (B, units),
-            of an LSTM the cell's (B, units) behind it. Empty unless `last_states` was asked for.
+        last: layer, direction, number -> (B, units) after the last real step: the state and, of an
+            LSTM, the cell's. Empty without `last_states`.
     """
 
     states: keras.KerasTensor
@@ -55,8 +55,7 @@ class RecurrentEncoder(keras.layers.Layer):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.cell, self.units, self.layers = cell, units, layers
-        self.bidirectional, self.dropout = bidirectional, dropout
+        self.cell, self.units, self.bidirectional = cell, units, bidirectional
         self.reset_after, self.last_states = reset_after, last_states
         self.recurrent = [self._layer(number) for number in range(layers)]
         self.dropouts = [keras.layers.Dropout(dropout) for _ in range(layers)] if dropout else []

@@ -15,10 +15,10 @@ _CELLS = {
 class StackedCells(keras.layers.Layer):
     """One step of several cells, split into what can be done for all steps at once and the rest.
 
-    The cells and their weights are Keras's. The first one's input comes in two parts: `project`
-    multiplies the one that is known beforehand, for all steps at once; `project_entering` the one
-    that depends on the step before (Bahdanau's matrices C, beside his W). The sum of both goes into
-    `advance`.
+    The cells and their weights are Keras's. The first cell's input has two parts: one is known
+    beforehand, and `project` multiplies it for all steps at once; the other depends on the step
+    before (Bahdanau's matrices C, beside his W), and `project_entering` multiplies it step by step.
+    `advance` takes their sum.
 
     Args:
         cell: `simple`, `gru` or `lstm`.

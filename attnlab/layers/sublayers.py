@@ -87,7 +87,7 @@ class FeedForward(keras.layers.Layer):
 
     def __init__(self, *, units: int, inner: int, activation: str = "relu", **kwargs):
         super().__init__(**kwargs)
-        self.units, self.inner, self.activation = units, inner, activation
+        self.inner = inner
         self.supports_masking = True
         self.expand = keras.layers.Dense(
             inner, activation=activation, dtype=self.dtype_policy, name="expand"
@@ -105,7 +105,7 @@ class FeedForward(keras.layers.Layer):
 
 
 class ResidualLayer(keras.layers.Layer):
-    """What encoder and decoder layers share: residuals, norms, dropout, feed-forward, config.
+    """What encoder and decoder layers share: residuals, norms, dropout, feed-forward.
 
     Args:
         units: width of the vectors.
@@ -137,8 +137,7 @@ class ResidualLayer(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         self.norm = require_choice("norm", norm, ("pre", "post"))
-        self.units, self.dropout = units, dropout
-        self.epsilon, self.seed, self.norm_of = epsilon, seed, norm_of
+        self.units, self.norm_of = units, norm_of
         self.supports_masking = True
         self.feed_forward = FeedForward(
             units=units,

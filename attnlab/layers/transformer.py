@@ -154,7 +154,6 @@ class TransformerDecoderLayer(ResidualLayer):
         if book and self.norm != "post":
             raise RequestError(f"book=true is a post-norm layer, got norm={self.norm}")
         self.self_attention, self.cross_attention = self_attention, cross_attention
-        self.book = bool(book)
 
     def build(self, vectors_shape, memory_shape):
         """Create all weights."""

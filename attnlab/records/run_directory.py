@@ -74,9 +74,7 @@ class RunDirectory:
         Raises:
             RequestError: A name isn't one of a folder, or the folder can't be written.
         """
-        for key, name in (("task.name", task), ("attention.name", attention)):
-            if not name or name in (".", "..") or Path(name).name != name:
-                raise RequestError(f"{key}: expected a name that a folder can have, got {name!r}.")
+        _require_folder_names({"task.name": task, "attention.name": attention})
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
         known = {"task": task, "attention": attention, "seed": seed}
@@ -326,6 +324,12 @@ def _started(stem: str) -> str:
         return datetime.strptime(stem[:17], "%Y-%m-%d_%H%M%S").astimezone(timezone.utc).isoformat()
     except ValueError:
         return stem
+
+
+def _require_folder_names(names: Mapping[str, str]) -> None:
+    for key, name in names.items():
+        if not name or name in (".", "..") or Path(name).name != name:
+            raise RequestError(f"{key}: expected a name that a folder can have, got {name!r}.")
 
 
 def _named(folder: Path, stem: str) -> Path:

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 from attnlab.tasks.kinds import kind_of
+from attnlab.terminal.console import plain_console
 
 # Seconds between two lines about a long preparation where there is no terminal.
 _REPORT_EVERY = 15.0
@@ -135,7 +136,7 @@ class _Lines:
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
     """The test result beside its baselines, the caveats, and where everything lies."""
-    console = _plain(file)
+    console = plain_console(file)
     print_table(metrics, "test", file)
     metric = metrics["metric"]
     for name, extra in metrics.get("extra", {}).items():
@@ -151,7 +152,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
 
 def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
     """The result of one part beside its baselines."""
-    console = _plain(file)
+    console = plain_console(file)
     name = f"{metrics['task']} / {metrics['attention']} / seed {metrics['seed']}"
     console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
     console.print(result_table(metrics))
@@ -187,10 +188,6 @@ def result_table(metrics: Mapping[str, Any]) -> Table:
         style = "bold" if number == 0 else ""
         table.add_row(label, *cells, "" if number == 0 else _number(skill), style=style)
     return table
-
-
-def _plain(file: Any) -> Console:
-    return Console(file=file or sys.stdout, highlight=False)
 
 
 def _sortable(value: float | None, sign: int) -> float:

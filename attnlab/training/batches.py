@@ -72,17 +72,15 @@ def token_plan(
     batches come in random order. Each epoch of the same pairs has equally many batches.
 
     Args:
-        source_lengths: (N,) what counts as the length of each source.
-        target_lengths: (N,) the same of the targets: with START and END if they are padded with
-            them, without one of them if the decoder's steps count.
-        size: for `tokens`, most tokens of a batch, with padding, on the side that has more; a pair
-            longer than that is a batch of its own. For `items`, the pairs of a batch.
+        source_lengths: (N,) tokens of each source.
+        target_lengths: (N,) tokens of each target, or steps of the decoder.
+        size: for `items`, the pairs of a batch. For `tokens`, the most tokens of a batch, padding
+            included, on its longer side; a pair longer than that is a batch of its own.
         by: `tokens` or `items`.
         seed: the run's seed.
         epoch: the epoch's number, from 1.
-        multiple: lengths count as if padded so that this divides them. Above 1 there are few shapes
-            of batches, as compilers like it: with the longest length goes one number of rows, and
-            rows of -1 fill up what is missing.
+        multiple: lengths are rounded up to multiples of it. Above 1 all batches of one length have
+            equally many rows, for compilers; rows of -1 fill them up.
 
     Returns:
         The row numbers of each batch, int64.

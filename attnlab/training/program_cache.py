@@ -45,7 +45,7 @@ def cached_program(
     compile: Callable[[keras.Model, keras.Optimizer], Cached],
     *shapes: Any,
 ) -> Cached:
-    """A program for a run, from the cache or new, as it is at the start of the run.
+    """A program at the start of a run, from the cache or new.
 
     Args:
         user: whose program it is, for as long as this object is alive.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 
 import pytest
 from click.testing import CliRunner
 from compared_runs import BETTER, write_group, write_run
+from matplotlib.figure import Figure
 
 from attnlab.commands import command
 from attnlab.errors import RequestError
@@ -88,7 +90,8 @@ def test_a_figure_that_cannot_be_written_is_named(three_groups, tmp_path, monkey
         invoke(three_groups, "--plot", tmp_path / "file" / "x.png")
 
 
-def test_the_figure_is_drawn_and_named(three_groups, tmp_path, capsys):
+def test_the_figure_is_drawn_and_named(three_groups, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
     path = tmp_path / "new" / "figure.png"
     out, err = streams(three_groups, capsys, "--plot", path, "--format", "md")
     assert path.read_bytes().startswith(b"\x89PNG")
@@ -96,8 +99,9 @@ def test_the_figure_is_drawn_and_named(three_groups, tmp_path, capsys):
     assert str(path) not in out
 
 
-def test_the_comparison_is_logged(runs, monkeypatch):
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def test_the_comparison_is_logged(runs, empty_store, monkeypatch):
+    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
+    shutil.copy(empty_store, runs / "mlflow.db")
     shown = invoke(runs, "--log")
     run_id = shown.output.split()[-1]
     with sqlite3.connect(runs / "mlflow.db") as store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +17,6 @@ from attnlab.cli import main
 from attnlab.commands import ui
 from attnlab.commands.ui import check_port, check_store, server_command
 from attnlab.errors import RequestError
-from attnlab.records.mlflow.tracker import Tracker, store_uri
 
 
 def test_ui_needs_a_store(tmp_path):
@@ -63,10 +63,8 @@ def test_ui_ends_as_its_server_does(tmp_path, monkeypatch, capfd, ended, code):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="sends POSIX signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ui_serves_and_ends_quietly(tmp_path, monkeypatch, number):
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    tracker = Tracker.start(store_uri(tmp_path), "fib", "r", {}, {}, tmp_path / "artifacts")
-    assert tracker.finish("FINISHED")
+def test_ui_serves_and_ends_quietly(tmp_path, empty_store, number):
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = [sys.executable, "-m", "attnlab", "ui", "--port", str(port), "--runs", str(tmp_path)]

@@ -13,11 +13,11 @@ from attnlab.records.run_directory import RunDirectory
 def run(tmp_path):
     """A completed run of one epoch that forecast two values."""
     run = RunDirectory.create(tmp_path, "fib", "none", 0)
-    run.append_history({"epoch": 1, "train_loss": 0.5})
+    run.history.append({"epoch": 1, "train_loss": 0.5})
     columns = {"index": [5, 6], "time": ["5", "6"], "step": [1, 1]}
     run.write_predictions({**columns, "target": [0.1, 0.2], "prediction": [0.1, 0.1]})
     run.write_json("metrics.json", {"task": "fib", "attention": "b", "seed": 0, "best_epoch": 1})
-    run.write_status("completed", mlflow_run_id="abc123")
+    run.status.write("completed", mlflow_run_id="abc123")
     return run
 
 
@@ -46,6 +46,6 @@ def test_a_run_that_cannot_be_drawn_is_refused(run, tmp_path):
     run.write_json("metrics.json", {"task": "fib", "attention": "b", "seed": 0, "best_epoch": 1})
     with pytest.raises(RequestError, match=r"predictions\.csv: damaged or missing"):
         plot("abc", "--runs", tmp_path)
-    run.write_status("failed")
+    run.status.write("failed")
     with pytest.raises(RequestError, match="is failed"):
         plot(run.path)

@@ -178,6 +178,30 @@ def test_a_resumed_run_goes_on_in_its_mlflow_run_with_every_step_once(runs, clie
     assert logged.info.status == "FINISHED"
 
 
+def test_a_run_that_trains_longer_gets_the_model_of_its_new_best_epoch(runs, client):
+    tracked = {"enabled": True, "uri": None, "weights": "best"}
+    run = make_run(runs, state="running", config={"tracking": tracked})
+    write_metrics(run, best_epoch=1)
+    first = start(run)
+    assert end(run, first)
+    run.status.write("running")
+    second = start(run, resumed=True)
+    add_epoch(run, 3)  # metrics.json is that of before
+    second.changed()
+    until(lambda: steps(client, first.run_id, "val_loss") == [1, 2, 3])
+    assert steps(client, first.run_id, "test_rmse") == [1]
+    write_metrics(run, best_epoch=3)
+    assert end(run, second)
+    assert steps(client, first.run_id, "test_rmse") == [1, 3]
+    weights = [entry.path for entry in client.list_artifacts(first.run_id, "weights")]
+    assert weights == [f"weights/epoch_00{epoch}.weights.h5" for epoch in (1, 3)]
+    logged = client.get_run(first.run_id)
+    found = f"source_run_id = '{first.run_id}'"
+    (model,) = client.search_logged_models([logged.info.experiment_id], found)
+    assert (model.model_id, 3) in {(m.model_id, m.step) for m in logged.outputs.model_outputs}
+    assert sync_run(run, Store(store_uri(runs))).added == []
+
+
 @pytest.mark.parametrize("known", ["0" * 32, None])
 def test_the_run_of_a_resumed_folder_is_made_again_or_found_by_the_folder(runs, client, known):
     run = make_run(runs, state="running", mlflow_run_id=known)

@@ -178,9 +178,12 @@ class _Helper:
         """The one that runs and is of this process (after a fork it isn't), or a new one."""
         with cls._lock:
             helper = cls._current
-            if helper is None or helper._over or helper._owner != os.getpid():
+            if helper is None or not helper._is_usable():
                 cls._current = helper = cls()
             return helper
+
+    def _is_usable(self) -> bool:
+        return not self._over and self._owner == os.getpid() and self._process.poll() is None
 
     def add(self, number: int, receive: Callable[[Mapping[str, Any]], None]) -> None:
         """Have answers about a run given to `receive`, in another thread, up to one with `done`."""

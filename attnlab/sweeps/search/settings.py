@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from attnlab.config.rules import check_rule, lookup, nearest
+from attnlab.config.rules import check_rule, did_you_mean, lookup, nearest
 from attnlab.config.sections import ruled
 from attnlab.errors import RequestError, RunFailed
 from attnlab.sweeps.search.spaces import Space
@@ -163,8 +163,7 @@ def _metrics(given: Any) -> tuple[str, ...]:
                 f"search.metrics: expected {_listed(METRICS)}, got {name}: what is chosen by the "
                 "test part can't be judged by it any more."
             )
-        near = nearest(str(name), list(METRICS))
-        hint = f" Did you mean {near}?" if near else ""
+        hint = did_you_mean(str(name), list(METRICS))
         raise RequestError(f"search.metrics: expected {_listed(METRICS)}, got {name}.{hint}")
     if len(set(names)) < len(names):
         raise RequestError(f"search.metrics: expected different ones, got {given}.")

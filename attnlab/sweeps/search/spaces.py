@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attnlab.config.rules import nearest
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
@@ -262,8 +262,7 @@ def _dimension(key: str, spec: Mapping[str, Any]) -> Range | Choice:
     where = f"search.space.{key}"
     for name in spec:
         if name not in (*_KINDS, *_EXTRAS):
-            near = nearest(str(name), [*_KINDS, *_EXTRAS])
-            hint = f" Did you mean {near}?" if near else ""
+            hint = did_you_mean(str(name), [*_KINDS, *_EXTRAS])
             raise RequestError(f"{where}.{name}: there is no such key.{hint}")
     kinds = [name for name in _KINDS if name in spec]
     if len(kinds) != 1:

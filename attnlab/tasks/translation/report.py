@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.decoding.search import Search
     from attnlab.tasks.translation.task import Translate
 
+_ALL_REFERENCES = (
+    "Sources come back with other translations: BLEU is {bleu:.2f} where each of the {count} "
+    "different ones counts once, against all of its own."
+)
+
 
 def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
@@ -46,10 +51,7 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     if len(set(sources)) < len(sources):
         bleu, count = bleu_of_all_references(sources, hypotheses, references)
         details["all_references"] = {"bleu": bleu, "sources": count}
-        notes.append(
-            f"Sources come back with other translations: BLEU is {bleu:.2f} where each of the "
-            f"{count} different ones counts once, against all of its own."
-        )
+        notes.append(_ALL_REFERENCES.format(bleu=bleu, count=count))
     details |= attention_details(task, model, part)
     return Report(
         metrics=metrics,

@@ -1,4 +1,4 @@
-"""A wrong request to translate gets one clear sentence and exit code 2; nothing is written."""
+"""A wrong request to translate gets one clear sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
     line = refused("data=tatoeba", task="fib")
     assert line.startswith("attnlab: data: only task=translate takes a corpus, the other tasks br")
     line = refused("trainer.batch_by=tokens", task="fib")
-    assert "trainer.batch_by: expected items (windows have no tokens), got tokens." in line
+    assert "trainer.batch_by=tokens: windows have no tokens. Valid: items." in line
 
 
 @pytest.mark.parametrize("name", FILES)

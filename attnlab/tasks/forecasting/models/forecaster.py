@@ -44,8 +44,7 @@ class Forecaster(keras.Model):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.horizon, self.highway, self.anchor = horizon, highway, anchor
-        self.normalization = normalization
+        self.highway, self.anchor, self.normalization = highway, anchor, normalization
         self.head = keras.layers.Dense(horizon, activation=output_activation, name="head")
         if highway:
             self.linear = keras.layers.Dense(

@@ -41,8 +41,7 @@ class TransformerForecaster(Forecaster):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.units, self.feed_forward, self.dropout = units, feed_forward, dropout
-        self.norm, self.positions = norm, positions
+        self.units, self.positions = units, positions
         self.embed = keras.layers.Dense(units, name="embed")
         self.embedding_dropout = keras.layers.Dropout(dropout)
         self.encoder = [

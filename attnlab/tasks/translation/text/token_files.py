@@ -131,6 +131,10 @@ def write_tokens(
         file.seek(0)
         file.write(_header(dtype, int(offsets[-1])))
     np.save(_offsets_file(path), offsets)
+    return _counts(lengths, truncated, unknown)
+
+
+def _counts(lengths: np.ndarray, truncated: int, unknown: int) -> dict[str, float]:
     tokens = int(lengths.sum())
     return {
         "tokens": tokens,

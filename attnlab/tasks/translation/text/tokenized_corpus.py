@@ -142,11 +142,8 @@ def tokenize_corpus(
         with filelock.FileLock(root / f".{folder.name}.lock"):
             with suppress(RequestError):  # while this one waited, another process may have made it
                 return TokenizedCorpus(folder)
-            with _temporary(root, folder.name) as temporary:
+            with _temporary(folder) as temporary:
                 preprocess(temporary, corpus, settings, seed, progress or (lambda *_: None))
-                _list_files(temporary)
-                shutil.rmtree(folder, ignore_errors=True)
-                os.rename(temporary, folder)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise RequestError(
@@ -166,19 +163,22 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
 
 
 @contextmanager
-def _temporary(root: Path, name: str) -> Iterator[Path]:
-    """A new folder beside the one to come; it is gone afterwards unless it was renamed."""
-    for left in root.glob(".tmp-*"):  # by processes that were killed long ago
+def _temporary(folder: Path) -> Iterator[Path]:
+    """A new folder that takes the place of `folder` at the end, unless the body raises."""
+    for left in folder.parent.glob(".tmp-*"):  # by processes that were killed long ago
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(left, ignore_errors=True)
-    folder = root / f".tmp-{os.getpid()}-{name}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    temporary = folder.with_name(f".tmp-{os.getpid()}-{folder.name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
     try:
-        yield folder
-    finally:
+        yield temporary
+        _list_files(temporary)
         shutil.rmtree(folder, ignore_errors=True)
+        os.rename(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _list_files(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import RequestError
+from attnlab.terminal.console import plain_console
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.corpora.corpus import Corpus
@@ -136,12 +135,11 @@ def make_corpus(name: str, words: tuple[str, ...] | list[str] = ()) -> Corpus:
 def _settings(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """A corpus's settings with their defaults, and their rules."""
     from attnlab.config.options import option_content
-    from attnlab.config.rules import nearest
+    from attnlab.config.rules import did_you_mean
 
     content = option_content("data", name)
     if content is None:
-        near = nearest(name, names())
-        hint = f" Did you mean {near}?" if near else ""
+        hint = did_you_mean(name, names())
         raise RequestError(f"NAME: expected one of {', '.join(names())}, got {name}.{hint}")
     settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
     return settings, content.get("rules", {})
@@ -170,7 +168,7 @@ def _list_all(cache: Path, as_json: bool) -> None:
     for row in rows:
         where, terms = Text(_home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
         table.add_row(row["name"], f"{row['source']}-{row['target']}", where, terms)
-    console = _console()
+    console = plain_console(width=_WIDTH)
     console.print(table)
     console.print("attnlab data list NAME counts what is in one of them.")
 
@@ -224,7 +222,7 @@ def _look_into(corpus: Corpus, cache: Path, seed: int, as_json: bool) -> None:
 
 
 def _print(row: dict[str, Any]) -> None:
-    console = _console()
+    console = plain_console(width=_WIDTH)
     console.print(f"{row['name']}, {row['source']} to {row['target']}: {row['origin']}")
     console.print(f"licence: {row['license']}")
     console.print(f"where: {_home(row['where'])}", soft_wrap=True)
@@ -278,10 +276,3 @@ def _copy_line(copy: dict[str, Any]) -> str:
         if part != "train" and None not in rates:
             words.append(f"unknown in {part} {100 * rates[0]:.2f} % / {100 * rates[1]:.2f} %")
     return f"{', '.join(words)}: {_home(copy['folder'])}"
-
-
-def _console() -> Console:
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDTH)
-    return console

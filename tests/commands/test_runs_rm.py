@@ -1,12 +1,12 @@
-"""`attnlab runs rm` by the real command line; stores in trouble."""
+"""`attnlab runs rm`; stores in trouble."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import sqlite3
-import sys
 from contextlib import closing
 
 import pytest
@@ -109,25 +109,21 @@ def test_rm_without_a_terminal_wants_yes(attnlab, inside):
     assert attnlab.run_folders() == before
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(("answer", "left"), [("n", 3), ("y", 2)])
-def test_rm_asks(attnlab, answer, left):
-    import pty
-    import subprocess
+class Terminal(io.StringIO):
+    """What a person types."""
 
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "attnlab", "runs", "rm", "latest"]
-    environment = attnlab.environment
-    with subprocess.Popen(
-        command, env=environment, cwd=attnlab.folder, stdin=theirs, stdout=subprocess.PIPE
-    ) as process:
-        os.write(ours, answer.encode() + b"\n")
-        out = process.communicate(timeout=120)[0].decode()
-    os.close(ours), os.close(theirs)
-    assert process.returncode == 0
-    assert "Remove 1 run (" in out
-    assert "and what MLflow has of it? [y/N]" in out
-    assert ("Nothing was removed." in out) == (answer == "n")
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n", 3), ("y", 2)])
+def test_rm_asks(attnlab, inside, monkeypatch, answer, left):
+    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+    done = inside("runs", "rm", "latest")
+    assert done.code == 0
+    assert "Remove 1 run (" in done.out
+    assert "and what MLflow has of it? [y/N]" in done.out
+    assert ("Nothing was removed." in done.out) == (answer == "n")
     assert len(attnlab.run_folders()) == left
     assert len(in_mlflow(attnlab.runs)) == left
 
@@ -227,7 +223,7 @@ def test_a_killed_removal_of_the_folder_only_leaves_mlflow_alone(attnlab, inside
 
 
 @pytest.mark.parametrize("trouble", ["older schema", "no database"])
-def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, trouble):
+def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, inside, trouble):
     database, before = attnlab.runs / "mlflow.db", attnlab.run_folders()
     put_in_trouble(database, trouble)
     content = database.read_bytes()
@@ -236,19 +232,19 @@ def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, trouble
         "no database": f"{database} is no SQLite database: move it away",
     }[trouble]
     for words in (["sync"], ["rm", "--failed", "--yes"]):
-        done = attnlab("runs", *words)
+        done = inside("runs", *words)
         assert done.code == 2
         assert done.err.startswith("attnlab: MLflow: ")
         assert sentence in done.err
         assert len(done.err.splitlines()) == 1
     assert "--keep-mlflow removes folders only" in done.err
-    shown = attnlab("ui", "--port", 5999)
+    shown = inside("ui", "--port", 5999)
     assert shown.code == 2
     assert sentence in shown.err
     assert len(shown.err.splitlines()) == 1
     assert attnlab.run_folders() == before
     assert database.read_bytes() == content
-    assert attnlab("runs", "rm", "--failed", "--yes", "--keep-mlflow").code == 0
+    assert inside("runs", "rm", "--failed", "--yes", "--keep-mlflow").code == 0
     assert len(attnlab.run_folders()) == 2
     assert database.read_bytes() == content
 
