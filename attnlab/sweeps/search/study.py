@@ -63,13 +63,6 @@ class Study:
     `settings.trials` trials, whatever became of them. What is suggested depends on the seed, the
     trial's number and the trials that are known then: the same command with one process and an
     empty folder suggests the same values, also where it was killed in between.
-
-    Example:
-        What a worker does::
-
-            study = Study.open(settings, folder, name)
-            while (trial := study.take(owner)) is not None:
-                study.tell(trial.number, "completed", train(trial.overrides))
     """
 
     def __init__(
