@@ -96,7 +96,7 @@ def test_a_wrong_request(here, words, sentence):
 def test_exit_codes_are_those_of_the_process(attnlab):
     assert_refused(attnlab("task=fbi"), "Did you mean fib?")
     failing = (*TINY_FIB, "trainer.epochs=2", "optimizer.learning_rate=1e38", "model.anchor=false")
-    code, out, err = attnlab(*failing, "tracking.enabled=false", "trainer.jit=false")
+    code, out, err = attnlab(*failing, "tracking.enabled=false")
     assert (code, out) == (1, "")
     assert err.startswith(f"{COMPLAINT}the run failed: epoch "), err
 
@@ -255,7 +255,10 @@ def nearly_full(tmp_path):
         yield folder, ("bash", "-c", 'ulimit -f 16; exec "$@"', "bash")
 
 
-TINY_FIB = ("task=fib", "task.count=61", "model.units=4", "trainer.batch_size=61")
+TINY_FIB = (
+    *("task=fib", "task.count=61", "model.units=4", "trainer.batch_size=61"),
+    "trainer.jit=false",
+)
 
 
 def test_a_full_disk_costs_files_and_not_the_result(attnlab, nearly_full):

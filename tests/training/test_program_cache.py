@@ -82,7 +82,8 @@ def translation(folder: Path) -> tuple[str, ...]:
 @pytest.mark.parametrize("kind", ["forecast", pytest.param("translation", marks=pytest.mark.slow)])
 def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, monkeypatch, kind):
     monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
-    given = (*FIB, *DROPPING) if kind == "forecast" else translation(tmp_path)
+    quick = (*FIB, *DROPPING, "trainer.jit=false")  # compiled by XLA: in tests/test_runner.py
+    given = quick if kind == "forecast" else translation(tmp_path)
     wanted = (*given, "trainer.epochs=2", "seed=5")
     outcome = attnlab(*wanted, "tracking.enabled=false")
     assert outcome.code == 0, outcome.err
