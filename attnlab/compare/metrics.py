@@ -19,21 +19,13 @@ _MOST_NAMED = 24
 
 
 class Quantity(NamedTuple):
-    """A number of metrics.json.
+    """A number of metrics.json."""
 
-    Attributes:
-        path: As a user gives it: `rmse`, or dotted, such as `extra.compositions.bleu`.
-        direction: 1 where higher is better, -1 where lower is, 0 where neither is known.
-        is_test: Whether it is one of the main test results.
-        is_reported: Whether it is what the kind reports, of whatever part.
-        metric: What the kind says of it; None where it says nothing.
-    """
-
-    path: str
-    direction: int
-    is_test: bool
-    is_reported: bool = False
-    metric: Metric | None = None
+    path: str  # as a user gives it: `rmse`, or dotted, such as `extra.compositions.bleu`
+    direction: int  # 1 where higher is better, -1 where lower is, 0 where neither is known
+    is_test: bool  # whether it is one of the main test results
+    is_reported: bool = False  # whether it is what the kind reports, of whatever part
+    metric: Metric | None = None  # what the kind says of it; None where it says nothing
 
     @classmethod
     def of(cls, path: str | None, metrics: Mapping[str, Any], kind: Kind | None) -> Quantity:

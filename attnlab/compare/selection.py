@@ -28,26 +28,17 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True)
 class Filters:
-    """What a run must be to be meant; a field that is empty asks for nothing.
+    """What a run must be to be meant; a field that is empty asks for nothing."""
 
-    Attributes:
-        tasks: names of tasks, one of which it must have.
-        attentions: names of mechanisms, one of which it must have.
-        where: `KEY=VALUE` each, with a key of the config or the name of a group such as
-            `attention`; VALUE may be several with commas between, either of which fits.
-        states: of `STATES`.
-        failed: `failed` and `killed` are meant too.
-        sweep: name of its sweep.
-        since: the greatest age, or a date.
-    """
-
-    tasks: tuple[str, ...] = ()
-    attentions: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()  # names of tasks, one of which it must have
+    attentions: tuple[str, ...] = ()  # names of mechanisms, one of which it must have
+    # `KEY=VALUE` each, with a key of the config or the name of a group such as `attention`; VALUE
+    # may be several with commas between, either of which fits
     where: tuple[str, ...] = ()
-    states: tuple[str, ...] = ()
-    failed: bool = False
-    sweep: str | None = None
-    since: str | None = None
+    states: tuple[str, ...] = ()  # of `STATES`
+    failed: bool = False  # `failed` and `killed` are meant too
+    sweep: str | None = None  # name of its sweep
+    since: str | None = None  # the greatest age, or a date
 
     def __bool__(self) -> bool:
         """Whether anything is asked for."""

@@ -29,37 +29,24 @@ _ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval; without ends where one value says nothing of the spread.
+    """A mean and its 95 % interval; without ends where one value says nothing of the spread."""
 
-    Attributes:
-        n: How many values.
-        mean: Their mean.
-        low: The lower end; None below two values.
-        high: The upper end.
-    """
-
-    n: int
-    mean: float
-    low: float | None = None
-    high: float | None = None
+    n: int  # how many values
+    mean: float  # their mean
+    low: float | None = None  # the lower end; None below two values
+    high: float | None = None  # the upper end
 
 
 class Difference(NamedTuple):
-    """What a variant gains or loses over another one, paired.
+    """What a variant gains or loses over another one, paired."""
 
-    Attributes:
-        n: How many pairs.
-        mean: Mean of variant - reference, or geometric mean of their ratio; None without pairs.
-        low: Lower end of its 95 % interval; None below two pairs.
-        high: Upper end.
-        p: Two-sided p value of the paired t test; None where it isn't defined: below two pairs, or
-            where all differences are the same.
-    """
-
-    n: int
+    n: int  # how many pairs
+    # mean of variant - reference, or geometric mean of their ratio; None without pairs
     mean: float | None = None
-    low: float | None = None
-    high: float | None = None
+    low: float | None = None  # lower end of its 95 % interval; None below two pairs
+    high: float | None = None  # upper end
+    # two-sided p value of the paired t test; None where it isn't defined: below two pairs, or where
+    # all differences are the same
     p: float | None = None
 
 

@@ -42,19 +42,12 @@ _LATEX = {
 
 
 class TextTable(NamedTuple):
-    """A table of text.
+    """A table of text."""
 
-    Attributes:
-        title: What it shows; empty where the heading says it.
-        words: How many columns at the left hold words; the others hold numbers.
-        header: A name for each column.
-        rows: The cells.
-    """
-
-    title: str
-    words: int
-    header: list[str]
-    rows: list[list[str]]
+    title: str  # what it shows; empty where the heading says it
+    words: int  # how many columns at the left hold words; the others hold numbers
+    header: list[str]  # a name for each column
+    rows: list[list[str]]  # the cells
 
 
 def heading(comparison: Comparison) -> str:

@@ -32,17 +32,11 @@ _NAMED_KEYS = 3
 
 @dataclass(frozen=True)
 class Axis:
-    """The values that one key takes.
+    """The values that one key takes."""
 
-    Attributes:
-        key: as it was typed: with Hydra's `+`, `++` or `~`.
-        overrides: Hydra's override for each value.
-        swept: whether it was typed as several values, and not as one.
-    """
-
-    key: str
-    overrides: tuple[str, ...]
-    swept: bool
+    key: str  # as it was typed: with Hydra's `+`, `++` or `~`
+    overrides: tuple[str, ...]  # Hydra's override for each value
+    swept: bool  # whether it was typed as several values, and not as one
 
     @property
     def name(self) -> str:
@@ -62,13 +56,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every combination of the values of some keys.
+    """Every combination of the values of some keys."""
 
-    Attributes:
-        axes: the keys, in the order in which they were typed.
-    """
-
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...]  # the keys, in the order in which they were typed
 
     @classmethod
     def parse(cls, arguments: Iterable[str], loader: ConfigLoader) -> Grid:

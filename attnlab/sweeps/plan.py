@@ -22,19 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """One run that a sweep asks for: a point of a grid, or a trial.
+    """One run that a sweep asks for: a point of a grid, or a trial."""
 
-    Attributes:
-        number: its place in the sweep, from 1; of a trial its number in the study, from 0.
-        overrides: which make its configuration.
-        varying: the keys along which points differ, and its values.
-        config: its configuration, checked.
-    """
-
-    number: int
-    overrides: tuple[str, ...]
-    varying: Mapping[str, str]
-    config: RunConfig
+    number: int  # its place in the sweep, from 1; of a trial its number in the study, from 0
+    overrides: tuple[str, ...]  # which make its configuration
+    varying: Mapping[str, str]  # the keys along which points differ, and its values
+    config: RunConfig  # its configuration, checked
 
     @property
     def digest(self) -> str:
@@ -44,25 +37,15 @@ class Point:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A sweep as it was asked for. Can be pickled.
+    """A sweep as it was asked for. Can be pickled."""
 
-    Attributes:
-        grid: what the overrides span; of a search one point.
-        settings: of the section `sweep`.
-        search: settings of a search; None for a grid.
-        first: the configuration of the first point, for what all share.
-        folder: the sweep's.
-        composer: makes configurations.
-        command: the overrides as they were typed.
-    """
-
-    grid: Grid
-    settings: SweepConfig
-    search: SearchSettings | None
-    first: RunConfig
-    folder: SweepFolder
-    composer: Composer
-    command: tuple[str, ...]
+    grid: Grid  # what the overrides span; of a search one point
+    settings: SweepConfig  # of the section `sweep`
+    search: SearchSettings | None  # settings of a search; None for a grid
+    first: RunConfig  # the configuration of the first point, for what all share
+    folder: SweepFolder  # the sweep's
+    composer: Composer  # makes configurations
+    command: tuple[str, ...]  # the overrides as they were typed
 
     @classmethod
     def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> SweepPlan:

@@ -16,16 +16,13 @@ from attnlab.sweeps.internals.hydra import register_sweeper
 
 
 class AttnlabSweeper(Sweeper):
-    """Grids and searches that go on where they stopped.
+    """Grids and searches that go on where they stopped."""
 
-    Attributes:
-        overrides: of the command, without Hydra's own. Hydra is not shown them when it composes the
-            sweep's own configuration, for a key may exist in some of the points only.
-        error: what the sweep ended with. It does not go through Hydra, whose own errors are about
-            the words of the command.
-    """
-
+    # of the command, without Hydra's own. Hydra is not shown them when it composes the sweep's own
+    # configuration, for a key may exist in some of the points only
     overrides: Sequence[str] = ()
+    # what the sweep ended with. It does not go through Hydra, whose own errors are about the words
+    # of the command
     error: Exception | None = None
 
     def setup(

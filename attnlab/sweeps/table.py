@@ -31,31 +31,19 @@ _STYLES = {COMPLETED: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow",
 
 @dataclass(frozen=True)
 class TableRow:
-    """What the table says of one run.
+    """What the table says of one run."""
 
-    Attributes:
-        number: its place in the sweep, from 1; of a search its trial, from 0.
-        task: the name of its task.
-        varying: the keys along which runs differ, and its values.
-        label: the run in a few words.
-        state: how it stands, in a word.
-        results: of a completed one; see `read_results`.
-        error: why it failed.
-        path: its folder.
-        epoch: how many epochs it has.
-        epochs: how many it is to have.
-    """
-
-    number: int
-    task: str
-    varying: Mapping[str, str]
-    label: str = ""
-    state: str = NOT_RUN
+    number: int  # its place in the sweep, from 1; of a search its trial, from 0
+    task: str  # the name of its task
+    varying: Mapping[str, str]  # the keys along which runs differ, and its values
+    label: str = ""  # the run in a few words
+    state: str = NOT_RUN  # how it stands, in a word
+    # of a completed one; see `read_results`
     results: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
-    path: Path | None = None
-    epoch: int = 0
-    epochs: int = 0
+    error: str | None = None  # why it failed
+    path: Path | None = None  # its folder
+    epoch: int = 0  # how many epochs it has
+    epochs: int = 0  # how many it is to have
 
     @classmethod
     def of(cls, point: Point) -> TableRow:

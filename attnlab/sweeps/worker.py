@@ -48,25 +48,17 @@ class StoppedEarly(BaseException):
 
 @dataclass(frozen=True)
 class Launch:
-    """What the work of one launch has in common; it travels to the processes that do it.
+    """What the work of one launch has in common; it travels to the processes that do it."""
 
-    Attributes:
-        folder: the sweep's.
-        number: counts the launches of the sweep.
-        owner: the process that launched, as `this_process` describes it.
-        threads: for the mathematics of each process; None leaves it to the libraries.
-        bound: whether work ends with the process that launched it.
-        fail_fast: whether the first run that fails stops the others.
-        retry_failed: folders of failed runs that are to be tried again.
-    """
-
-    folder: Path
-    number: int
+    folder: Path  # the sweep's
+    number: int  # counts the launches of the sweep
+    # the process that launched, as `this_process` describes it
     owner: Mapping[str, Any] = field(default_factory=this_process)
+    # for the mathematics of each process; None leaves it to the libraries
     threads: int | None = None
-    bound: bool = True
-    fail_fast: bool = False
-    retry_failed: Collection[Path] = ()
+    bound: bool = True  # whether work ends with the process that launched it
+    fail_fast: bool = False  # whether the first run that fails stops the others
+    retry_failed: Collection[Path] = ()  # folders of failed runs that are to be tried again
 
     def goes_on(self) -> bool:
         """Whether more may begin: the launch was not stopped, and its owner lives if it must."""
@@ -83,18 +75,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """What came of a run."""
 
-    Attributes:
-        state: `completed`, `failed`, `pruned`, `running` where another process is at it, or `new`
-            where it was not to begin.
-        folder: of a completed run.
-        error: why it failed, or was given up.
-    """
-
+    # `completed`, `failed`, `pruned`, `running` where another process is at it, or `new` where it
+    # was not to begin
     state: str
-    folder: Path | None = None
-    error: str | None = None
+    folder: Path | None = None  # of a completed run
+    error: str | None = None  # why it failed, or was given up
 
 
 def run_point(cfg: DictConfig, *, launch: Launch) -> Outcome:

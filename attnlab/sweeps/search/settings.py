@@ -30,42 +30,34 @@ def _open(default: Any) -> Any:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """The keys of the `search` section with their defaults; `parse` leaves nothing open.
+    """The keys of the `search` section with their defaults; `parse` leaves nothing open."""
 
-    Attributes:
-        space: settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it.
-        sampler: who suggests the values; null: `tpe`, with several metrics `nsgaii`.
-        trials: how many runs in all, over all processes and restarts; null: 20, with `grid` every
-            point.
-        seed: of the sampler.
-        metrics: what is to be good: a name of `METRICS`, or a list of them.
-        directions: `min` or `max` for each metric; null: as the task's monitor has it, and `min`.
-        pruner: who gives hopeless runs up, by the validation of each epoch; null: `median`, with
-            other metrics than best_value `none`.
-        startup_trials: runs with random values before the sampler goes by what it has seen.
-        prune_after_trials: completed runs before `median` gives any run up.
-        prune_after_epochs: epochs that every run may have.
-        population: runs in a generation of `nsgaii` or `cmaes`; null: by the number of trials or
-            of settings.
-        storage: file or database URL that several sweeps share; null: study.log in the sweep's
-            folder.
-        monitor: no key: the column of history.csv that the task goes by, and its direction.
-        fixed: no key: the command's own overrides, as far as they decide what a value means.
-    """
-
+    # settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it
     space: Space = _open(None)
+    # who suggests the values; null: `tpe`, with several metrics `nsgaii`
     sampler: str = ruled(None, choices=list(SAMPLERS), optional=True)
+    # how many runs in all, over all processes and restarts; null: 20, with `grid` every point
     trials: int = ruled(None, type="int", min=1, optional=True)
-    seed: int = ruled(0, type="int", min=0, max=2**31 - 1)
+    seed: int = ruled(0, type="int", min=0, max=2**31 - 1)  # of the sampler
+    # what is to be good: a name of `METRICS`, or a list of them
     metrics: tuple[str, ...] = _open("best_value")
+    # `min` or `max` for each metric; null: as the task's monitor has it, and `min`
     directions: tuple[str, ...] = _open(None)
+    # who gives hopeless runs up, by the validation of each epoch; null: `median`, with other
+    # metrics than best_value `none`
     pruner: str = ruled(None, choices=list(PRUNERS), optional=True)
+    # runs with random values before the sampler goes by what it has seen
     startup_trials: int = ruled(10, type="int", min=1)
+    # completed runs before `median` gives any run up
     prune_after_trials: int = ruled(5, type="int", min=1)
-    prune_after_epochs: int = ruled(5, type="int", min=1)
+    prune_after_epochs: int = ruled(5, type="int", min=1)  # epochs that every run may have
+    # runs in a generation of `nsgaii` or `cmaes`; null: by the number of trials or of settings
     population: int | None = ruled(None, type="int", min=4, optional=True)
+    # file or database URL that several sweeps share; null: study.log in the sweep's folder
     storage: str | None = ruled(None, type="str", optional=True)
+    # no key: the column of history.csv that the task goes by, and its direction
     monitor: tuple[str, str] = ("val_loss", "min")
+    # no key: the command's own overrides, as far as they decide what a value means
     fixed: tuple[str, ...] = ()
 
     @classmethod

@@ -34,25 +34,15 @@ _REFUSED_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`, both included.
+    """Numbers from `low` to `high`, both included."""
 
-    Attributes:
-        key: the setting, as a dotted path.
-        low: smallest value.
-        high: largest value.
-        whole: whole numbers only.
-        log: small values are tried as often as large ones: each factor counts the same.
-        step: distance between the values; None: any.
-        points: how many values of it a grid tries.
-    """
-
-    key: str
-    low: float
-    high: float
-    whole: bool = False
-    log: bool = False
-    step: float | None = None
-    points: int | None = None
+    key: str  # the setting, as a dotted path
+    low: float  # smallest value
+    high: float  # largest value
+    whole: bool = False  # whole numbers only
+    log: bool = False  # small values are tried as often as large ones: each factor counts the same
+    step: float | None = None  # distance between the values; None: any
+    points: int | None = None  # how many values of it a grid tries
 
     def suggest(self, trial: optuna.trial.Trial) -> None:
         """Let the sampler choose a value for the trial."""
@@ -103,15 +93,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a list of values, or of a group's options.
+    """One of a list of values, or of a group's options."""
 
-    Attributes:
-        key: the setting or the group.
-        choices: what there is to choose from.
-    """
-
-    key: str
-    choices: tuple[Any, ...]
+    key: str  # the setting or the group
+    choices: tuple[Any, ...]  # what there is to choose from
 
     def suggest(self, trial: optuna.trial.Trial) -> None:
         """Let the sampler choose a value for the trial."""
@@ -139,13 +124,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Space:
-    """What a search chooses for each trial, in the order of the settings.
+    """What a search chooses for each trial, in the order of the settings."""
 
-    Attributes:
-        dimensions: a range or a choice for each setting.
-    """
-
-    dimensions: tuple[Range | Choice, ...]
+    dimensions: tuple[Range | Choice, ...]  # a range or a choice for each setting
 
     @classmethod
     def parse(cls, document: Any, fixed: Iterable[str] = ()) -> Space:

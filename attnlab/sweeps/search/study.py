@@ -32,28 +32,19 @@ _RUN, _ERROR = "attnlab:run", "attnlab:error"
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial, as the storage has it.
+    """One trial, as the storage has it."""
 
-    Attributes:
-        number: from 0.
-        overrides: the words of the command line that give the settings their values; none where
-            its process was killed before it had any.
-        state: `completed`, `pruned`, `failed`, or `running`: begun, and not ended.
-        values: of a completed one, its `SearchSettings.objectives`.
-        best: whether no other trial is better; with several metrics: than all of the Pareto front.
-        owner: the process that works on it; None where nobody does.
-        run: the name of its run's folder, as far as it was told.
-        error: why it failed, or was given up.
-    """
-
-    number: int
+    number: int  # from 0
+    # the words of the command line that give the settings their values; none where its process was
+    # killed before it had any
     overrides: tuple[str, ...]
-    state: str
-    values: tuple[float, ...] | None = None
+    state: str  # `completed`, `pruned`, `failed`, or `running`: begun, and not ended
+    values: tuple[float, ...] | None = None  # of a completed one, its `SearchSettings.objectives`
+    # whether no other trial is better; with several metrics: than all of the Pareto front
     best: bool = False
-    owner: Mapping[str, Any] | None = None
-    run: str | None = None
-    error: str | None = None
+    owner: Mapping[str, Any] | None = None  # the process that works on it; None where nobody does
+    run: str | None = None  # the name of its run's folder, as far as it was told
+    error: str | None = None  # why it failed, or was given up
 
 
 class Study:
