@@ -122,9 +122,7 @@ class Comparisons(NamedTuple):
 def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Comparisons:
     """Compare runs.
 
-    Args:
-        entries: The runs, the oldest first, at least one; those that aren't completed are counted.
-        options: How.
+    The entries, at least one, have the oldest first; those that aren't completed are counted.
 
     Raises:
         RequestError: No run is completed, or a key, a metric or the reference isn't known.

@@ -50,10 +50,6 @@ class Style(NamedTuple):
 def draw_comparisons(found: Comparisons, path: Path) -> Path:
     """Draw `comparison_figure` into a file.
 
-    Args:
-        found: What was compared.
-        path: Ends with .png, .pdf or .svg.
-
     Raises:
         OSError: The file can't be written.
     """

@@ -160,10 +160,6 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
     What an option brings along is a matter of course: `attention.window` where `attention` is
     compared, `model.heads` where `model` is said to differ. It is named where runs of one option
     differ in it.
-
-    Args:
-        groups: What is compared.
-        by: The compared keys.
     """
     found = [
         f"{key} differs: {_who(groups, partial(_text, key=key))}"

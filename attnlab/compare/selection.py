@@ -149,11 +149,6 @@ def setting(settings: Mapping[str, str], key: str) -> str | None:
 def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str]]) -> None:
     """Check that runs have these config keys.
 
-    Args:
-        option: What an error calls the place where they were given.
-        keys: Dotted keys, or names of groups with options.
-        runs: The settings of each.
-
     Raises:
         RequestError: No run has one of them.
     """

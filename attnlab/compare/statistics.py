@@ -161,11 +161,7 @@ def item_tests(
 ) -> tuple[list[ItemTest | None], list[str]]:
     """Test over test items whether groups differ from a reference, as the metric's kind says how.
 
-    Args:
-        groups: Those that are held against the reference, over the seeds that both have.
-        reference: What they are held against.
-        metric: What is compared.
-        bootstrap: Whether tests that take long are made; None where they take seconds.
+    `bootstrap`: whether tests that take long are made; None where they take seconds.
 
     Returns:
         A test of each group; None where there is none. And notes about why.

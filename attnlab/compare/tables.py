@@ -126,9 +126,7 @@ def footnotes(comparison: Comparison) -> list[str]:
 def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[float], str]:
     """How to write numbers of one table: with as many decimals, unless they are far apart.
 
-    Args:
-        values: All of them; None for one that there isn't.
-        digits: Significant ones of the largest.
+    `digits` counts the significant ones of the largest.
     """
     sizes = [abs(value) for value in values if value]
     if not sizes:

@@ -48,9 +48,7 @@ def label_font(size: float) -> FontProperties:
 def drawable(text: str, most: int | None = None) -> str:
     """A text as it can be drawn: a square for what no font has, long ones cut in their middle.
 
-    Args:
-        text: Any text.
-        most: The most characters; what is left out becomes an ellipsis.
+    What is beyond `most` characters becomes an ellipsis.
     """
     drawn = "".join(_drawn(character) for character in unicodedata.normalize("NFC", text))
     if most is not None and len(drawn) > most:

@@ -17,9 +17,7 @@ from attnlab.tasks.kinds import kind_of
 def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
     """Draw a run's figures.
 
-    Args:
-        run: A run with metrics, history and predictions.
-        output: The folder for the figures; the run's `plots` if None.
+    They lie in the run's `plots` if no output is named.
 
     Returns:
         The files.

@@ -24,12 +24,7 @@ def new_figure(
 ) -> Figure:
     """An empty figure with a bold title and a line below it.
 
-    Args:
-        width: In inches.
-        height: In inches.
-        title: What is shown.
-        subtitle: What came out.
-        placed: The caller gives every axes its place; else they share what room there is.
+    Sizes are inches. `placed`: the caller gives every axes its place; else they share the room.
     """
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
     inch = 1 / height

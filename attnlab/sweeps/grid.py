@@ -113,10 +113,6 @@ class Composer:
 
     Hydra needs a tenth of a second for a configuration, most of it for the choice of files; what
     only changes values is applied to a copy.
-
-    Args:
-        loader: Hydra's.
-        master: the configuration of the sweep itself, with Hydra's part.
     """
 
     def __init__(self, loader: ConfigLoader, master: DictConfig):

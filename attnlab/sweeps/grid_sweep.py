@@ -35,12 +35,7 @@ _WOULD = {
 
 
 class GridSweep(Sweep):
-    """All points are known and checked before the first begins, and are launched together.
-
-    Args:
-        plan: what is asked for.
-        launcher: runs it.
-    """
+    """All points are known and checked before the first begins, and are launched together."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher):
         super().__init__(plan, launcher)

@@ -20,13 +20,7 @@ class LauncherDied(Exception):
 
 
 class Launcher:
-    """The launcher of a sweep: this process, joblib's workers, or submitit's.
-
-    Args:
-        context: Hydra's.
-        config: the configuration of the sweep, with Hydra's part.
-        folder: the sweep's.
-    """
+    """The launcher of a sweep: this process, joblib's workers, or submitit's."""
 
     def __init__(self, context: HydraContext, config: DictConfig, folder: Path):
         self._context = context

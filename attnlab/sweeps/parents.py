@@ -14,12 +14,7 @@ from attnlab.sweeps.table import TableRow, words
 
 
 class Parents:
-    """They begin before the first job, for jobs are logged below them.
-
-    Args:
-        trackers: task -> the run's copy in MLflow.
-        folder: the sweep's.
-    """
+    """They begin before the first job, for jobs are logged below them."""
 
     def __init__(self, trackers: Mapping[str, Tracker], folder: SweepFolder):
         self._trackers, self._folder = trackers, folder
@@ -35,11 +30,6 @@ class Parents:
 
         With a store of its own kind this also makes it, and the experiments, before several jobs
         would try to at a time.
-
-        Args:
-            folder: the sweep's, whose sweep.json says what varies and what was fixed.
-            configs: a configuration of each task.
-            meanwhile: what can be done while MLflow begins.
         """
         tracked = [config for config in configs if config.tracking.enabled]
         trackers = {config.task.name: _tracker(config, folder) for config in tracked}
@@ -54,11 +44,7 @@ class Parents:
     ) -> None:
         """Keep what came out, and end the runs.
 
-        Args:
-            state: `completed`, `failed` or `killed`; `running` leaves the runs to other processes.
-            rows: the whole table, which lies in the sweep's folder.
-            best: task -> its best row.
-            step: counts how often the sweep was begun.
+        The state `running` leaves the runs to other processes; `step` counts launches.
         """
         for task, tracker in self._trackers.items():
             own = [row for row in rows if row.task == task]

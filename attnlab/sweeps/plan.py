@@ -51,11 +51,6 @@ class SweepPlan:
     def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> SweepPlan:
         """Read and check the overrides of a sweep.
 
-        Args:
-            arguments: overrides, without Hydra's own.
-            loader: Hydra's.
-            master: the configuration of the sweep itself, with Hydra's part.
-
         Raises:
             RequestError: one of them is wrong; the text says which.
         """

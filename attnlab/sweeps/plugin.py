@@ -34,9 +34,6 @@ class AttnlabSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> None:
         """Carry the sweep out; `raise_error` raises what went wrong.
 
-        Args:
-            arguments: those of the overrides that Hydra was shown; they are in `overrides`, too.
-
         Raises:
             KeyboardInterrupt: interrupted.
         """
@@ -66,11 +63,7 @@ class AttnlabSweeper(Sweeper):
 
 
 def register(overrides: Sequence[str]) -> None:
-    """Make the sweeper known to Hydra.
-
-    Args:
-        overrides: of the command, without Hydra's own.
-    """
+    """Make the sweeper known to Hydra."""
     AttnlabSweeper.overrides, AttnlabSweeper.error = list(overrides), None
     register_sweeper(AttnlabSweeper)
 

@@ -29,11 +29,7 @@ class Progress:
 
     On a terminal there are bars below the lines. All goes to standard error.
 
-    Args:
-        name: the sweep's.
-        total: how many runs the sweep has.
-        before: how many of them need not run.
-        look: called with True returns the table as it is noted.
+    `look(True)` returns the table as it is noted.
     """
 
     def __init__(

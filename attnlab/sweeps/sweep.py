@@ -30,12 +30,7 @@ _SECONDS_FOR_ORPHANS = ORPHANED_SECONDS + 5.0
 
 
 class Sweep(ABC):
-    """What grids and searches have in common.
-
-    Args:
-        plan: what is asked for, checked.
-        launcher: runs it.
-    """
+    """What grids and searches have in common."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher):
         self.plan, self.launcher, self.folder = plan, launcher, plan.folder
@@ -56,8 +51,7 @@ class Sweep(ABC):
     def rows(self, noted: bool = False) -> list[TableRow]:
         """The table as it stands.
 
-        Args:
-            noted: go by the states that are noted, without results, as often as one likes.
+        `noted`: by the states that are noted, without results, as often as one likes.
         """
 
     @abstractmethod

@@ -18,9 +18,6 @@ class SweepFolder:
     """`<runs>/sweeps/<name>`: sweep.json, table.csv, sweep.log, and of a search its study.
 
     Its runs lie among all others and are found by the digests of their configurations.
-
-    Args:
-        path: the folder; it need not exist.
     """
 
     def __init__(self, path: Path):
@@ -84,9 +81,6 @@ class SweepFolder:
 
         Other processes wait meanwhile, so that none loses what another one writes.
 
-        Args:
-            changes: gets what the file says, and returns the entries to change.
-
         Returns:
             What the file said before.
         """
@@ -102,9 +96,7 @@ class SweepFolder:
     def begin_launch(self, entries: Mapping[str, Any], varying: Mapping[str, Iterable[str]]) -> int:
         """Note a launch in sweep.json.
 
-        Args:
-            entries: what it says from now on.
-            varying: keys of several values, which are added to those of earlier launches.
+        The values of `varying` are added to those of earlier launches.
 
         Returns:
             The number of the launch, from 1.
@@ -150,10 +142,7 @@ class SweepFolder:
     ) -> None:
         """Check that the folder is that of this command; a grid may have grown or shrunk.
 
-        Args:
-            kind: `GRID` or `SEARCH`.
-            fixed: keys of one value, and it.
-            varying: keys of several values.
+        `fixed` has keys of one value, `varying` those of several.
 
         Raises:
             RequestError: it belongs to another kind of sweep, or one of other fixed values.

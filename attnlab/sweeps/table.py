@@ -78,11 +78,7 @@ def print_table(
 ) -> None:
     """Print the table, at most `WIDTH` columns wide, without what was not run.
 
-    Args:
-        rows: of all runs, in the order to show them.
-        best: numbers of the rows that stand out.
-        rest: the file with the rows that are too many to be shown; None shows all.
-        file: where to; standard output by default.
+    Rows that are too many stand in the file `rest`; None shows all.
     """
     console = Console(file=file or sys.stdout, highlight=False)
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH

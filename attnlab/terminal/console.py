@@ -16,9 +16,7 @@ WIDTH = 100
 def plain_console(file: Any = None, width: int = WIDTH) -> Console:
     """Standard output or another file, without colours for numbers.
 
-    Args:
-        file: Where to.
-        width: Columns where it is no terminal, unless $COLUMNS asks for more.
+    The width is that of what is no terminal, unless $COLUMNS asks for more.
     """
     console = Console(file=file or sys.stdout, highlight=False)
     if not console.is_terminal:
@@ -35,11 +33,7 @@ def plain_table(
 ) -> Table:
     """A table without rows, whose columns are right-aligned and never broken.
 
-    Args:
-        header: A name for each column.
-        left: Columns that are left-aligned.
-        folded: Columns that may go on in a next line.
-        ruled: Whether a line stands below the header.
+    Those of `left` are left-aligned, those of `folded` may go on in a next line.
     """
     table = Table(
         box=box.SIMPLE_HEAD if ruled else None,

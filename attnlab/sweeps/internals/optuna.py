@@ -10,9 +10,5 @@ def trial_of(study: optuna.Study, key: int) -> optuna.trial.Trial:
 
     `Study.ask` makes new ones only. The constructor draws nothing; values are drawn when they are
     asked for.
-
-    Args:
-        study: with the sampler and the pruner to go by.
-        key: the storage's own number of the trial.
     """
     return optuna.trial.Trial(study, key)

@@ -22,10 +22,6 @@ def make_sampler(settings: SearchSettings, number: int) -> samplers.BaseSampler:
     Each trial has a sampler of its own, seeded by the search's seed and its number, which goes by
     what the storage knows. A search that was killed so goes on as it would have, and processes
     that share a storage don't suggest the same values.
-
-    Args:
-        settings: of the search.
-        number: of the trial.
     """
     seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1)[0])
     with warnings.catch_warnings():

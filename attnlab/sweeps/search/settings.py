@@ -69,10 +69,7 @@ class SearchSettings:
     ) -> SearchSettings:
         """Check the `search` section.
 
-        Args:
-            document: the section as plain mappings.
-            fixed: the command's own overrides, such as `task=fib`.
-            monitor: of the task: metric and direction.
+        `fixed` are the command's own overrides, `monitor` the task's metric and its direction.
 
         Raises:
             RequestError: a value has the wrong type or range, or doesn't go with another.

@@ -70,11 +70,6 @@ class Study:
     def open(cls, settings: SearchSettings, folder: Path, name: str) -> Study:
         """Begin a study, or go on with the one that is there.
 
-        Args:
-            settings: of the search.
-            folder: of the sweep; made if it is missing.
-            name: of the sweep, and of the study in a storage that several share.
-
         Raises:
             RequestError: the storage holds something else, or can't be used; nothing is changed.
         """
@@ -94,10 +89,7 @@ class Study:
     ) -> Trial | None:
         """The next trial to run: one that was begun and is nobody's, or a new one.
 
-        Args:
-            owner: the process that works on it from now on; see `this_process`.
-            skip: numbers of trials that it leaves to others.
-            only: the number of the one trial that is wanted.
+        Those of `skip` are left to others; `only` wants one number alone.
 
         Returns:
             None where all `settings.trials` are taken.
@@ -127,12 +119,7 @@ class Study:
     ) -> None:
         """Take in how a trial ended; one that has ended before stays as it is.
 
-        Args:
-            number: of the trial.
-            state: `completed`, `failed` or `pruned`.
-            values: of a completed one: its `SearchSettings.objectives`.
-            run: the name of its run's folder.
-            error: why it failed, or was given up.
+        `run` is the name of its run's folder.
         """
         if self._trial(number).state.is_finished():
             return

@@ -37,13 +37,7 @@ log = logging.getLogger("attnlab")
 
 
 class SearchSweep(Sweep):
-    """Workers are launched once and share a study; several processes may do so.
-
-    Args:
-        plan: what is asked for.
-        launcher: runs the workers.
-        search: settings of the search.
-    """
+    """Workers are launched once and share a study; several processes may do so."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher, search: SearchSettings):
         super().__init__(plan, launcher)
@@ -191,12 +185,6 @@ def run_trials(
     cfg: DictConfig, *, launch: Launch, plan: SweepPlan, only: int | None = None
 ) -> None:
     """A worker: run trials one after another until all are taken.
-
-    Args:
-        cfg: what the launcher composed of the overrides that all trials share.
-        launch: what this worker belongs to.
-        plan: of the search.
-        only: the number of the one trial to run.
 
     Raises:
         KeyboardInterrupt: interrupted.
