@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
 from attnlab.compare.tables import heading, p_text
-from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, save, tidy, words
+from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy, words
 from attnlab.tasks.base import Kind
 from attnlab.tasks.kinds import known_kind
 
@@ -45,15 +44,6 @@ class Style(NamedTuple):
     colour: str
     dashes: Literal["-", "--", ":", "-."]
     marker: str
-
-
-def draw_comparisons(found: Comparisons, path: Path) -> Path:
-    """Draw `comparison_figure` into a file.
-
-    Raises:
-        OSError: The file can't be written.
-    """
-    return save(comparison_figure(found), path)
 
 
 def comparison_figure(found: Comparisons) -> Figure:

@@ -8,9 +8,11 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
@@ -19,11 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 from attnlab.config import composing as config
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.internals.hydra import apply_overrides
-
-if TYPE_CHECKING:
-    from hydra.core.config_loader import ConfigLoader
-    from hydra.core.override_parser.types import Override
+from attnlab.sweeps.internals import apply_overrides
 
 # Sections that decide nothing about a run's result.
 _OUTSIDE = ("sweep", "paths", "tracking")

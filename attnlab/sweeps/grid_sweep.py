@@ -6,24 +6,21 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from attnlab.config.sections import RunConfig
 from attnlab.errors import SweepFailed
 from attnlab.records import files
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
-from attnlab.sweeps.launching import LauncherDied, one_line
+from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
+from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table
 from attnlab.sweeps.worker import Outcome, run_point
 from attnlab.tasks.kinds import kind_of
-
-if TYPE_CHECKING:
-    from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launcher
-    from attnlab.sweeps.plan import Point, SweepPlan
 
 _WOULD = {
     NOT_RUN: "would run",

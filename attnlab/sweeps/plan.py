@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from hydra.core.config_loader import ConfigLoader
+from omegaconf import DictConfig
 
 from attnlab.config import composing as config
+from attnlab.config.sections import RunConfig, SweepConfig
 from attnlab.errors import RequestError
 from attnlab.sweeps.grid import Axis, Composer, Grid, shown, varied
 from attnlab.sweeps.search.settings import SearchSettings, is_wanted
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
-
-if TYPE_CHECKING:
-    from hydra.core.config_loader import ConfigLoader
-    from omegaconf import DictConfig
-
-    from attnlab.config.sections import RunConfig, SweepConfig
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,6 @@ class SweepPlan:
         composer = Composer(loader, master)
         composed = composer.compose(grid.points()[0])
         settings, section = config.sweep_from_hydra(composed), config.search_from_hydra(composed)
-        if settings.trial is not None:
-            raise RequestError("sweep.trial: expected none, since a search counts its own trials.")
         first = config.from_hydra(composed)
         search = _search(section, grid, first) if is_wanted(section) else None
         runs = Path(first.paths.runs).expanduser().absolute()

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.internals.hydra import register_sweeper
+from attnlab.sweeps.internals import register_sweeper
 
 
 class AttnlabSweeper(Sweeper):

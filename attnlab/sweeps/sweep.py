@@ -6,24 +6,24 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from attnlab.config.sections import RunConfig
 from attnlab.errors import SweepFailed
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
+from attnlab.records.mlflow.settings import default_uri
+from attnlab.records.mlflow.tracker import Tracker
 from attnlab.run.building import import_tensorflow
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
-from attnlab.sweeps.parents import Parents
-from attnlab.sweeps.sweep_folder import GRID
-from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results
+from attnlab.sweeps.launching import Launcher
+from attnlab.sweeps.plan import SweepPlan
+from attnlab.sweeps.sweep_folder import GRID, SweepFolder
+from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results, words
 from attnlab.sweeps.worker import ORPHANED_SECONDS, Launch, StoppedEarly
-
-if TYPE_CHECKING:
-    from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launcher
-    from attnlab.sweeps.plan import SweepPlan
 
 # How long to wait for processes of an earlier launch, which notice that they are alone.
 _SECONDS_FOR_ORPHANS = ORPHANED_SECONDS + 5.0
@@ -36,7 +36,7 @@ class Sweep(ABC):
         self.plan, self.launcher, self.folder = plan, launcher, plan.folder
         self.index = RunIndex(plan.folder.path.parents[1])
         self.before = 0  # how many runs were done when this process began
-        self.parents = Parents({}, self.folder)
+        self._trackers: dict[str, Tracker] = {}  # of the sweep's own run for each task
         self._results: dict[str, dict[str, Any]] = {}
 
     @abstractmethod
@@ -101,12 +101,17 @@ class Sweep(ABC):
         self._end(rows, stop)
 
     def start_parents(self) -> None:
-        """Begin the sweep's own runs in MLflow."""
-        self.parents = Parents.start(
-            self.folder,
-            self.configs(),
-            meanwhile=import_tensorflow if self.launcher.here else None,
-        )
+        """Begin the sweep's own runs in MLflow, or go on with those of an earlier process.
+
+        There is one for each task, before the first job, for jobs are logged below them. This also
+        makes a new store, and the experiments, before several jobs would try to at a time.
+        """
+        tracked = [config for config in self.configs() if config.tracking.enabled]
+        self._trackers = {config.task.name: _tracker(config, self.folder) for config in tracked}
+        if self.launcher.here:
+            import_tensorflow()  # while MLflow begins
+        for config in tracked:
+            self._trackers[config.task.name].wait_run_id(config.tracking.timeout)
 
     def wait_for_orphans(self) -> None:
         """Wait for processes that notice in a moment that they are alone."""
@@ -142,12 +147,25 @@ class Sweep(ABC):
 
     def _keep(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
         files.write_text(self.folder.table, csv_text(rows))
-        best = {row.task: row for row in reversed(self.best(rows))}
+        self._keep_results(rows)
         failed = any(row.state == FAILED for row in rows)
         others = any(row.state == RUNNING for row in rows)
         state = "killed" if stop else "failed" if failed else "completed"
-        self.parents.finish("running" if others else state, rows, best, self.launch.number)
+        for tracker in self._trackers.values():
+            tracker.ended("running" if others else state)
         self.folder.update(finished=stop is None and not others)
+
+    def _keep_results(self, rows: Sequence[TableRow]) -> None:
+        """Keep what this launch came to for each task, for its run in MLflow."""
+        best = {row.task: row for row in reversed(self.best(rows))}
+        for task in self._trackers:
+            states = [row.state for row in rows if row.task == task]
+            metrics = {"jobs": len(states), **{f"jobs_{s}": states.count(s) for s in set(states)}}
+            found = None
+            if task in best:
+                metrics["best_value"] = best[task].results["best"]
+                found = words(best[task].varying) or str(best[task].path or "")
+            self.folder.add_results(task, self.launch.number, metrics, found)
 
     def _print(self, rows: Sequence[TableRow]) -> None:
         print_table(rows, [row.number for row in self.best(rows)], self.folder.table)
@@ -209,6 +227,17 @@ _UNDONE = {
     "comes of them",
     NOT_RUN: "were not run; the same command goes on",
 }
+
+
+def _tracker(config: RunConfig, folder: SweepFolder) -> Tracker:
+    return Tracker.start(
+        config.tracking.uri or default_uri(Path(config.paths.runs).expanduser()),
+        folder.path,
+        task=config.task.name,
+        resumed=True,
+        timeout=config.tracking.timeout,
+        on_run_id=partial(folder.add_parent, config.task.name),
+    )
 
 
 def plain_error(text: Any) -> str | None:

@@ -22,6 +22,9 @@ class SweepFolder:
 
     def __init__(self, path: Path):
         self.path = Path(path)
+        self.name = self.path.name
+        self.table = self.path / "table.csv"
+        self.log = self.path / "sweep.log"
 
     @classmethod
     def named(cls, runs: Path, name: str) -> SweepFolder:
@@ -33,21 +36,6 @@ class SweepFolder:
         if not name or name.startswith(".") or Path(name).name != name:
             raise RequestError(f"sweep.name: expected a name that a folder can have, got {name!r}.")
         return cls(runs / "sweeps" / name)
-
-    @property
-    def name(self) -> str:
-        """The sweep's name."""
-        return self.path.name
-
-    @property
-    def table(self) -> Path:
-        """Where the table of all runs is kept."""
-        return self.path / "table.csv"
-
-    @property
-    def log(self) -> Path:
-        """The sweep's own log."""
-        return self.path / "sweep.log"
 
     def create(self) -> None:
         """Make the folder, if it is not there.

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
+from attnlab.sweeps.plan import Point
+from attnlab.terminal.console import plain_console, plain_table
 
-if TYPE_CHECKING:
-    from attnlab.sweeps.plan import Point
-
-WIDTH = 100
 NOT_RUN = "not run"
 _MOST_ROWS = 60
 _LONGEST_VALUE = 24
@@ -76,12 +71,11 @@ def csv_text(rows: Sequence[TableRow]) -> str:
 def print_table(
     rows: Sequence[TableRow], best: Sequence[int], rest: Path | None = None, file: Any = None
 ) -> None:
-    """Print the table, at most `WIDTH` columns wide, without what was not run.
+    """Print the table, without what was not run.
 
     Rows that are too many stand in the file `rest`; None shows all.
     """
-    console = Console(file=file or sys.stdout, highlight=False)
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    console = plain_console(file)
     begun = [row for row in rows if row.state != NOT_RUN]
     shown = _most_of(begun, best) if rest else begun
     if shown:
@@ -124,15 +118,13 @@ def _most_of(rows: Sequence[TableRow], best: Sequence[int]) -> list[TableRow]:
 
 
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("#", justify="right", no_wrap=True)
-    for key in _short(keys):
-        table.add_column(key, overflow="ellipsis", no_wrap=True)
-    table.add_column("state", no_wrap=True)
     monitor, metric = _only(rows, "monitor"), _only(rows, "metric")
-    table.add_column(f"best {monitor or ''}".strip(), justify="right", no_wrap=True)
-    table.add_column(f"test {metric or ''}".strip(), justify="right", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
+    results = [f"best {monitor or ''}".strip(), f"test {metric or ''}".strip(), "seconds"]
+    words = [*_short(keys), "state"]
+    table = plain_table(["#", *words, *results], words)
+    table.show_edge = True
+    for column in table.columns[1 : len(words)]:
+        column.overflow = "ellipsis"
     for row in rows:
         cells = [_cut(row.varying.get(key, "")) for key in keys]
         table.add_row(

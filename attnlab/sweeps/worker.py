@@ -14,19 +14,17 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig
 
 from attnlab.config import composing
+from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.run import console, interrupts
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from attnlab.config.sections import RunConfig
 
 composing.register_schema()
 

@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from attnlab.records.processes import is_running
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
-from attnlab.sweeps.internals.optuna import trial_of
+from attnlab.sweeps.internals import trial_of
 from attnlab.sweeps.search import storage
 from attnlab.sweeps.search.samplers import make_pruner, make_sampler
 from attnlab.sweeps.search.settings import SearchSettings

@@ -9,29 +9,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from omegaconf import DictConfig
+
+from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import interrupts
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.sweeps.grid import varied
-from attnlab.sweeps.launching import LauncherDied
+from attnlab.sweeps.launching import Launcher, LauncherDied
+from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.search import storage
+from attnlab.sweeps.search.settings import SearchSettings
 from attnlab.sweeps.search.study import Study, Trial
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import TableRow, words
 from attnlab.sweeps.worker import Launch, Outcome, carry_out, prepare_process, stop_early
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launcher
-    from attnlab.sweeps.plan import Point, SweepPlan
-    from attnlab.sweeps.search.settings import SearchSettings
 
 log = logging.getLogger("attnlab")
 
