@@ -316,9 +316,6 @@ def _seconds_per_epoch(record: RunRecord) -> float | None:
     return plain.median(seconds) if seconds else None
 
 
-# Differences
-
-
 def _against(
     results: list[GroupResult], reference: Group, metric: Quantity, options: Options
 ) -> tuple[list[GroupResult], list[str]]:

@@ -130,9 +130,6 @@ def _draw_legend(part: SubFigure, styles: Mapping[str, Style], title: str) -> No
     )
 
 
-# Curves
-
-
 def _curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
     """Two columns of the histories: the loss, and what comes closest to the metric."""
     known = {column for seeds in histories.values() for history in seeds for column in history}
@@ -193,9 +190,6 @@ def _by_epoch(curves: list[list[float]]) -> np.ndarray:
         table[: len(curve), number] = curve[:epochs]
     table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
     return table
-
-
-# Means and differences
 
 
 def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:
@@ -307,9 +301,6 @@ def _judged(result: GroupResult) -> str:
     p = p_text(result.p_holm)
     sign = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
     return f"{result.verdict}, p {sign}" if result.p_holm is not None else result.verdict
-
-
-# Axes over several decades
 
 
 def _far_apart(values: Iterable[float]) -> bool:

@@ -39,11 +39,8 @@ class Quantity(NamedTuple):
         reported = reported_metric(metrics, kind)
         path = path or reported
         leaf = path.rpartition(".")[2]
-        known = (
-            kind.metric(str(metrics.get("monitor")) if leaf == "best_value" else leaf)
-            if kind
-            else None
-        )
+        name = str(metrics.get("monitor")) if leaf == "best_value" else leaf
+        known = kind.metric(name) if kind else None
         direction = _OF_EVERY_RUN.get(leaf, 0)
         if known:
             direction = 1 if known.direction == "max" else -1

@@ -88,9 +88,6 @@ def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
     return RunRecord(run, status, settings, metrics)
 
 
-# Groups
-
-
 @dataclass(frozen=True)
 class Group:
     """Runs that share the compared settings, one for each seed."""
@@ -143,9 +140,6 @@ def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ..
             return 1, 0.0, str(value)
 
     return sorted(keys, key=lambda key: [order(value) for value in key])
-
-
-# What else differs
 
 
 def changed_settings(first: RunRecord, second: RunRecord) -> list[str]:

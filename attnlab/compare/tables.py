@@ -172,9 +172,6 @@ def _parameters(sizes: tuple[int, int] | None) -> str:
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
-# On a terminal
-
-
 def print_comparisons(found: Comparisons, file: Any = None) -> None:
     """Print tables, what the columns mean, and warnings; intervals are drawn where they fit."""
     console = plain_console(file)
@@ -269,9 +266,6 @@ def _picture(low: int, mean: int, high: int, nothing: int, *, width: int, unicod
     cells[nothing] = crossed if low <= nothing <= high else zero
     cells[mean] = dot
     return "".join(cells).rstrip()
-
-
-# In files
 
 
 def markdown(found: Comparisons) -> str:

@@ -68,7 +68,6 @@ class Grid:
         axes: dict[str, Axis] = {}
         for override in parse(map(_opened, arguments), loader):
             axis = _axis(override)
-            _check(axis, override)
             axes[axis.key] = axis
         return cls(tuple(axes.values()))
 
@@ -198,17 +197,13 @@ def _axis(override: Override) -> Axis:
         values = list(override.sweep_string_iterator())
     except HydraException as error:
         raise RequestError(f"{key}: expected values to try, but: {error}.") from error
-    return Axis(key, tuple(f"{key}={value}" for value in values), swept=True)
-
-
-def _check(axis: Axis, override: Override) -> None:
-    if not axis.overrides:
-        raise RequestError(_empty(axis.name, override.get_value_string()))
-    if axis.swept and not axis.decisive:
-        raise RequestError(
-            f"{axis.name}: expected one value for the whole sweep, "
-            f"got {override.get_value_string()}."
-        )
+    axis = Axis(key, tuple(f"{key}={value}" for value in values), swept=True)
+    given = override.get_value_string()
+    if not values:
+        raise RequestError(_empty(axis.name, given))
+    if not axis.decisive:
+        raise RequestError(f"{axis.name}: expected one value for the whole sweep, got {given}.")
+    return axis
 
 
 def _is_value(override: Override) -> bool:

@@ -44,16 +44,8 @@ class GridSweep(Sweep):
     def preview(self) -> None:  # noqa: D102
         rows = self.rows()
         todo = [row for row in rows if self._is_to_run(row)]
-        shown = [
-            dataclasses.replace(
-                row,
-                state="would run again"
-                if row.state == FAILED and row in todo
-                else _WOULD[row.state],
-            )
-            for row in rows
-        ]
-        print_table(shown, [])
+        would = {**_WOULD, FAILED: "would run again"} if self.plan.settings.retry_failed else _WOULD
+        print_table([dataclasses.replace(row, state=would[row.state]) for row in rows], [])
         self._say_duplicates()
         print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {self.folder.path}")
 
@@ -92,10 +84,7 @@ class GridSweep(Sweep):
         return found
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
-        found: dict[str, RunConfig] = {}
-        for point in self.points:
-            found.setdefault(point.config.task.name, point.config)
-        return list(found.values())
+        return list({point.config.task.name: point.config for point in self.points}.values())
 
     def has_orphans(self) -> bool:  # noqa: D102
         if not self.earlier.get("bound", True):

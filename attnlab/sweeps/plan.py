@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from attnlab.config import composing as config
 from attnlab.config.sections import RunConfig, SweepConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.grid import Axis, Composer, Grid, shown, varied
+from attnlab.sweeps.grid import Composer, Grid, shown, varied
 from attnlab.sweeps.search.settings import SearchSettings, is_wanted
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 
@@ -93,7 +93,8 @@ class SweepPlan:
         found: dict[str, Point] = {}
         points = self.grid.points()
         for number, words in enumerate(points, start=1):
-            varying = {axis.name: shown(word) for axis, word in self._pairs(words) if axis.swept}
+            pairs = zip(self.grid.axes, words, strict=True)
+            varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
             point = Point(number, self._words(words), varying, self.composer.check(words))
             found.setdefault(point.digest, point)
         return list(found.values()), len(points) - len(found)
@@ -117,12 +118,9 @@ class SweepPlan:
         words = (*self.words, *overrides)
         return Point(number, words, varied(overrides), self.composer.check(words))
 
-    def _pairs(self, words: tuple[str, ...]) -> Iterable[tuple[Axis, str]]:
-        return zip(self.grid.axes, words, strict=True)
-
     def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """A point's overrides: those of the sweep itself are none of them."""
-        return tuple(w for axis, w in self._pairs(words) if not axis.name.startswith("sweep."))
+        return tuple(word for word in words if not word.lstrip("+~").startswith("sweep."))
 
 
 def _search(section: Mapping[str, object], grid: Grid, first: RunConfig) -> SearchSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,9 @@ class Sweep(ABC):
         if self.plan.settings.dry_run:
             return self.preview()
         self.folder.create()
-        with self._owned(), logging_to(self.folder.log):
+        # One process at a time runs a grid; a search may have several.
+        owned = FolderLock(self.folder.path) if self.plan.kind == GRID else nullcontext()
+        with owned, logging_to(self.folder.log):
             self._begin()
             stop: BaseException | None = None
             try:
@@ -124,10 +126,6 @@ class Sweep(ABC):
         if (key := str(folder)) not in self._results:
             self._results[key] = read_results(folder)
         return self._results[key]
-
-    def _owned(self) -> AbstractContextManager[object]:
-        """One process at a time runs a grid; a search may have several."""
-        return FolderLock(self.folder.path) if self.plan.kind == GRID else nullcontext()
 
     def _begin(self) -> None:
         self.earlier = self.folder.read()
@@ -197,20 +195,17 @@ class Sweep(ABC):
                 "others"
             )
         if failed := counts[FAILED]:
-            raise SweepFailed(f"{failed} of {total} jobs failed{self._advice(stop)}")
+            advice = "; sweep.retry_failed=true runs them again"
+            if stop:
+                advice = ", and sweep.fail_fast=true stopped the sweep there"
+            elif self.plan.settings.retry_failed:
+                advice = ""
+            raise SweepFailed(f"{failed} of {total} jobs failed{advice}")
         if stop is not None:
             raise SweepFailed(f"sweep.fail_fast=true stopped the sweep: {stop}")
         for state, what in _UNDONE.items():
             if counts[state]:
                 raise SweepFailed(f"{counts[state]} of {total} jobs {what}")
-
-    def _advice(self, stop: BaseException | None) -> str:
-        """What to do about runs that failed."""
-        if stop:
-            return ", and sweep.fail_fast=true stopped the sweep there"
-        if self.plan.settings.retry_failed:
-            return ""
-        return "; sweep.retry_failed=true runs them again"
 
 
 _COUNTED = {

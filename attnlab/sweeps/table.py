@@ -64,7 +64,7 @@ def csv_text(rows: Sequence[TableRow]) -> str:
     for row in rows:
         known = {**row.results, "state": row.state, "error": row.error, "folder": row.path}
         cells = [row.varying.get(key) for key in keys] + [known.get(name) for name in columns]
-        writer.writerow([row.number, *("" if cell is None else cell for cell in cells)])
+        writer.writerow([row.number, *cells])
     return text.getvalue()
 
 
@@ -77,7 +77,9 @@ def print_table(
     """
     console = plain_console(file)
     begun = [row for row in rows if row.state != NOT_RUN]
-    shown = _most_of(begun, best) if rest else begun
+    shown = begun
+    if rest:  # the first ones, and those that stand out
+        shown = [r for place, r in enumerate(begun) if place < _MOST_ROWS or r.number in best]
     if shown:
         console.print(_table(shown, _keys(rows), set(best)))
     if len(begun) > len(shown):
@@ -110,11 +112,6 @@ def result_words(results: Mapping[str, Any]) -> str:
     if results.get("seconds") is not None:
         words.append(f"{results['seconds']:.1f} s")
     return ", ".join(words)
-
-
-def _most_of(rows: Sequence[TableRow], best: Sequence[int]) -> list[TableRow]:
-    """The first rows, and those that stand out."""
-    return [row for place, row in enumerate(rows) if place < _MOST_ROWS or row.number in best]
 
 
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:

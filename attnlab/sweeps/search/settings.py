@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -234,14 +235,8 @@ def _storage(given: str | None) -> str | None:
 
 
 def _decisive(fixed: Iterable[str]) -> tuple[str, ...]:
-    heads = {word: word.lstrip("+~").partition("=")[0] for word in fixed}
-    return tuple(
-        sorted(
-            word
-            for word, head in heads.items()
-            if head.replace("/", ".").partition(".")[0] not in _INCIDENTAL
-        )
-    )
+    sections = {word: re.split("[./=]", word.lstrip("+~"))[0] for word in fixed}
+    return tuple(sorted(word for word, head in sections.items() if head not in _INCIDENTAL))
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -113,13 +113,11 @@ class Choice:
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
 
-    def ends(self) -> list[Any]:
-        """The values that show whether the setting allows them all."""
-        return list(self.choices)
-
     def grid(self) -> list[Any]:
         """The values that a grid goes through."""
         return list(self.choices)
+
+    ends = grid
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from omegaconf import DictConfig
+from optuna.exceptions import OptunaError
 
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
@@ -256,19 +257,15 @@ class TrialReporter:
             return
         if not (metric.endswith("_loss") or math.isfinite(row[metric])):
             return  # a score that was not computed in this epoch
-        epoch = int(row["epoch"])
-        if self._is_hopeless(epoch, float(row[metric])):
-            raise Pruned(
-                f"given up after epoch {epoch}: {metric} {row[metric]:.4g} is hopeless beside the "
-                "other trials"
-            )
-
-    def _is_hopeless(self, epoch: int, value: float) -> bool:
-        from optuna.exceptions import OptunaError
-
+        epoch, value = int(row["epoch"]), float(row[metric])
         try:
-            return self._study.is_hopeless(self._number, epoch, value)
+            hopeless = self._study.is_hopeless(self._number, epoch, value)
         except (OSError, OptunaError, ValueError) as error:
             log.warning("trial %d is not pruned: %s", self._number, error)
             self._broken = True
-            return False
+            return
+        if hopeless:
+            raise Pruned(
+                f"given up after epoch {epoch}: {metric} {value:.4g} is hopeless beside the other "
+                "trials"
+            )
