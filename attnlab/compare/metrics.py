@@ -52,11 +52,7 @@ class Quantity(NamedTuple):
         return self.path.rpartition(".")[2]
 
     def value(self, metrics: Mapping[str, Any]) -> float | None:
-        """A run's value; NaN where the file has null for a number that isn't finite.
-
-        Returns:
-            None where metrics.json has no such number.
-        """
+        """A run's value; NaN where the file has null for what isn't finite, None without any."""
         return _number(metrics, self.path)
 
     def skill(self, metrics: Mapping[str, Any]) -> float | None:

@@ -110,11 +110,7 @@ class Group:
 def grouped(
     records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
 ) -> tuple[list[Group], list[tuple[RunRecord, RunRecord]]]:
-    """The groups in the order of their keys; of several runs of a seed the newest counts.
-
-    Returns:
-        The groups, and each older run with the one that came after it.
-    """
+    """The groups by key, with the newest run of each seed; and each older run with the next one."""
     found: dict[tuple[str | None, ...], dict[int, RunRecord]] = {}
     older = []
     for record in records:  # the oldest first

@@ -99,11 +99,7 @@ def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction for several tests: Holm 1979, step-down Bonferroni.
-
-    None stands for a test that could not be made, which doesn't count. Corrected values are at most
-    1, in the same order.
-    """
+    """Holm's correction for several tests (1979, step-down Bonferroni); None counts for no test."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0

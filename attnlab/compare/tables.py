@@ -124,10 +124,7 @@ def footnotes(comparison: Comparison) -> list[str]:
 
 
 def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[float], str]:
-    """How to write numbers of one table: with as many decimals, unless they are far apart.
-
-    `digits` counts the significant ones of the largest.
-    """
+    """How to write a table's numbers: with as many decimals, unless they are far apart."""
     sizes = [abs(value) for value in values if value]
     if not sizes:
         return lambda value: f"{value:g}"

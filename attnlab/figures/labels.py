@@ -42,10 +42,7 @@ def label_font(size: float) -> FontProperties:
 
 
 def drawable(text: str, most: int | None = None) -> str:
-    """A text as it can be drawn: a square for what no font has, long ones cut in their middle.
-
-    What is beyond `most` characters becomes an ellipsis.
-    """
+    """A text as it can be drawn: a square for what no font has, cut in its middle beyond `most`."""
     drawn = "".join(_drawn(character) for character in unicodedata.normalize("NFC", text))
     if most is not None and len(drawn) > most:
         head = most // 2

@@ -90,10 +90,7 @@ class Grid:
         return next((axis.values[0] for axis in self.axes if axis.name == key), None)
 
     def default_name(self) -> str:
-        """The same for the same command: what varies, and the beginning of a hash.
-
-        A search that goes on with more trials stays the same.
-        """
+        """The same for the same command but for `search.trials`: what varies, part of a hash."""
         decisive = sorted(
             (axis.key, sorted(axis.overrides), axis.swept)
             for axis in self.axes

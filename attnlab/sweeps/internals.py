@@ -89,10 +89,7 @@ def end_workers() -> None:
 
 @contextmanager
 def every_result() -> Iterator[None]:
-    """Have Hydra's launcher wait for all of its jobs.
-
-    Otherwise the first one without a result, as when a cluster ends it, would end the waiting.
-    """
+    """Have Hydra's launcher wait for all jobs, also after one that a cluster ended: no result."""
     from hydra.core.utils import JobReturn, JobStatus
     from submitit import Job
     from submitit.core.utils import FailedJobError, UncompletedJobError

@@ -25,11 +25,9 @@ log = logging.getLogger("attnlab")
 
 
 class Progress:
-    """Looks at the table in a thread of its own, whatever process does the work.
+    """Looks at the table, by `look(True)`, in a thread of its own, whatever process does the work.
 
     On a terminal there are bars below the lines. All goes to standard error.
-
-    `look(True)` returns the table as it is noted.
     """
 
     def __init__(

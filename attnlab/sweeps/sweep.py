@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,9 @@ class Sweep(ABC):
         self.plan, self.launcher, self.folder = plan, launcher, plan.folder
         self.index = RunIndex(plan.folder.path.parents[1])
         self.before = 0  # how many runs were done when this process began
+        self.asked = 0  # how many runs there are to be, where the table may lack some
         self._trackers: dict[str, Tracker] = {}  # of the sweep's own run for each task
-        self._results: dict[str, dict[str, Any]] = {}
+        self.results_of = cache(read_results)  # of a completed run; each is read once
 
     @abstractmethod
     def preview(self) -> None:
@@ -49,10 +50,7 @@ class Sweep(ABC):
 
     @abstractmethod
     def rows(self, noted: bool = False) -> list[TableRow]:
-        """The table as it stands.
-
-        `noted`: by the states that are noted, without results, as often as one likes.
-        """
+        """The table; as states are `noted`: without results, as often as one likes."""
 
     @abstractmethod
     def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
@@ -65,10 +63,6 @@ class Sweep(ABC):
     @abstractmethod
     def has_orphans(self) -> bool:
         """Whether a process of a launch whose owner was killed is at work on this machine."""
-
-    def total(self, rows: Sequence[TableRow]) -> int:
-        """How many runs there are to be."""
-        return len(rows)
 
     def remarks(self, rows: Sequence[TableRow]) -> list[str]:
         """Lines below the table."""
@@ -121,12 +115,6 @@ class Sweep(ABC):
         while self.has_orphans() and time.monotonic() < end:
             time.sleep(0.5)
 
-    def results_of(self, folder: Path) -> dict[str, Any]:
-        """What the table says of a completed run; each is read once."""
-        if (key := str(folder)) not in self._results:
-            self._results[key] = read_results(folder)
-        return self._results[key]
-
     def _begin(self) -> None:
         self.earlier = self.folder.read()
         entries = {
@@ -174,7 +162,7 @@ class Sweep(ABC):
 
     def _counts(self, rows: Sequence[TableRow]) -> dict[str, int]:
         counts = {state: sum(row.state == state for row in rows) for state in _COUNTED}
-        counts[NOT_RUN] += self.total(rows) - len(rows)
+        counts[NOT_RUN] += max(0, self.asked - len(rows))
         return counts
 
     def _summary(self, rows: Sequence[TableRow]) -> str:
@@ -186,7 +174,7 @@ class Sweep(ABC):
 
     def _end(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
         """Tell how it ended by an error, unless it ended well."""
-        counts, total = self._counts(rows), self.total(rows)
+        counts, total = self._counts(rows), max(len(rows), self.asked)
         if isinstance(stop, KeyboardInterrupt):
             if not rows:
                 raise KeyboardInterrupt

@@ -65,12 +65,9 @@ class SweepFolder:
         self.change(lambda before: changes)
 
     def change(self, changes: Callable[[dict[str, Any]], Mapping[str, Any]]) -> dict[str, Any]:
-        """Change entries of sweep.json by what it says; the others stay.
+        """Change entries of sweep.json by what it says, which is returned; the others stay.
 
         Other processes wait meanwhile, so that none loses what another one writes.
-
-        Returns:
-            What the file said before.
         """
         # Not the folder's own lock: the copy in MLflow is begun under that.
         with flocked(self.path.parent):
@@ -82,13 +79,7 @@ class SweepFolder:
             return before
 
     def begin_launch(self, entries: Mapping[str, Any], varying: Mapping[str, Iterable[str]]) -> int:
-        """Note a launch in sweep.json.
-
-        The values of `varying` are added to those of earlier launches.
-
-        Returns:
-            The number of the launch, from 1.
-        """
+        """Note a launch, which may add values to keys that vary; returns its number, from 1."""
 
         def changes(before: dict[str, Any]) -> dict[str, Any]:
             known = before.get("varying", {})

@@ -71,10 +71,7 @@ def csv_text(rows: Sequence[TableRow]) -> str:
 def print_table(
     rows: Sequence[TableRow], best: Sequence[int], rest: Path | None = None, file: Any = None
 ) -> None:
-    """Print the table, without what was not run.
-
-    Rows that are too many stand in the file `rest`; None shows all.
-    """
+    """Print what was begun; rows that are too many stand in the file `rest`, where one is given."""
     console = plain_console(file)
     begun = [row for row in rows if row.state != NOT_RUN]
     shown = begun

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,26 +24,21 @@ DEFAULT_TRIALS = 20
 _INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
 
 
-def _open(default: Any) -> Any:
-    """A field whose type is that of what `parse` makes of it."""
-    return field(default=default)
-
-
 @dataclass(frozen=True)
 class SearchSettings:
-    """The keys of the `search` section with their defaults; `parse` leaves nothing open."""
+    """The keys of the `search` section with their defaults; `parse` makes types of what is open."""
 
     # settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it
-    space: Space = _open(None)
+    space: Space = None  # type: ignore[assignment]
     # who suggests the values; null: `tpe`, with several metrics `nsgaii`
     sampler: str = ruled(None, choices=list(SAMPLERS), optional=True)
     # how many runs in all, over all processes and restarts; null: 20, with `grid` every point
     trials: int = ruled(None, type="int", min=1, optional=True)
     seed: int = ruled(0, type="int", min=0, max=2**31 - 1)  # of the sampler
     # what is to be good: a name of `METRICS`, or a list of them
-    metrics: tuple[str, ...] = _open("best_value")
+    metrics: tuple[str, ...] = "best_value"  # type: ignore[assignment]
     # `min` or `max` for each metric; null: as the task's monitor has it, and `min`
-    directions: tuple[str, ...] = _open(None)
+    directions: tuple[str, ...] = None  # type: ignore[assignment]
     # who gives hopeless runs up, by the validation of each epoch; null: `median`, with other
     # metrics than best_value `none`
     pruner: str = ruled(None, choices=list(PRUNERS), optional=True)

@@ -109,10 +109,7 @@ class Study:
         run: str | None = None,
         error: str | None = None,
     ) -> None:
-        """Take in how a trial ended; one that has ended before stays as it is.
-
-        `run` is the name of its run's folder.
-        """
+        """Take in how a trial ended, in `run`; one that has ended before stays as it is."""
         if self._trial(number).state.is_finished():
             return
         ended = {word: known for known, word in _STATES.items()}[state]
@@ -136,11 +133,7 @@ class Study:
         ]
 
     def retry_failed(self) -> list[Trial]:
-        """Begin each failed trial again, as a new one with the same values, that is nobody's yet.
-
-        Returns:
-            Those that failed.
-        """
+        """Begin each failed trial anew, with its values, for whoever takes it; returns those."""
         with storage.locked(self._claims), storage.quiet():
             replaced = self._replaced()
             ended = [trial for trial in self._trials() if trial.state == TrialState.FAIL]

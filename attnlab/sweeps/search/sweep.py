@@ -39,7 +39,7 @@ class SearchSweep(Sweep):
     def __init__(self, plan: SweepPlan, launcher: Launcher, search: SearchSettings):
         super().__init__(plan, launcher)
         plan.check_space()
-        self._settings = search
+        self._settings, self.asked = search, search.trials
         self._study: Study | None = None
         self._points: dict[int, Point | None] = {}
 
@@ -85,9 +85,6 @@ class SearchSweep(Sweep):
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
         return [self.plan.first]
-
-    def total(self, rows: Sequence[TableRow]) -> int:  # noqa: D102
-        return max(len(rows), self._settings.trials)
 
     def has_orphans(self) -> bool:  # noqa: D102
         assert self._study is not None
@@ -237,10 +234,7 @@ def _judged(outcome: Outcome, settings: SearchSettings) -> tuple[Outcome, tuple[
 
 
 class TrialReporter:
-    """Reports each epoch of a trial's run, and gives the run up when it is hopeless.
-
-    A storage that fails costs the pruning, not the run.
-    """
+    """Reports a trial's epochs and gives its run up; a storage that fails costs only pruning."""
 
     def __init__(self, study: Study, number: int):
         self._study, self._number, self._broken = study, number, False
