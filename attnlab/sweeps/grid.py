@@ -85,10 +85,6 @@ class Grid:
         """The overrides of each job; the last key varies fastest."""
         return list(itertools.product(*(axis.overrides for axis in self.axes)))
 
-    def value(self, key: str) -> str | None:
-        """The one value of a key; None where it was not given."""
-        return next((axis.values[0] for axis in self.axes if axis.name == key), None)
-
     def default_name(self) -> str:
         """The same for the same command but for `search.trials`: what varies, part of a hash."""
         decisive = sorted(
@@ -98,8 +94,8 @@ class Grid:
         )
         digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
         words = [axis.name.rpartition(".")[2] for axis in self.varying[:_NAMED_KEYS]]
-        search = self.value("search")
-        return "-".join([*([search] if search else []), *words, digest])
+        search = [axis.values[0] for axis in self.axes if axis.name == "search"][:1]
+        return "-".join([*search, *words, digest])
 
 
 class Composer:
