@@ -152,10 +152,8 @@ def item_tests(
 ) -> tuple[list[ItemTest | None], list[str]]:
     """Test over test items whether groups differ from a reference, as the metric's kind says how.
 
-    `bootstrap`: whether tests that take long are made; None where they take seconds.
-
-    Returns:
-        A test of each group; None where there is none. And notes about why.
+    Those that take long are made if `bootstrap`; if it is None, where they take seconds. Notes say
+    why a group has none.
     """
     tests: list[ItemTest | None] = [None] * len(groups)
     way = metric.metric.item_test if metric.metric and metric.is_test else None

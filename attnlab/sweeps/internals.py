@@ -53,10 +53,7 @@ def launch(
     composed: DictConfig,
     overrides: Sequence[Sequence[str]],
 ) -> list[Any]:
-    """Run a function by the launcher that the user chose, once for each list of overrides.
-
-    Returns:
-        What each call returned, or the exception that it raised.
+    """Run a function by the user's launcher for each list of overrides; its results or errors.
 
     Raises:
         Exception: the launcher itself failed.

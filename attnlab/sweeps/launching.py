@@ -48,10 +48,7 @@ class Launcher:
     def __call__(
         self, work: Callable[[DictConfig], Any], overrides: Sequence[Sequence[str]]
     ) -> list[Any]:
-        """Do work once for each list of overrides.
-
-        Returns:
-            What each call returned, or the exception that it raised.
+        """Do work once for each list of overrides; returns what each did, or its exception.
 
         Raises:
             LauncherDied: the launcher itself failed, or one of its processes has gone.

@@ -115,9 +115,7 @@ class SweepFolder:
     def require_same(
         self, kind: str, fixed: Mapping[str, str], varying: Mapping[str, Iterable[str]]
     ) -> None:
-        """Check that the folder is that of this command; a grid may have grown or shrunk.
-
-        `fixed` has keys of one value, `varying` those of several.
+        """Check that the folder is of this command, with its keys of one value and of several.
 
         Raises:
             RequestError: it belongs to another kind of sweep, or one of other fixed values.

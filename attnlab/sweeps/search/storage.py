@@ -70,8 +70,8 @@ def location(settings: SearchSettings, folder: Path) -> str:
 
 def claims(settings: SearchSettings, folder: Path) -> Path:
     """The file whose lock a process holds while it takes trials."""
-    shared = settings.storage and not is_url(settings.storage)
-    path = Path(settings.storage) if settings.storage and shared else folder.absolute() / JOURNAL
+    place = location(settings, folder)
+    path = folder.absolute() / JOURNAL if is_url(place) else Path(place)
     return path.with_name(f"{path.name}.claims")
 
 
