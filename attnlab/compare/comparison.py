@@ -324,19 +324,13 @@ def _against(
     differences = [_difference(each.group, reference, options.geometric) for each in others]
     groups = [each.group for each in others]
     tests, notes = item_tests(groups, reference, metric, options.bootstrap)
-    judged = iter(
-        replace(
-            each,
-            difference=difference,
-            p_holm=p,
-            item_test=test,
-            verdict=_verdict(difference, p, metric.direction, 1.0 if options.geometric else 0.0),
-        )
-        for each, difference, p, test in zip(
-            others, differences, holm([d.p for d in differences]), tests, strict=True
-        )
-    )
-    return [each if each.group is reference else next(judged) for each in results], notes
+    corrected = holm([difference.p for difference in differences])
+    nothing, judged = 1.0 if options.geometric else 0.0, {}
+    for each, gain, p, test in zip(others, differences, corrected, tests, strict=True):
+        words = _verdict(gain, p, metric.direction, nothing)
+        found = replace(each, difference=gain, p_holm=p, item_test=test, verdict=words)
+        judged[each.group.key] = found
+    return [judged.get(each.group.key, each) for each in results], notes
 
 
 def _difference(group: Group, reference: Group, geometric: bool) -> Difference:

@@ -104,12 +104,10 @@ class Filters:
 def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
     """A sentence for filters that leave none of some runs over: which of them, and what fits."""
     statuses = [entry.status for entry in entries]
+    tasks, attentions = (_values(s[key] for s in statuses) for key in ("task", "attention"))
     asked: list[tuple[str, str, Sequence[str], list[str]]] = [
-        ("--task", "task", filters.tasks, _values(status["task"] for status in statuses)),
-        (
-            *("--attention", "attention", filters.attentions),
-            _values(status["attention"] for status in statuses),
-        ),
+        ("--task", "task", filters.tasks, tasks),
+        ("--attention", "attention", filters.attentions, attentions),
         ("--sweep", "sweep", [filters.sweep] if filters.sweep else [], sweep_names(entries)),
     ]
     settings = [_known_settings(entry.run) for entry in entries] if filters.where else []
