@@ -103,11 +103,12 @@ class Sweep(ABC):
         makes a new store, and the experiments, before several jobs would try to at a time.
         """
         tracked = [config for config in self.configs() if config.tracking.enabled]
-        self._trackers = {config.task.name: _tracker(config, self.folder) for config in tracked}
+        trackers = {config.task.name: _tracker(config, self.folder) for config in tracked}
         if self.launcher.here:
             import_tensorflow()  # while MLflow begins
         for config in tracked:
-            self._trackers[config.task.name].wait_run_id(config.tracking.timeout)
+            trackers[config.task.name].wait_run_id(config.tracking.timeout)
+        self._trackers = trackers
 
     def wait_for_orphans(self) -> None:
         """Wait for processes that notice in a moment that they are alone."""
