@@ -124,10 +124,11 @@ def _show(found: Comparisons, form: str) -> None:
 
 
 def _draw(found: Comparisons, path: Path) -> None:
-    from attnlab.compare.figure import draw_comparisons
+    from attnlab.compare import figure
+    from attnlab.figures.style import save
 
     try:
-        draw_comparisons(found, path)
+        save(figure.comparison_figure(found), path)
     except OSError as error:
         raise RequestError(
             f"--plot: expected a file that can be written, got {str(path)!r} "

@@ -94,14 +94,12 @@ class SweepConfig:
         retry_failed: run failed jobs again; else they are only counted.
         dry_run: list what would run, and nothing else.
         fail_fast: stop at the first job that fails.
-        trial: the number of a search's trial, which the sweep sets itself.
     """
 
     name: str | None = ruled(None, type="str", optional=True)
     retry_failed: bool = ruled(False, type="bool")
     dry_run: bool = ruled(False, type="bool")
     fail_fast: bool = ruled(False, type="bool")
-    trial: int | None = ruled(None, type="int", min=0, optional=True)
 
 
 @dataclass(frozen=True)
