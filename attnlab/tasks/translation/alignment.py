@@ -17,34 +17,23 @@ _LINK = re.compile(r"(\d{1,9})([-?p])(\d{1,9})", re.ASCII)
 
 
 class Links(NamedTuple):
-    """Gold links of a sentence pair, each (source word, target word), counted from 0.
+    """Gold links of a sentence pair, each (source word, target word), counted from 0."""
 
-    Attributes:
-        sure: Those that an alignment must have.
-        possible: Those that it may have; all sure ones are among them.
-    """
-
-    sure: frozenset[Link]
-    possible: frozenset[Link]
+    sure: frozenset[Link]  # those that an alignment must have
+    possible: frozenset[Link]  # those that it may have; all sure ones are among them
 
 
 class AlignedSentence(NamedTuple):
-    """A map and what it is held against.
+    """A map and what it is held against."""
 
-    Attributes:
-        weights: (T, S), or (H, T, S) whose heads are averaged. Step t chooses target token t, so
-            the first row belongs to the first token; rows and columns beyond the tokens, of END
-            and padding, are left out.
-        source_words: For each source token the number of its word, from 0; below 0 for a token
-            of no word.
-        target_words: For each target token the number of its word.
-        gold: The right links.
-    """
-
+    # (T, S), or (H, T, S) whose heads are averaged. Step t chooses target token t, so the first row
+    # belongs to the first token; rows and columns beyond the tokens, of END and padding, are left
+    # out
     weights: np.ndarray
+    # for each source token the number of its word, from 0; below 0 for a token of no word
     source_words: Sequence[int]
-    target_words: Sequence[int]
-    gold: Links
+    target_words: Sequence[int]  # for each target token the number of its word
+    gold: Links  # the right links
 
 
 def parse_links(text: str, where: str = "links") -> Links:

@@ -25,18 +25,13 @@ _MOST, _BATCH = 1000, 64
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence, its translation, and where the model looked.
+    """A sentence, its translation, and where the model looked."""
 
-    Attributes:
-        maps: `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder`
-            (L, H, T, T); step t chooses the target piece t. Empty without attention.
-        source: labels of the source's tokens, END included.
-        target: labels of the translation's, END included.
-    """
-
+    # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
+    # step t chooses the target piece t. Empty without attention.
     maps: dict[str, np.ndarray]
-    source: list[str]
-    target: list[str]
+    source: list[str]  # labels of the source's tokens, END included
+    target: list[str]  # labels of the translation's, END included
 
 
 def example(

@@ -33,17 +33,11 @@ _STEP = (
 
 @dataclass(frozen=True)
 class TokenScores:
-    """What a model gives the real target tokens of some sentences, each token of equal weight.
+    """What a model gives the real target tokens of some sentences, each token of equal weight."""
 
-    Attributes:
-        loss: mean cross entropy of a token, in nats, without label smoothing.
-        accuracy: share of tokens that the model finds likeliest, given the true ones before.
-        tokens: number of tokens, ends of sentences among them.
-    """
-
-    loss: float
-    accuracy: float
-    tokens: int
+    loss: float  # mean cross entropy of a token, in nats, without label smoothing
+    accuracy: float  # share of tokens that the model finds likeliest, given the true ones before
+    tokens: int  # number of tokens, ends of sentences among them
 
     @property
     def perplexity(self) -> float:

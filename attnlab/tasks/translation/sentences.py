@@ -23,21 +23,13 @@ _BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 class Translation(NamedTuple):
-    """One translation of a sentence.
+    """One translation of a sentence."""
 
-    Attributes:
-        text: a single line.
-        score: log-probability by length penalty, higher is better; 0 of an empty sentence.
-        log_probability: of all tokens, natural logarithm.
-        source: (S,) ids as the model read them, END included.
-        target: (T,) ids without START and END.
-    """
-
-    text: str
-    score: float
-    log_probability: float
-    source: np.ndarray
-    target: np.ndarray
+    text: str  # a single line
+    score: float  # log-probability by length penalty, higher is better; 0 of an empty sentence
+    log_probability: float  # of all tokens, natural logarithm
+    source: np.ndarray  # (S,) ids as the model read them, END included
+    target: np.ndarray  # (T,) ids without START and END
 
 
 _OF_NOTHING = Translation("", 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))

@@ -56,12 +56,7 @@ class Translate:
     """Translate a corpus's sentences by an encoder and a decoder.
 
     Attributes:
-        name: `translate`.
         monitor: the validation metric that chooses the best epoch, and its direction.
-        tokenized: the corpus in tokens, once it is loaded.
-        source_tokenizer: cuts what is translated, once that is loaded or read.
-        target_tokenizer: cuts translations; the same object where the vocabulary is shared.
-        longest: tokens of the longest source trained on, END included, and of the longest target.
 
     Args:
         corpus: the pairs.
@@ -83,9 +78,11 @@ class Translate:
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
-    tokenized: TokenizedCorpus
-    source_tokenizer: Tokenizer
+    tokenized: TokenizedCorpus  # the corpus in tokens, once it is loaded
+    source_tokenizer: Tokenizer  # cuts what is translated, once that is loaded or read
+    # cuts translations; the same object where the vocabulary is shared
     target_tokenizer: Tokenizer
+    # tokens of the longest source trained on, END included, and of the longest target
     longest: tuple[int, ...]
 
     def __init__(

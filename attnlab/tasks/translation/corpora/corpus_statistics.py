@@ -18,33 +18,19 @@ _REPORT_EVERY = 4096
 
 @dataclass(frozen=True)
 class PartStatistics:
-    """The numbers of one part; a word is what `split_words` gives.
+    """The numbers of one part; a word is what `split_words` gives."""
 
-    Attributes:
-        pairs: how many.
-        source_words: mean number of words of a source.
-        longest_source: most words of a source.
-        target_words: mean number of words of a target.
-        longest_target: most words of a target.
-        repeated_pairs: pairs that stand in this part before.
-        sources: different sources.
-        several_targets: sources with more than one translation in this part.
-        sources_in_train: share of the pairs whose source, letter by letter, stands in train.
-        unknown_source: share of the source's words that are not in train.
-        unknown_target: share of the target's words that are not in train.
-    """
-
-    pairs: int
-    source_words: float
-    longest_source: int
-    target_words: float
-    longest_target: int
-    repeated_pairs: int
-    sources: int
-    several_targets: int
-    sources_in_train: float
-    unknown_source: float
-    unknown_target: float
+    pairs: int  # how many
+    source_words: float  # mean number of words of a source
+    longest_source: int  # most words of a source
+    target_words: float  # mean number of words of a target
+    longest_target: int  # most words of a target
+    repeated_pairs: int  # pairs that stand in this part before
+    sources: int  # different sources
+    several_targets: int  # sources with more than one translation in this part
+    sources_in_train: float  # share of the pairs whose source, letter by letter, stands in train
+    unknown_source: float  # share of the source's words that are not in train
+    unknown_target: float  # share of the target's words that are not in train
 
 
 def describe(

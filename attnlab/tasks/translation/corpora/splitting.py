@@ -26,15 +26,10 @@ _COUNTING = {code: chr(code).lower() if chr(code).isalnum() else None for code i
 
 @dataclass(frozen=True)
 class PartAssignment:
-    """Which part each pair of a corpus belongs to.
+    """Which part each pair of a corpus belongs to."""
 
-    Attributes:
-        names: the parts' names; a code is a position in them.
-        codes: (N,) uint8, the part of each pair in the order of `Corpus.pairs()`.
-    """
-
-    names: tuple[str, ...]
-    codes: np.ndarray
+    names: tuple[str, ...]  # the parts' names; a code is a position in them
+    codes: np.ndarray  # (N,) uint8, the part of each pair in the order of `Corpus.pairs()`
 
     def named(self) -> Iterator[str]:
         """The name of each pair's part."""
@@ -158,17 +153,11 @@ def hash_of(text: str) -> int:
 
 
 class Duplicates(NamedTuple):
-    """How often sentences come back.
+    """How often sentences come back."""
 
-    Attributes:
-        pairs: pairs that stand there more than once, each counted as often as it is repeated.
-        sources: different source sentences.
-        several_targets: sources that have more than one translation.
-    """
-
-    pairs: int
-    sources: int
-    several_targets: int
+    pairs: int  # pairs that stand there more than once, each counted as often as it is repeated
+    sources: int  # different source sentences
+    several_targets: int  # sources that have more than one translation
 
 
 class DuplicateCounter:

@@ -21,39 +21,23 @@ _NEVER = float("-inf")
 
 
 class BeamSettings(NamedTuple):
-    """How to search.
+    """How to search."""
 
-    Attributes:
-        beam: hypotheses a sentence that are extended side by side, K.
-        n_best: translations wanted of each sentence, at most K.
-        length_penalty: alpha of `penalized`, at least 0.
-    """
-
-    beam: int
-    n_best: int
-    length_penalty: float
+    beam: int  # hypotheses a sentence that are extended side by side, K
+    n_best: int  # translations wanted of each sentence, at most K
+    length_penalty: float  # alpha of `penalized`, at least 0
 
 
 class _Found(NamedTuple):
-    """The state of the search for n sentences with W hypotheses that go on, W = K after a step.
+    """The state of the search for n sentences with W hypotheses that go on, W = K after a step."""
 
-    Attributes:
-        alive: (n, W, L) int32, tokens of the hypotheses that go on, best first.
-        alive_log: (n, W) their log-probabilities; -inf where there is no such hypothesis.
-        ended: (n, K, L) int32, tokens of hypotheses that reached END, best score first.
-        ended_log: (n, K) their log-probabilities; -inf where there is none.
-        lengths: (n, K) int32, their tokens, END not counted.
-        scores: (n, K) log-probability by length penalty.
-        count: (n,) int32, how many have ever ended.
-    """
-
-    alive: Any
-    alive_log: Any
-    ended: Any
-    ended_log: Any
-    lengths: Any
-    scores: Any
-    count: Any
+    alive: Any  # (n, W, L) int32, tokens of the hypotheses that go on, best first
+    alive_log: Any  # (n, W) their log-probabilities; -inf where there is no such hypothesis
+    ended: Any  # (n, K, L) int32, tokens of hypotheses that reached END, best score first
+    ended_log: Any  # (n, K) their log-probabilities; -inf where there is none
+    lengths: Any  # (n, K) int32, their tokens, END not counted
+    scores: Any  # (n, K) log-probability by length penalty
+    count: Any  # (n,) int32, how many have ever ended
 
 
 class _Candidates(NamedTuple):

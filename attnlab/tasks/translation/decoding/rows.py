@@ -20,39 +20,23 @@ _BLOCK = 32
 
 
 class Decoded(NamedTuple):
-    """Hypotheses of a batch as tensors; N of them a sentence, in any order.
+    """Hypotheses of a batch as tensors; N of them a sentence, in any order."""
 
-    Attributes:
-        tokens: (B, N, L) int32 without START and END; what lies behind `lengths` is PAD.
-        lengths: (B, N) int32, tokens, END not counted.
-        log_probabilities: (B, N) float32, END included; -inf: no hypothesis.
-    """
-
-    tokens: Any
-    lengths: Any
-    log_probabilities: Any
+    tokens: Any  # (B, N, L) int32 without START and END; what lies behind `lengths` is PAD
+    lengths: Any  # (B, N) int32, tokens, END not counted
+    log_probabilities: Any  # (B, N) float32, END included; -inf: no hypothesis
 
 
 class Rows(NamedTuple):
-    """The sentences that are still decoded; n of them, each with `width` hypotheses.
+    """The sentences that are still decoded; n of them, each with `width` hypotheses."""
 
-    Attributes:
-        numbers: (n,) int32, places in the batch that was given.
-        limits: (n,) int32, most tokens of a hypothesis, END counted; the last one must be END.
-        done: (n,) bool.
-        result: a structure of (n, ...) tensors: what was found so far.
-        tokens: (n * width,) int32, the last token of each hypothesis.
-        memory: the model's memory, a structure of (n * width, ...) tensors.
-        state: the decoder's state, a structure of (n * width, ...) tensors.
-    """
-
-    numbers: Any
-    limits: Any
-    done: Any
-    result: Any
-    tokens: Any
-    memory: Any
-    state: Any
+    numbers: Any  # (n,) int32, places in the batch that was given
+    limits: Any  # (n,) int32, most tokens of a hypothesis, END counted; the last one must be END
+    done: Any  # (n,) bool
+    result: Any  # a structure of (n, ...) tensors: what was found so far
+    tokens: Any  # (n * width,) int32, the last token of each hypothesis
+    memory: Any  # the model's memory, a structure of (n * width, ...) tensors
+    state: Any  # the decoder's state, a structure of (n * width, ...) tensors
 
 
 Advance = Callable[[Any, Rows], Rows]

@@ -21,18 +21,11 @@ _WIDTH_STEP = 16
 
 
 class Hypothesis(NamedTuple):
-    """One translation of a sentence.
+    """One translation of a sentence."""
 
-    Attributes:
-        tokens: (T,) int32, without START, END and padding.
-        score: log-probability by length penalty, see `beam.penalized`. Higher is
-            better.
-        log_probability: of all its tokens and END, natural logarithm.
-    """
-
-    tokens: np.ndarray
-    score: float
-    log_probability: float
+    tokens: np.ndarray  # (T,) int32, without START, END and padding
+    score: float  # log-probability by length penalty, see `beam.penalized`. Higher is better.
+    log_probability: float  # of all its tokens and END, natural logarithm
 
 
 class Search:

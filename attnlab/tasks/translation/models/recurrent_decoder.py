@@ -13,41 +13,25 @@ from attnlab.layers.recurrent_cells import StackedCells
 
 
 class SourceMemory(NamedTuple):
-    """An encoded source.
+    """An encoded source."""
 
-    Attributes:
-        mask: (B, S) bool, True where the source has a token.
-        projected: the mechanism's keys and values; empty without attention.
-        start: the cells' first states, (B, units) each.
-    """
-
-    mask: Any
-    projected: ProjectedMemory | tuple
-    start: tuple
+    mask: Any  # (B, S) bool, True where the source has a token
+    projected: ProjectedMemory | tuple  # the mechanism's keys and values; empty without attention
+    start: tuple  # the cells' first states, (B, units) each
 
 
 class DecoderState(NamedTuple):
-    """Where a decoder stands in its target.
+    """Where a decoder stands in its target."""
 
-    Attributes:
-        cells: for each layer its state, of an LSTM two: (B, units) each.
-        fed: (B, units) the attentional state of the step before; empty without input feeding.
-    """
-
-    cells: tuple
-    fed: Any
+    cells: tuple  # for each layer its state, of an LSTM two: (B, units) each
+    fed: Any  # (B, units) the attentional state of the step before; empty without input feeding
 
 
 class Readings(NamedTuple):
-    """What a decoder makes of target steps.
+    """What a decoder makes of target steps."""
 
-    Attributes:
-        states: (B, T, D) before the projection on the vocabulary.
-        weights: (B, H, T, S); None without attention.
-    """
-
-    states: Any
-    weights: Any
+    states: Any  # (B, T, D) before the projection on the vocabulary
+    weights: Any  # (B, H, T, S); None without attention
 
 
 class RecurrentDecoder(keras.layers.Layer):

@@ -26,15 +26,10 @@ from attnlab.tasks.translation.models.translator import (
 
 
 class TransformerMemory(NamedTuple):
-    """An encoded source.
+    """An encoded source."""
 
-    Attributes:
-        mask: (B, S) bool, True where the source has a token.
-        projected: keys and values for each decoder layer.
-    """
-
-    mask: Any
-    projected: tuple
+    mask: Any  # (B, S) bool, True where the source has a token
+    projected: tuple  # keys and values for each decoder layer
 
 
 class TransformerTranslator(Translator):

@@ -18,30 +18,20 @@ TIES = ("none", "output", "all")
 
 
 class DecoderOutput(NamedTuple):
-    """What a decoder makes of a whole target.
+    """What a decoder makes of a whole target."""
 
-    Attributes:
-        states: (B, T, D) before the projection on the vocabulary, see `Translator.logits`.
-        attention: weights (B, H, T, S) of each decoder layer, by what is attended to: `cross` for
-            the source, `decoder` (B, H, T, T) for the target itself. Empty without attention.
-    """
-
-    states: Any
+    states: Any  # (B, T, D) before the projection on the vocabulary, see `Translator.logits`
+    # weights (B, H, T, S) of each decoder layer, by what is attended to: `cross` for the source,
+    # `decoder` (B, H, T, T) for the target itself. Empty without attention.
     attention: dict[str, tuple]
 
 
 class StepOutput(NamedTuple):
-    """What a decoder makes of one token of each target.
+    """What a decoder makes of one token of each target."""
 
-    Attributes:
-        logits: (B, V) float32, of the next token.
-        weights: (B, H, S) of the last decoder layer over the source; None without attention.
-        state: to be given to the next step.
-    """
-
-    logits: Any
-    weights: Any
-    state: Any
+    logits: Any  # (B, V) float32, of the next token
+    weights: Any  # (B, H, S) of the last decoder layer over the source; None without attention
+    state: Any  # to be given to the next step
 
 
 class Translator(keras.Model):

@@ -32,26 +32,18 @@ _REPORT_EVERY = 4096
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How sentences are cleaned and cut.
+    """How sentences are cleaned and cut."""
 
-    Attributes:
-        tokenizer: `word`, `char` or `bpe`.
-        vocabulary: most entries of a vocabulary, the four special ones included; None takes all
-            words or characters, and 8,000 of `bpe`.
-        shared_vocabulary: one vocabulary for both languages.
-        min_count: rarer words are unknown.
-        lowercase: whether everything is lower-cased.
-        clean: `none`, or `book` as the seed book has its pairs.
-        max_length: most tokens of a sentence, without its START and END; the end of longer ones is
-            cut off. None: no limit.
-    """
-
-    tokenizer: str = "word"
+    tokenizer: str = "word"  # `word`, `char` or `bpe`
+    # most entries of a vocabulary, the four special ones included; None takes all words or
+    # characters, and 8,000 of `bpe`
     vocabulary: int | None = None
-    shared_vocabulary: bool = False
-    min_count: int = 1
-    lowercase: bool = False
-    clean: str = "none"
+    shared_vocabulary: bool = False  # one vocabulary for both languages
+    min_count: int = 1  # rarer words are unknown
+    lowercase: bool = False  # whether everything is lower-cased
+    clean: str = "none"  # `none`, or `book` as the seed book has its pairs
+    # most tokens of a sentence, without its START and END; the end of longer ones is cut off. None:
+    # no limit.
     max_length: int | None = None
 
     def cleaner(self) -> Callable[[str], str]:

@@ -38,15 +38,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TokenizedPart:
-    """One part's pairs.
+    """One part's pairs."""
 
-    Attributes:
-        source: rows of tokens and END.
-        target: rows of START, tokens and END.
-    """
-
-    source: Ragged
-    target: Ragged
+    source: Ragged  # rows of tokens and END
+    target: Ragged  # rows of START, tokens and END
 
 
 class TokenizedCorpus:

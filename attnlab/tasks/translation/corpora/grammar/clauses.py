@@ -28,15 +28,10 @@ _NONE = Both([], [])
 
 @dataclass
 class Subordinate:
-    """A clause behind a conjunction, or an indirect question.
+    """A clause behind a conjunction, or an indirect question."""
 
-    Attributes:
-        conjunction: an English conjunction; empty for a question that brings its own word.
-        clause: what it leads.
-    """
-
-    conjunction: str
-    clause: Clause
+    conjunction: str  # an English conjunction; empty for a question that brings its own word
+    clause: Clause  # what it leads
 
     def render(self, new: NewLink) -> Both:
         """Both sides: English in plain order, German with the verb at the end."""
@@ -49,43 +44,27 @@ class Subordinate:
 
 @dataclass
 class Clause:
-    """A verb and its parts, with no order yet.
+    """A verb and its parts, with no order yet."""
 
-    Attributes:
-        verb: what is done.
-        subject: who does it.
-        object: whom or what it is done to, in the verb's case.
-        receiver: who gets the object: "to" in English, a dative in German.
-        place: the prepositional phrase.
-        predicate: the adjective after "is", with "very" where `very` is set.
-        tense: one of `TENSES`.
-        negated: whether it is denied: "nicht", or "kein" with an object that is not definite.
-        frequency: "often", "never", "already" or "always".
-        time: when.
-        time_first: whether the time opens the sentence.
-        asks: "why", "where" or "when", of a question.
-        front: the part that a question or a relative clause begins with: "subject", "object",
-            "receiver" or "place".
-        first: a subordinate clause before this one.
-        last: a subordinate clause behind it.
-    """
-
-    verb: Verb
-    subject: Phrase
-    object: Phrase | None = None
-    receiver: Phrase | None = None
-    place: Prepositional | None = None
-    predicate: Adjective | None = None
+    verb: Verb  # what is done
+    subject: Phrase  # who does it
+    object: Phrase | None = None  # whom or what it is done to, in the verb's case
+    receiver: Phrase | None = None  # who gets the object: "to" in English, a dative in German
+    place: Prepositional | None = None  # the prepositional phrase
+    predicate: Adjective | None = None  # the adjective after "is", with "very" where `very` is set
     very: bool = False
-    tense: str = "present"
+    tense: str = "present"  # one of `TENSES`
+    # whether it is denied: "nicht", or "kein" with an object that is not definite
     negated: bool = False
-    frequency: Adverb | None = None
-    time: Adverb | None = None
-    time_first: bool = False
-    asks: Adverb | None = None
+    frequency: Adverb | None = None  # "often", "never", "already" or "always"
+    time: Adverb | None = None  # when
+    time_first: bool = False  # whether the time opens the sentence
+    asks: Adverb | None = None  # "why", "where" or "when", of a question
+    # the part that a question or a relative clause begins with: "subject", "object", "receiver" or
+    # "place"
     front: str = ""
-    first: Subordinate | None = None
-    last: Subordinate | None = None
+    first: Subordinate | None = None  # a subordinate clause before this one
+    last: Subordinate | None = None  # a subordinate clause behind it
 
     def statement(self, new: NewLink) -> Translation:
         """The clause as a sentence with a full stop."""

@@ -38,20 +38,13 @@ def _inflect(stem: str, endings: Forms) -> Forms:
 
 
 class Determiner(NamedTuple):
-    """What stands before adjectives and noun.
+    """What stands before adjectives and noun."""
 
-    Attributes:
-        singular: English with a singular noun.
-        plural: English with a plural noun.
-        german: German forms; empty words where there is none.
-        adjectives: endings of the adjectives that follow.
-        definite: whether the phrase names something known, which decides where "nicht" stands.
-    """
-
-    singular: str
-    plural: str
-    german: Forms
-    adjectives: Forms
+    singular: str  # English with a singular noun
+    plural: str  # English with a plural noun
+    german: Forms  # German forms; empty words where there is none
+    adjectives: Forms  # endings of the adjectives that follow
+    # whether the phrase names something known, which decides where "nicht" stands
     definite: bool = False
 
 

@@ -17,33 +17,19 @@ class Adjective:
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun.
+    """A noun."""
 
-    Attributes:
-        english: its singular; the only form of a mass noun.
-        german: its nominative singular.
-        gender: "m", "f" or "n".
-        kind: "person", "animal", "thing", "drink" or "place".
-        plural: English plural, empty where none is used.
-        german_plural: German plural.
-        oblique: German accusative and dative singular, where it is not the nominative.
-        genitive: German genitive singular, for nouns that own something.
-        adjectives: English adjectives that suit it.
-        predicates: English adjectives that "is" may give it.
-        mine: whether "my" suits it.
-    """
-
-    english: str
-    german: str
-    gender: str
-    kind: str
-    plural: str = ""
-    german_plural: str = ""
-    oblique: str = ""
-    genitive: str = ""
-    adjectives: tuple[Adjective, ...] = ()
-    predicates: tuple[Adjective, ...] = ()
-    mine: bool = True
+    english: str  # its singular; the only form of a mass noun
+    german: str  # its nominative singular
+    gender: str  # "m", "f" or "n"
+    kind: str  # "person", "animal", "thing", "drink" or "place"
+    plural: str = ""  # English plural, empty where none is used
+    german_plural: str = ""  # German plural
+    oblique: str = ""  # German accusative and dative singular, where it is not the nominative
+    genitive: str = ""  # German genitive singular, for nouns that own something
+    adjectives: tuple[Adjective, ...] = ()  # English adjectives that suit it
+    predicates: tuple[Adjective, ...] = ()  # English adjectives that "is" may give it
+    mine: bool = True  # whether "my" suits it
 
     def form(self, case: str, plural: bool) -> str:
         """The German form."""
@@ -92,48 +78,27 @@ class Auxiliary(NamedTuple):
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb with what it needs around it.
+    """A verb with what it needs around it."""
 
-    Attributes:
-        english: base form.
-        third: English third person singular.
-        past: English participle.
-        german: infinitive without its separable prefix.
-        er: German third person singular without the prefix.
-        ge: German participle.
-        prefix: separable prefix.
-        particle: English particle ("up", "back"), linked to the prefix, or to the verb where
-            there is none.
-        ich: German first person singular, where "I" is used.
-        be: whether the perfect is built with "sein".
-        subjects: English nouns that can do it.
-        objects: English nouns that it can be done to; empty for none.
-        case: German case of its object.
-        receivers: English nouns that can get the object.
-        preposition: what leads its prepositional phrase.
-        places: English nouns in that phrase.
-        needs_place: whether the phrase can't be left out.
-        always: whether it is a state: present tense without adverbs.
-    """
-
-    english: str
-    third: str
-    past: str
-    german: str
-    er: str
-    ge: str
-    prefix: str = ""
+    english: str  # base form
+    third: str  # English third person singular
+    past: str  # English participle
+    german: str  # infinitive without its separable prefix
+    er: str  # German third person singular without the prefix
+    ge: str  # German participle
+    prefix: str = ""  # separable prefix
+    # English particle ("up", "back"), linked to the prefix, or to the verb where there is none
     particle: str = ""
-    ich: str = ""
-    be: bool = False
-    subjects: str = "person"
-    objects: str = ""
-    case: str = "acc"
-    receivers: str = ""
-    preposition: Preposition | None = None
-    places: str = ""
-    needs_place: bool = False
-    always: bool = False
+    ich: str = ""  # German first person singular, where "I" is used
+    be: bool = False  # whether the perfect is built with "sein"
+    subjects: str = "person"  # English nouns that can do it
+    objects: str = ""  # English nouns that it can be done to; empty for none
+    case: str = "acc"  # German case of its object
+    receivers: str = ""  # English nouns that can get the object
+    preposition: Preposition | None = None  # what leads its prepositional phrase
+    places: str = ""  # English nouns in that phrase
+    needs_place: bool = False  # whether the phrase can't be left out
+    always: bool = False  # whether it is a state: present tense without adverbs
 
     @property
     def finite(self) -> Auxiliary:

@@ -51,25 +51,15 @@ class Relative(Protocol):
 
 @dataclass
 class NounPhrase:
-    """A noun with what belongs to it.
+    """A noun with what belongs to it."""
 
-    Attributes:
-        noun: its head.
-        determiner: article or the like.
-        adjectives: in English order.
-        plural: whether there are several.
-        number: an English number from 2 to 5; goes with `plural`.
-        owner: a phrase in the genitive ("of the king").
-        relative: a relative clause.
-    """
-
-    noun: Noun
-    determiner: Determiner = THE
-    adjectives: tuple[Adjective, ...] = ()
-    plural: bool = False
-    number: str = ""
-    owner: NounPhrase | None = None
-    relative: Relative | None = None
+    noun: Noun  # its head
+    determiner: Determiner = THE  # article or the like
+    adjectives: tuple[Adjective, ...] = ()  # in English order
+    plural: bool = False  # whether there are several
+    number: str = ""  # an English number from 2 to 5; goes with `plural`
+    owner: NounPhrase | None = None  # a phrase in the genitive ("of the king")
+    relative: Relative | None = None  # a relative clause
 
     @property
     def gender(self) -> str:
@@ -149,17 +139,11 @@ def _of(owner: Both, link: int) -> Both:
 
 @dataclass
 class Pronoun:
-    """A personal pronoun.
+    """A personal pronoun."""
 
-    Attributes:
-        english: nominative and the other form, which is empty where it is not used.
-        german: forms by case.
-        person: see `Phrase`.
-    """
-
-    english: tuple[str, str]
-    german: dict[str, str]
-    person: str = "third"
+    english: tuple[str, str]  # nominative and the other form, which is empty where it is not used
+    german: dict[str, str]  # forms by case
+    person: str = "third"  # see `Phrase`
     definite: bool = True
 
     def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:

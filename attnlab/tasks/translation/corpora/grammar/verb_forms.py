@@ -18,27 +18,17 @@ from attnlab.tasks.translation.corpora.grammar.linked import NewLink, Word
 
 @dataclass
 class VerbWords:
-    """What a verb puts into a clause.
+    """What a verb puts into a clause."""
 
-    Attributes:
-        english_finite: what a question moves before the subject; empty for a plain verb.
-        english_not: "not", where it is a word of its own.
-        english_rest: what follows "not" and frequency: the plain verb, or what an auxiliary leads.
-        particle: "up", "back", "for".
-        second: the German finite verb of a main clause.
-        end: what stands at the end of a German main clause.
-        final: the verbs at the end of a German subordinate clause.
-        german_not: "nicht".
-    """
-
-    english_finite: list[Word]
-    english_not: list[Word]
+    english_finite: list[Word]  # what a question moves before the subject; empty for a plain verb
+    english_not: list[Word]  # "not", where it is a word of its own
+    # what follows "not" and frequency: the plain verb, or what an auxiliary leads
     english_rest: list[Word]
-    particle: list[Word]
-    second: list[Word]
-    end: list[Word]
-    final: list[Word]
-    german_not: list[Word]
+    particle: list[Word]  # "up", "back", "for"
+    second: list[Word]  # the German finite verb of a main clause
+    end: list[Word]  # what stands at the end of a German main clause
+    final: list[Word]  # the verbs at the end of a German subordinate clause
+    german_not: list[Word]  # "nicht"
 
 
 def verb_words(
