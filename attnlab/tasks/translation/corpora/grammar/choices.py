@@ -16,7 +16,6 @@ from attnlab.tasks.translation.corpora.grammar.declension import (
     A,
     Determiner,
 )
-from attnlab.tasks.translation.corpora.grammar.entries import Adverb, Noun, Verb
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     BE,
     FREQUENCIES,
@@ -26,6 +25,9 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     TIMES,
     VERBS,
     WITH,
+    Adverb,
+    Noun,
+    Verb,
 )  # fmt: skip
 from attnlab.tasks.translation.corpora.grammar.phrases import (
     PRONOUNS,

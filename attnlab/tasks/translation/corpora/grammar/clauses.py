@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.tasks.translation.corpora.grammar.entries import Adjective, Adverb, Verb
-from attnlab.tasks.translation.corpora.grammar.lexicon import BE, CONJUNCTIONS
+from attnlab.tasks.translation.corpora.grammar.lexicon import (
+    BE,
+    CONJUNCTIONS,
+    Adjective,
+    Adverb,
+    Verb,
+)
 from attnlab.tasks.translation.corpora.grammar.linked import (
     COMMA,
     Both,

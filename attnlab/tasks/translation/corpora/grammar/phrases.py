@@ -16,8 +16,13 @@ from attnlab.tasks.translation.corpora.grammar.declension import (
     Determiner,
     Forms,
 )
-from attnlab.tasks.translation.corpora.grammar.entries import Adjective, Noun, Preposition, Verb
-from attnlab.tasks.translation.corpora.grammar.lexicon import NUMBERS
+from attnlab.tasks.translation.corpora.grammar.lexicon import (
+    NUMBERS,
+    Adjective,
+    Noun,
+    Preposition,
+    Verb,
+)
 from attnlab.tasks.translation.corpora.grammar.linked import COMMA, Both, NewLink, Word, fixed
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.tasks.translation.corpora.grammar.entries import Auxiliary, Verb
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     AUXILIARIES,
     BE,
@@ -12,6 +11,8 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     HAVE,
     HAVE_WITH_BE,
     TO_BE,
+    Auxiliary,
+    Verb,
 )
 from attnlab.tasks.translation.corpora.grammar.linked import NewLink, Word
 
