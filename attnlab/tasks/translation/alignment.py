@@ -61,15 +61,9 @@ def word_weights(
 ) -> np.ndarray:
     """A map from words to words: source pieces are summed, target pieces and heads averaged.
 
-    Args:
-        weights: As in `AlignedSentence`.
-        source_words: As there.
-        target_words: As there.
-        shift: Which step aligns token t: t + shift. 0 is the step that chooses it. 1 is the next
-            one, whose input it is: scores that know the decoder's state alone align that word.
-
-    Returns:
-        (target words, source words).
+    Maps and words are as in `AlignedSentence`; gives (target words, source words). `shift` says
+    which step aligns token t: t + shift. 0 is the step that chooses it, 1 the next one, whose input
+    it is: scores that know the decoder's state alone align that word.
 
     Raises:
         ValueError: The map has fewer columns than source tokens, or fewer rows than target tokens

@@ -37,10 +37,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
     """Test groups of translations against a reference: an `ItemTester`.
 
-    Args:
-        metric: `bleu`, `chrf` or `bleu_lc_tok`.
-        pairs: of each group its runs and those of the reference, of the same seeds.
-        always: test even where sacreBLEU would take minutes.
+    `pairs` has of each group its runs and those of the reference, of the same seeds; `always` tests
+    even where sacreBLEU would take minutes.
 
     Raises:
         NoItemTest: the sentences differ, or it would take minutes.
@@ -76,14 +74,8 @@ def paired_bootstrap(
 ) -> tuple[list[float], str]:
     """Test systems against a reference system, each with 1,000 resamples.
 
-    Args:
-        name: `bleu`, `chrf` or `bleu_lc_tok`.
-        reference: the reference system's translations of each sentence.
-        systems: those of the others.
-        targets: the right translation of each sentence.
-
-    Returns:
-        A p value for each system, and sacreBLEU's signature.
+    Each system has its translations of each sentence, `targets` are the right ones. Gives a p value
+    for each system, and sacreBLEU's signature.
     """
     from sacrebleu.significance import PairedTest
 

@@ -82,10 +82,8 @@ def measures(
 ) -> dict[str, np.ndarray]:
     """All measures of the maps of one sentence, means over its target steps.
 
-    Args:
-        weights: (..., H, T, S), or (T, S) for one map.
-        source_length: How many source positions count; those after them are padding. All if None.
-        target_length: How many target steps count. All if None.
+    Weights are (..., H, T, S), or (T, S) for one map. Source positions and target steps behind the
+    lengths are padding; None counts all.
 
     Returns:
         `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,

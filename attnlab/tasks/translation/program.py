@@ -52,12 +52,9 @@ class TranslationProgram:
     target rows are START, tokens, END. The loss of a step is the cross entropy summed over all real
     tokens of the batch (what follows START), divided by their number.
 
-    Args:
-        model: a built `Translator`.
-        optimizer: a Keras optimizer; its learning rate is set at every step from `train`'s `rates`.
-        label_smoothing: of the training loss, in [0, 1).
-        seed: of dropout and other random layers: a draw follows from (seed, step).
-        jit: compile with XLA: once for every shape of a batch. False keeps a TensorFlow graph.
+    The optimizer's learning rate is set at every step from `train`'s `rates`. Draws of dropout and
+    other random layers follow from (seed, step). `jit` compiles with XLA, once for every shape of a
+    batch; without it there is a TensorFlow graph.
     """
 
     def __init__(
@@ -160,13 +157,7 @@ def token_losses(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.0) -
     Source: Szegedy et al. 2016 (arXiv 1512.00567), section 7, as Vaswani et al. 2017 use it.
     Difference: nothing; `torch.nn.CrossEntropyLoss(label_smoothing=...)` is the same.
 
-    Args:
-        logits: (N, V) float32.
-        labels: (N,) int32.
-        smoothing: share of the target that is spread over the vocabulary, in [0, 1).
-
-    Returns:
-        (N,) float32.
+    Logits (N, V) float32 and labels (N,) int32 give (N,) float32; `smoothing` is in [0, 1).
     """
     places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
 

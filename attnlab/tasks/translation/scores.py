@@ -26,9 +26,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
     BLEU over a whole part counts 4-grams: where no reference has four tokens it is 0, even for
     identical text.
 
-    Args:
-        hypotheses: Detokenised translations; one may be empty.
-        references: Detokenised references, in the same order.
+    Texts are detokenised; a hypothesis may be empty.
 
     Returns:
         JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts) on

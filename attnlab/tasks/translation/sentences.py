@@ -38,16 +38,10 @@ _OF_NOTHING = Translation("", 0.0, 0.0, np.array([END], np.int32), np.zeros(0, n
 class SentenceTranslator:
     """Translate text by a trained model.
 
-    Args:
-        model: a `Translator`.
-        source_tokenizer: cuts sentences.
-        target_tokenizer: puts translations together.
-        clean: as the model's corpus was cleaned, see `text.cleaning.cleaner`.
-        lowercase: likewise.
-        longest: source tokens, END included, of the longest sentence trained on; None: unknown.
-        warn: told once of sentences that are longer than `longest`, and once of such as must be
-            cut off, because of the model's own longest length or of memory; may be set later.
-        **search: settings of `decoding.search.Search`, such as `beam` and `n_best`.
+    `clean` and `lowercase` are as in the model's corpus, `longest` counts the source tokens, END
+    included, of the longest sentence trained on (None: unknown). `warn` is told once of sentences
+    that are longer, and once of such as must be cut off, because of the model's own longest length
+    or of memory; it may be set later. Further settings are those of `decoding.search.Search`.
     """
 
     def __init__(

@@ -58,22 +58,8 @@ class Translate:
     Attributes:
         monitor: the validation metric that chooses the best epoch, and its direction.
 
-    Args:
-        corpus: the pairs.
-        cache: folder of downloads and tokenized corpora.
-        tokenizer: `word`, `char` or `bpe`.
-        vocabulary: most entries of a vocabulary.
-        shared_vocabulary: one for both languages.
-        min_count: rarer words are unknown.
-        lowercase: lower-case everything.
-        clean: `none`, or `book` as the seed book cleans its pairs.
-        max_length: tokens of a sentence; the end of longer ones is cut off.
-        label_smoothing: of the training loss.
-        monitor: what chooses the best epoch.
-        score_every: epochs between two translations of the validation part.
-        score_sentences: how many of its sentences are translated then; None: all.
-        beam: hypotheses kept when a part is translated.
-        length_penalty: alpha of the beam search.
+    The settings are those of conf/task/translate.yaml; `cache` is the folder of downloads and
+    tokenized corpora.
     """
 
     kind: ClassVar[Kind] = KIND

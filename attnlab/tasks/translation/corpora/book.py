@@ -22,14 +22,6 @@ class Book(Corpus):
 
     The first column is English, the second German; a third, with the attribution, is not read. The
     file is read without unpickling it, so that it can run nothing.
-
-    Args:
-        path: the pickle file.
-        limit: only the first so many pairs; None takes all.
-        validation: share of the pairs for validation.
-        test: share of the pairs for the test.
-        split: `source`, or `pair` as the book's programs divide it.
-        reverse: from German into English.
     """
 
     name = "book"

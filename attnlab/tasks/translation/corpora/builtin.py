@@ -27,14 +27,6 @@ class Builtin(Corpus):
     Its parts are `train`; `validation` and `test`, 1,000 other sentences each from the same
     distribution, the same whatever `pairs` is; and `compositions`, 1,000 that have more than any
     in train: a third clause, a third adjective before a noun, or an owner's owner.
-
-    Args:
-        pairs: how many pairs train has.
-        seed: which sentences; a whole number. It is not the run's seed.
-        reverse: from German into English.
-
-    Raises:
-        RequestError: more pairs than the grammar is asked for.
     """
 
     name = "builtin"

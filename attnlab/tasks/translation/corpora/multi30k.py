@@ -27,14 +27,6 @@ class Multi30k(FileCorpus):
 
     A folder without the test files is divided otherwise, which `notes` says: its `val` becomes the
     test, and as many pairs of `train` become validation, all with one source together.
-
-    Args:
-        path: folder with `train.en`, `train.de`, `val.en`, `val.de` and the test set's two files,
-            plain or with `.gz`; None downloads them.
-        url: where the files are, without their names.
-        test_set: which test set, by the beginning of its files' names.
-        limit: only the first so many pairs of train; None takes all.
-        reverse: from German into English.
     """
 
     name = "multi30k"

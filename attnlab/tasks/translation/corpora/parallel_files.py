@@ -17,19 +17,8 @@ class ParallelFiles(FileCorpus):
     test are shares of it, or files of their own; where only one of the two has files, the other is
     a share of train, the same for every seed.
 
-    Args:
-        source: file of source sentences.
-        target: file of their translations.
-        path: one file of both, instead.
-        links: gold word alignments in Pharaoh format, a line for each line. With `validation_` or
-            `test_` before them, these four are the files of that part.
-        source_language: code of the source's language.
-        target_language: code of the target's language.
-        limit: only the first so many pairs; None takes all.
-        validation: share of the pairs for validation.
-        test: share of the pairs for the test.
-        split: `source` or `pair`, as in `Corpus`.
-        reverse: from the target's language into the source's.
+    `links` are gold word alignments in Pharaoh format, a line for each line. Settings with
+    `validation_` or `test_` before them are the files of that part.
     """
 
     name = "files"

@@ -50,13 +50,8 @@ def assign_parts(
     when they have the same letters and digits, whatever their case, accents, punctuation and
     spaces: otherwise "Go." and "Go!" would be one sentence in train and in test after cleaning.
 
-    Args:
-        corpus: an opened corpus.
-        seed: the run's seed.
-        clean: the cleaning that sources will go through, where it can make more sources equal.
-
-    Returns:
-        The part of each pair; a part whose share is 0 is not among the names.
+    `seed` is the run's; `clean` the cleaning that sources will go through, where it can make more
+    of them equal. A part whose share is 0 is not among the names.
 
     Raises:
         RequestError: the shares leave nothing to train on, or the corpus is too small for them.

@@ -17,15 +17,6 @@ class Tatoeba(FileCorpus):
 
     A line is English, a tab, German and, in newer files, a tab and the attribution, which is not
     read. One sentence often has several translations.
-
-    Args:
-        path: the text file or the zip archive; None downloads it.
-        url: where the zip archive is.
-        limit: only the first so many pairs, which are the shortest; None takes all.
-        validation: share of the pairs for validation.
-        test: share of the pairs for the test.
-        split: `source` or `pair`, as in `Corpus`.
-        reverse: from German into English.
     """
 
     name = "tatoeba"

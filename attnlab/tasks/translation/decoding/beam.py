@@ -53,10 +53,8 @@ def penalized(log_probabilities, lengths, alpha: float):
 
     Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty.
 
-    Args:
-        log_probabilities: of whole hypotheses, tensors or arrays.
-        lengths: |Y|, the tokens that they sum over, END among them; floats.
-        alpha: 0 for none; the Transformer's paper has 0.6.
+    Log-probabilities are of whole hypotheses, tensors or arrays; `lengths` |Y| the tokens that they
+    sum over, END among them, floats. An `alpha` of 0 is none; the Transformer's paper has 0.6.
     """
     return log_probabilities / ((5.0 + lengths) / 6.0) ** alpha
 

@@ -45,16 +45,10 @@ Advance = Callable[[Any, Rows], Rows]
 def run_until_done(advance: Advance, rows: Rows, first, *, width: int, shrink: bool):
     """Advance step by step until all rows are done.
 
-    Args:
-        advance: takes one step with all rows, `advance(index, rows)`; what it finds for a row that
-            is done is not kept.
-        rows: all rows of the batch, in order.
-        first: index of the first step.
-        width: hypotheses a row.
-        shrink: go on with the unfinished half; needs dynamic shapes, so none under XLA.
-
-    Returns:
-        The result of all rows, in the order of the batch.
+    `advance(index, rows)` takes one step with all rows; what it finds for a row that is done is not
+    kept. `first` is the first step's index, `width` the hypotheses a row. `shrink` goes on with the
+    unfinished half; it needs dynamic shapes, so there is none under XLA. Gives the result of all
+    rows, in the order of the batch.
     """
     if not shrink:
         return _advanced(advance, rows, first, 0)[1].result

@@ -35,14 +35,10 @@ class Search:
     both. So a sentence's batch makes no difference to it, but for sums that round in another
     order.
 
-    Args:
-        model: a `Translator`; its weights may change between calls.
-        beam: hypotheses extended side by side.
-        n_best: translations returned of each sentence, at most `beam`.
-        length_penalty: alpha, at least 0; the Transformer's paper has 0.6.
-        extra_length: see above; the Transformer's paper has 50.
-        batch_size: most sentences translated at once; fewer where they are long.
-        jit: compile with XLA, which pays on a GPU.
+    `beam`, `n_best` and `length_penalty` are those of `BeamSettings`; the Transformer's paper has
+    0.6 for the last, and 50 for `extra_length`. At most `batch_size` sentences are translated at
+    once, fewer where they are long. `jit` compiles with XLA, which pays on a GPU. The weights of
+    the model, a `Translator`, may change between calls.
 
     Raises:
         ValueError: a setting is out of its range.

@@ -91,13 +91,9 @@ def maps_figure(
     Several are small multiples: a block for each kind, a row for each layer, a column for each
     head. All have one scale of colours, from 0 to the largest weight.
 
-    Args:
-        maps: "cross", and perhaps "encoder" and "decoder", to weights (L, H, T, S); (H, T, S) and
-            (T, S) are taken as those of one layer, one head. Step t chooses target token t.
-        source_pieces: Readable source tokens, with or without "<end>" as the last one; columns
-            after END are padding.
-        target_pieces: Readable target tokens in the same way; rows after END are padding.
-        title: Which model looked.
+    `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S); (H, T, S) and (T,
+    S) are those of one layer, one head. Step t chooses target token t. Pieces are readable tokens,
+    with or without "<end>" as the last one; rows and columns after END are padding.
 
     Raises:
         ValueError: No map, one smaller than its tokens, or of another kind or shape.

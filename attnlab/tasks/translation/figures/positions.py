@@ -37,11 +37,8 @@ def draw_positional_encoding(
 ) -> list[Path]:
     """Draw positional_matrix.png, and likewise waves, circles and distances, into a folder.
 
-    Args:
-        encoding: (length, units): sines in even columns, cosines in odd ones.
-        folder: Made if missing.
-        dimensions: The waves to draw; see `default_dimensions`.
-        offset: The steps that the circles show.
+    `encoding` is (length, units): sines in even columns, cosines in odd ones. `dimensions` are the
+    waves to draw, see `default_dimensions`; `offset` the steps that the circles show.
     """
     chosen = default_dimensions(encoding) if dimensions is None else dimensions
     figures = {

@@ -53,18 +53,8 @@ class RecurrentDecoder(keras.layers.Layer):
 
     Differences: attention sees the state of the last layer, whatever their number.
 
-    Args:
-        attention: the mechanism, or None.
-        before: whether it comes before the step.
-        cell: `simple`, `gru` or `lstm`.
-        units: width of the states.
-        layers: cells that stand on each other.
-        dropout: share of what passes from cell to cell that is dropped in training.
-        input_feeding: whether h~ enters the next step.
-        output: one of the above.
-        maxout_units: width D of `maxout`.
-        reset_after: form of the GRU, as for `RecurrentEncoder`.
-        **kwargs: of every Keras layer.
+    The settings are those of `RecurrentTranslator`; `before` says whether the mechanism, where
+    there is one, comes before the step.
     """
 
     def __init__(

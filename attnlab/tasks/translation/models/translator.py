@@ -42,14 +42,9 @@ class Translator(keras.Model):
     tensors whose axis 0 is the batch, in each of them, so that a search can repeat and reorder
     them with `tf.nest` without knowing the model.
 
-    Args:
-        source_size: words of the source's vocabulary.
-        target_size: words of the target's.
-        width: of both embeddings.
-        tie_embeddings: `none`; `output`: the output matrix is the target's embedding; `all`: the
-            source's too, for a vocabulary that both sides share.
-        output_initializer: of an output matrix that is not tied.
-        **kwargs: of every Keras model.
+    Both embeddings have the `width`. `tie_embeddings` is `none`; `output`: the output matrix is the
+    target's embedding; `all`: the source's too, for a vocabulary that both sides share. An output
+    matrix that is not tied has its `output_initializer`.
 
     Raises:
         RequestError: an unknown tie, or `all` with vocabularies of two sizes.
@@ -113,9 +108,8 @@ class Translator(keras.Model):
         as Luong's `tanh(W_c [c; s])`, saturates for good. The papers leave open where it starts;
         a tied output matrix has no bias, so then this does nothing.
 
-        Args:
-            counts: (V,) how often each word is to be written in the training part; one more is
-                counted of each, so that none is impossible.
+        `counts` (V,) is how often each word is to be written in the training part; one more is
+        counted of each, so that none is impossible.
         """
         if self.vocabulary is not None:
             shares = (counts + 1.0) / (np.sum(counts) + len(counts))
@@ -149,21 +143,16 @@ class Translator(keras.Model):
     def initial_state(self, memory, length):
         """What the first `step` starts from.
 
-        Args:
-            memory: of `encode`.
-            length: most steps to come, int or scalar int tensor; None: not known, then the state
-                may grow with each step (under XLA it may not).
+        `length` is the most steps to come, int or scalar int tensor; None: not known, then the
+        state may grow with each step (under XLA it may not).
         """
         raise NotImplementedError
 
     def step(self, tokens, index, memory, state) -> StepOutput:
         """Read one more token of each target.
 
-        Args:
-            tokens: (B,) int32.
-            index: their position in the target, scalar int32 tensor; START stands at 0.
-            memory: of `encode`.
-            state: of `initial_state`, or of the step before.
+        `tokens` are (B,) int32, `index` their position in the target, a scalar int32 tensor; START
+        stands at 0. `state` is that of `initial_state`, or of the step before.
         """
         raise NotImplementedError
 

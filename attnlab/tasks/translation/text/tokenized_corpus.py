@@ -55,9 +55,6 @@ class TokenizedCorpus:
         target_tokenizer: cuts the target language; the same object for a shared vocabulary.
         parts: the parts by name, `train` among them.
 
-    Args:
-        folder: one that `tokenize_corpus` has filled.
-
     Raises:
         RequestError: a file is missing or damaged.
     """
@@ -112,12 +109,8 @@ def tokenize_corpus(
     time fills it, under another name, and renames it when it is whole, so nothing half-done is ever
     found. What is damaged is made again.
 
-    Args:
-        corpus: an opened corpus.
-        settings: how its text is treated; tokenizers are fitted on the training part alone.
-        seed: divides a corpus that has no parts of its own.
-        cache: folder of downloads and prepared corpora.
-        progress: told how far it is.
+    Tokenizers are fitted on the training part alone. The seed divides a corpus that has no parts of
+    its own.
 
     Raises:
         RequestError: the corpus can't be read or is too small, a setting can't be met, or the cache

@@ -115,9 +115,7 @@ def names() -> list[str]:
 def make_corpus(name: str, words: tuple[str, ...] | list[str] = ()) -> Corpus:
     """A corpus by the name of its YAML file.
 
-    Args:
-        name: as in `data=NAME`.
-        words: `SETTING=VALUE`, values as in YAML.
+    `words` are `SETTING=VALUE`, values as in YAML.
 
     Raises:
         RequestError: there is no such corpus or setting, or a value breaks its rule.

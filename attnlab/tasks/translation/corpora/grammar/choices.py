@@ -221,14 +221,9 @@ class Choices:
     ) -> Clause:
         """A clause around a verb, with subject and tense where these are known.
 
-        Args:
-            verb: the verb.
-            subject: the subject.
-            tense: the tense.
-            without: parts that the caller fills or leaves out, such as "object place".
-            plain: whether it goes without time, frequency and negation.
-            deny: chance of a negation.
-            pronouns: chance of a pronoun as subject.
+        `without` names parts that the caller fills or leaves out, such as "object place"; `plain`
+        is one without time, frequency and negation; `deny` and `pronouns` are the chances of a
+        negation and of a pronoun as subject.
         """
         tense = tense or self.tense(verb)
         negated = not plain and tense != "must" and self.chance(deny)
@@ -289,13 +284,8 @@ class Choices:
     ) -> Clause | None:
         """A clause with "is" and an adjective.
 
-        Args:
-            subject: the subject where it is known.
-            states: whether only persons and animals are meant, that are tired or sick.
-            pronouns: chance of a pronoun as subject.
-
-        Returns:
-            The clause, or None where all that suits the noun has been said before it.
+        With `states` only persons and animals are meant, that are tired or sick. None where all
+        that suits the noun has been said before it.
         """
         if subject is None:
             subject = self.noun_phrase(_LIVING if states else _DESCRIBED, _DESCRIBABLE)
