@@ -153,14 +153,13 @@ class TranslationLearner:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
         if epoch & (epoch - 1) or "validation" not in self._task.tokenized.parts:
             return []
-        from attnlab.tasks.translation.figures.maps import draw_maps
+        from attnlab.figures.style import save
+        from attnlab.tasks.translation.figures.maps import maps_figure
 
         drawn = []
         found = examples(self._task, self.model, self._search, "validation", _DRAWN)
         for number, each in enumerate(found, 1):
-            path = folder / f"attention_epoch_{epoch:03d}_{number}.png"
-            draw_maps(
-                each.maps, each.source, each.target, path, title=f"{self._title}, epoch {epoch}"
-            )
-            drawn.append(path)
+            title = f"{self._title}, epoch {epoch}"
+            figure = maps_figure(each.maps, each.source, each.target, title=title)
+            drawn.append(save(figure, folder / f"attention_epoch_{epoch:03d}_{number}.png"))
         return drawn

@@ -39,9 +39,6 @@ class Search:
     0.6 for the last, and 50 for `extra_length`. At most `batch_size` sentences are translated at
     once, fewer where they are long. `jit` compiles with XLA, which pays on a GPU. The weights of
     the model, a `Translator`, may change between calls.
-
-    Raises:
-        ValueError: a setting is out of its range.
     """
 
     def __init__(
@@ -55,23 +52,13 @@ class Search:
         batch_size: int = 128,
         jit: bool = False,
     ) -> None:
-        if not 1 <= n_best <= beam:
-            raise ValueError(f"n_best must be from 1 to beam={beam}, got {n_best}")
-        if length_penalty < 0 or extra_length < 0 or batch_size < 1:
-            raise ValueError(
-                "length_penalty and extra_length must be at least 0 and batch_size at least 1, "
-                f"got {length_penalty}, {extra_length} and {batch_size}"
-            )
         self.model, self.jit = model, jit
         self.settings = BeamSettings(beam, n_best, float(length_penalty))
         self.extra_length, self.batch_size = extra_length, batch_size
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
         # TensorFlow counts traces by a function's code, and would warn of many searches' ones.
         self._compiled = tf.function(
-            partial(self._decode),
-            input_signature=signature,
-            autograph=False,
-            jit_compile=jit,
+            partial(self._decode), input_signature=signature, autograph=False, jit_compile=jit
         )
 
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:

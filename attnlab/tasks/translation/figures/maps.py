@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +12,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from attnlab.errors import RequestError
 from attnlab.figures.labels import drawable, label_font, widest
-from attnlab.figures.style import COLOUR_MAP, new_figure, save
+from attnlab.figures.style import COLOUR_MAP, new_figure
 
 FORMATS = (".png", ".pdf", ".svg")
 START_LABEL, END_LABEL = "<start>", "<end>"  # as tokenizers name them
@@ -56,26 +54,6 @@ class _Sizes(NamedTuple):
     font: float
     left: float
     bottom: float
-
-
-def draw_maps(
-    maps: Mapping[str, np.ndarray],
-    source_pieces: Sequence[str],
-    target_pieces: Sequence[str],
-    path: Path,
-    *,
-    title: str = "attention",
-) -> Path:
-    """Draw `maps_figure` into a file that ends with .png, .pdf or .svg; returns its path.
-
-    Raises:
-        RequestError: Another ending.
-        OSError: The file can't be written.
-    """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise RequestError(f"expected a file that ends with {', '.join(FORMATS)}, got {path}.")
-    return save(maps_figure(maps, source_pieces, target_pieces, title=title), path)
 
 
 def maps_figure(

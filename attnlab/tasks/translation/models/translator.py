@@ -9,12 +9,11 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from attnlab.attention.base import Attention, require_choice
+from attnlab.attention.base import Attention
 from attnlab.errors import RequestError
 
 # The first ids of every vocabulary.
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-TIES = ("none", "output", "all")
 
 
 class DecoderOutput(NamedTuple):
@@ -45,9 +44,6 @@ class Translator(keras.Model):
     Both embeddings have the `width`. `tie_embeddings` is `none`; `output`: the output matrix is the
     target's embedding; `all`: the source's too, for a vocabulary that both sides share. An output
     matrix that is not tied has its `output_initializer`.
-
-    Raises:
-        RequestError: an unknown tie, or `all` with vocabularies of two sizes.
     """
 
     def __init__(
@@ -61,14 +57,8 @@ class Translator(keras.Model):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        require_choice("model.tie_embeddings", tie_embeddings, TIES)
         self.source_size, self.target_size = source_size, target_size
         self.width, self.tie_embeddings = width, tie_embeddings
-        if tie_embeddings == "all" and source_size != target_size:
-            raise RequestError(
-                "model.tie_embeddings=all: expected one vocabulary for both languages, got "
-                f"{source_size} and {target_size} words."
-            )
         self.target_embedding = self._embedding(target_size, "target_embedding")
         self.source_embedding = self.target_embedding
         if tie_embeddings != "all":
@@ -88,10 +78,9 @@ class Translator(keras.Model):
 
     def build_vocabularies(self, states_width: int) -> None:
         """Create the embeddings and the output projection of decoder states (B, T, D)."""
-        for embedding in {
-            id(e): e for e in (self.source_embedding, self.target_embedding)
-        }.values():
-            embedding.build((None, None))
+        self.target_embedding.build((None, None))
+        if self.source_embedding is not self.target_embedding:
+            self.source_embedding.build((None, None))
         if self.vocabulary is not None:
             self.vocabulary.build((None, None, states_width))
         elif states_width != self.width:

@@ -6,9 +6,6 @@ import string
 import unicodedata
 from collections.abc import Callable
 
-from attnlab.errors import RequestError
-
-CLEANINGS = ("none", "book")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -17,12 +14,7 @@ def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str
 
     `none` is Unicode's composed form (NFC) with single spaces and nothing else, `book` is
     `book_cleaning`. All of them leave a text alone that they have cleaned before.
-
-    Raises:
-        RequestError: there is no such cleaning.
     """
-    if clean not in CLEANINGS:
-        raise RequestError(f"task.clean: expected one of {', '.join(CLEANINGS)}, got {clean!r}.")
     if clean == "book":
         return book_cleaning
     return _lower_case if lowercase else normalized
