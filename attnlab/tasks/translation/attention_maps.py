@@ -166,6 +166,5 @@ def _aligned(task: Translate, model: keras.Model, part: str) -> Iterator[Aligned
             steps, width = len(target_words) + 1, len(source_words) + 1
             if steps > weights.shape[-2] or width > weights.shape[-1]:
                 continue  # cut off
-            text = links[row] if links is not None else ""
-            gold = parse_links(text, f"{part}, sentence {row + 1}")
+            gold = parse_links(links[row] if links is not None else "")
             yield AlignedSentence(weights[..., :steps, :width], source_words, target_words, gold)

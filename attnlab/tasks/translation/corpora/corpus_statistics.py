@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, assign_parts
+from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
 from attnlab.tasks.translation.text.words import split_words
 
 _REPORT_EVERY = 4096
@@ -45,21 +44,13 @@ def describe(
         RequestError: the corpus can't be read, or is too small to be divided.
     """
     parts: dict[str, _Part] = {}
-    for done, (name, pair) in enumerate(_with_parts(corpus, seed)):
+    for done, (name, pair) in enumerate(pairs_by_part(corpus, seed)[1]):
         parts.setdefault(name, _Part()).add(pair)
         if progress and done % _REPORT_EVERY == 0:
             progress(done, None, "counting")
     train = parts["train"]
     names = [name for name in (*corpus.own_parts, "train", "validation", "test") if name in parts]
     return {name: parts[name].result(train) for name in dict.fromkeys(names)}
-
-
-def _with_parts(corpus: Corpus, seed: int) -> Iterator[tuple[str, Pair]]:
-    if corpus.own_parts:
-        for name in corpus.own_parts:
-            yield from ((name, pair) for pair in corpus.pairs(name))
-        return
-    yield from zip(assign_parts(corpus, seed=seed).named(), corpus.pairs(), strict=True)
 
 
 class _Part:

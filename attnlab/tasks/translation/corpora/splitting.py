@@ -41,6 +41,16 @@ class PartAssignment:
         return dict(zip(self.names, counted.tolist(), strict=True))
 
 
+def pairs_by_part(
+    corpus: Corpus, seed: int, clean: Callable[[str], str] | None = None
+) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
+    """How many pairs there are, where that is known, and each with the name of its part."""
+    if corpus.own_parts:
+        return None, ((part, pair) for part in corpus.own_parts for pair in corpus.pairs(part))
+    assigned = assign_parts(corpus, seed=seed, clean=clean)
+    return len(assigned.codes), zip(assigned.named(), corpus.pairs(), strict=True)
+
+
 def assign_parts(
     corpus: Corpus, *, seed: int, clean: Callable[[str], str] | None = None
 ) -> PartAssignment:

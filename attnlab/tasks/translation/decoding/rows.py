@@ -42,6 +42,20 @@ class Rows(NamedTuple):
 Advance = Callable[[Any, Rows], Rows]
 
 
+def first_rows(model, memory, limits, result, longest) -> Rows:
+    """All sentences of a batch before the first step, a hypothesis each."""
+    count = tf.shape(limits)[0]
+    return Rows(
+        numbers=tf.range(count),
+        limits=limits,
+        done=tf.zeros((count,), tf.bool),
+        result=result,
+        tokens=tf.fill((count,), START),
+        memory=memory,
+        state=model.initial_state(memory, longest),
+    )
+
+
 def run_until_done(advance: Advance, rows: Rows, first, *, width: int, shrink: bool):
     """Advance step by step until all rows are done.
 

@@ -9,8 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.translation.decoding.beam import BeamSettings, decode_by_beam, penalized
-from attnlab.tasks.translation.decoding.greedy import decode_greedily
+from attnlab.tasks.translation.decoding.beam import (
+    BeamSettings,
+    decode_by_beam,
+    decode_greedily,
+    penalized,
+)
 from attnlab.tasks.translation.decoding.rows import Decoded
 from attnlab.tasks.translation.models.translator import PAD
 

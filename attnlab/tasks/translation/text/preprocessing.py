@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, assign_parts
+from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
 from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.token_files import write_tokens
 from attnlab.tasks.translation.text.tokenizers import Tokenizer
@@ -165,7 +165,9 @@ def _clean_pairs(
     """Read the corpus once, and write the text of each part."""
     clean = settings.cleaner()
     links = settings.clean == "none"  # the book's cleaning changes what is a word
-    total, stream = _with_parts(corpus, clean, seed, progress)
+    if not corpus.own_parts:
+        progress(0, None, "dividing")
+    total, stream = pairs_by_part(corpus, seed, clean)
     parts: dict[str, _Part] = {}
     with ExitStack() as stack:
         for done, (name, pair) in enumerate(stream):
@@ -182,18 +184,6 @@ def _clean_pairs(
             f"after cleaning (task.clean={settings.clean}), got {counts}."
         )
     return parts
-
-
-def _with_parts(
-    corpus: Corpus, clean: Callable[[str], str], seed: int, progress: Progress
-) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
-    """How many pairs there are, where that is known, and each with its part's name."""
-    if corpus.own_parts:
-        each = (((part, pair) for pair in corpus.pairs(part)) for part in corpus.own_parts)
-        return None, chain.from_iterable(each)
-    progress(0, None, "dividing")
-    assigned = assign_parts(corpus, seed=seed, clean=clean)
-    return len(assigned.codes), zip(assigned.named(), corpus.pairs(), strict=True)
 
 
 def _fit(

@@ -7,15 +7,6 @@ from functools import cache
 from typing import TypeVar
 
 from attnlab.tasks.translation.corpora.grammar.clauses import Clause
-from attnlab.tasks.translation.corpora.grammar.declension import (
-    BARE,
-    MANY,
-    MY,
-    THE,
-    THIS,
-    A,
-    Determiner,
-)
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     BE,
     FREQUENCIES,
@@ -30,7 +21,14 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     Verb,
 )  # fmt: skip
 from attnlab.tasks.translation.corpora.grammar.phrases import (
+    BARE,
+    MANY,
+    MY,
     PRONOUNS,
+    THE,
+    THIS,
+    A,
+    Determiner,
     NounPhrase,
     Phrase,
     Prepositional,
