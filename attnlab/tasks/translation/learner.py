@@ -107,7 +107,7 @@ class TranslationLearner:
             self._validation = padded_batches(self.model, part, rows, self._multiple)
         scores = self._program.evaluate(self._validation)
         translated = {"bleu": float("nan"), "chrf": float("nan")}
-        if self._scored(epoch):
+        if epoch % self._task.score_every == 0 or epoch == self._trainer.epochs:
             translated = self._translation_scores()
         return {
             "val_loss": scores.loss,
@@ -116,9 +116,6 @@ class TranslationLearner:
             "val_bleu": translated["bleu"],
             "val_chrf": translated["chrf"],
         }
-
-    def _scored(self, epoch: int) -> bool:
-        return epoch % self._task.score_every == 0 or epoch == self._trainer.epochs
 
     def _translation_scores(self) -> dict[str, float]:
         """BLEU and chrF of greedy translations of some validation sentences, the same each time."""

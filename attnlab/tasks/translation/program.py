@@ -124,7 +124,10 @@ class TranslationProgram:
         """Loss, hit and weight (1 where the token is real) of each next token, all (N,)."""
         memory = self.model.encode(source, training=training)
         states = self.model.decode(target[:, :-1], memory, training=training).states
-        labels, states = tf.reshape(target[:, 1:], (-1,)), _joined(states)
+        labels, states = (
+            tf.reshape(target[:, 1:], (-1,)),
+            tf.reshape(states, (-1, states.shape[-1])),
+        )
         if not self.jit:  # the projection onto the vocabulary is the widest: spare it the padding
             real = tf.reshape(tf.where(labels != _PAD), (-1,))
             labels, states = tf.gather(labels, real), tf.gather(states, real)
@@ -141,11 +144,6 @@ def evaluate(model: Translator, batches: Batches) -> TokenScores:
 
 def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:
     return [tf.constant(array, tf.int32) for array in arrays]
-
-
-def _joined(states: tf.Tensor) -> tf.Tensor:
-    """(B, T, D) to (B * T, D)."""
-    return tf.reshape(states, (-1, states.shape[-1]))
 
 
 def token_losses(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.0) -> tf.Tensor:

@@ -78,7 +78,7 @@ class SentenceTranslator:
         translations = [[_OF_NOTHING] for _ in lines]
         for place, each in zip(places, found, strict=True):
             translations[place] = [
-                Translation(_one_line(next(texts)), score, log, rows[place], tokens)
+                Translation(_BREAKS.sub(" ", next(texts)), score, log, rows[place], tokens)
                 for tokens, score, log in each
             ]
         return translations
@@ -118,7 +118,3 @@ class SentenceTranslator:
         if self.warn is not None and kind not in self._warned:
             self._warned.add(kind)
             self.warn(text)
-
-
-def _one_line(text: str) -> str:
-    return _BREAKS.sub(" ", text)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.baselines import nearest_rows
 from attnlab.tasks.translation.batches import cut_sources
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
 from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.tasks.translation.text.tokenizers import END, PAD, START

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from attnlab.tasks.translation.corpora.text_files import EMPTY_SIDE, scan, short
 _COLUMNS = (2, 3)
 
 
+@dataclass(kw_only=True, eq=False)
 class Book(Corpus):
     """`english-german-both.pkl` and its kin: a NumPy array of strings, a row a pair.
 
@@ -29,19 +31,12 @@ class Book(Corpus):
     license = "Tatoeba's: CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
     needs = "data.path=FILE.pkl"
 
-    def __init__(
-        self,
-        *,
-        path: str | None = None,
-        limit: int | None = None,
-        validation: float = 0.1,
-        test: float = 0.1,
-        split: str = "source",
-        reverse: bool = False,
-    ) -> None:
-        self.path, self.limit = path, limit
-        self.validation, self.test, self.split = validation, test, split
-        self.set_direction("en", "de", reverse)
+    path: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    split: str = "source"
+    reverse: bool = False
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the array; see `Corpus.open`."""

@@ -33,8 +33,8 @@ class Builtin(Corpus):
     own_parts = ("train", "validation", "test", "compositions")
 
     def __init__(self, *, pairs: int = 20_000, seed: int = 0, reverse: bool = False) -> None:
-        self.size, self.seed = pairs, seed
-        self.set_direction("en", "de", reverse)
+        self.size, self.seed, self.reverse = pairs, seed, reverse
+        self.__post_init__()
 
     @cached_property
     def _usual(self) -> list[Pair]:

@@ -26,7 +26,8 @@ class Pair(NamedTuple):
 class Corpus:
     """Pairs of sentences; the base of every corpus.
 
-    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments. It either
+    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments: as a
+    dataclass, or by a constructor that calls `__post_init__`. It either
     overrides `pairs` and `digest`, or gives `_read` and `_content` and gets reversal, the limit and
     the check for emptiness from here.
 
@@ -101,10 +102,11 @@ class Corpus:
                 total[reason] = total.get(reason, 0) + count
         return total
 
-    def set_direction(self, first: str, second: str, reverse: bool) -> None:
-        """Take the languages of the files' two sides, and which of them is the source."""
-        self.reverse = reverse
-        self.source_language, self.target_language = (second, first) if reverse else (first, second)
+    def __post_init__(self) -> None:
+        """With `reverse` the second language of the files is the source."""
+        if self.reverse:
+            languages = self.target_language, self.source_language
+            self.source_language, self.target_language = languages
 
     def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
         """The pairs of a part as the files have them; counts what it leaves out in `dropped`."""

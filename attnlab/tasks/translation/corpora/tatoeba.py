@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.tasks.base import Progress
@@ -12,6 +13,7 @@ from attnlab.tasks.translation.corpora.text_files import check_zip
 URL = "https://www.manythings.org/anki/deu-eng.zip"
 
 
+@dataclass(kw_only=True, eq=False)
 class Tatoeba(FileCorpus):
     """Short sentences of everyday language with their translations, sorted by length.
 
@@ -24,20 +26,13 @@ class Tatoeba(FileCorpus):
     license = "CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
     fetchable = True
 
-    def __init__(
-        self,
-        *,
-        path: str | None = None,
-        url: str = URL,
-        limit: int | None = None,
-        validation: float = 0.1,
-        test: float = 0.1,
-        split: str = "source",
-        reverse: bool = False,
-    ) -> None:
-        self.path, self.url, self.limit = path, url, limit
-        self.validation, self.test, self.split = validation, test, split
-        self.set_direction("en", "de", reverse)
+    path: str | None = None
+    url: str = URL
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    split: str = "source"
+    reverse: bool = False
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the file, downloading it where no path is given; see `Corpus.open`."""

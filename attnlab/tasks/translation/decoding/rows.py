@@ -121,15 +121,10 @@ def _shaped_as(before, after):
 def _taken(rows: Rows, places, width: int) -> Rows:
     """Go on with some of the rows only."""
     one = lambda tensor: tf.gather(tensor, places)  # noqa: E731
-    all_of_row = hypotheses_of(places, width)
+    all_of_row = tf.reshape(places[:, None] * width + tf.range(width), (-1,))
     each = lambda tensor: tf.gather(tensor, all_of_row)  # noqa: E731
     sentence = tf.nest.map_structure(one, (rows.numbers, rows.limits, rows.done, rows.result))
     return Rows(*sentence, *tf.nest.map_structure(each, (rows.tokens, rows.memory, rows.state)))
-
-
-def hypotheses_of(places, width: int):
-    """Numbers of all hypotheses of some rows: (n,) to (n * width,)."""
-    return tf.reshape(places[:, None] * width + tf.range(width), (-1,))
 
 
 def forbidden(size: int):

@@ -17,7 +17,7 @@ def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str
     """
     if clean == "book":
         return book_cleaning
-    return _lower_case if lowercase else normalized
+    return (lambda text: normalized(text.lower())) if lowercase else normalized
 
 
 def normalized(text: str) -> str:
@@ -39,7 +39,3 @@ def book_cleaning(text: str) -> str:
     words = plain.lower().translate(_NO_PUNCTUATION).split()
     printable = ("".join(filter(str.isprintable, word)) for word in words)
     return " ".join(word for word in printable if word.isalpha())
-
-
-def _lower_case(text: str) -> str:
-    return normalized(text.lower())
