@@ -134,8 +134,7 @@ def _counts(rows: Ragged, wanted: np.ndarray, size: int) -> sparse.csr_matrix:
     ends = np.concatenate([[0], np.cumsum(rows.lengths[wanted], dtype=np.int64)])
     tokens = np.concatenate([rows[int(row)] for row in wanted])
     matrix = sparse.csr_matrix(
-        (np.ones(len(tokens), np.float32), tokens.astype(np.int64), ends),
-        shape=(len(wanted), size),
+        (np.ones(len(tokens), np.float32), tokens.astype(np.int64), ends), shape=(len(wanted), size)
     )
     matrix.sum_duplicates()
     return matrix

@@ -176,8 +176,7 @@ def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
     ended_log = tf.where(ends[:, :beam], best.log_probabilities[:, :beam], _NEVER)
     return (
         _with_ended(found, ended_log, best.parents[:, :beam], index, settings)._replace(
-            alive=tf.where(here, tokens[..., None], alive),
-            alive_log=alive_log,
+            alive=tf.where(here, tokens[..., None], alive), alive_log=alive_log
         ),
         tokens,
         parents,

@@ -12,16 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 
-from attnlab.figures.style import (
-    BLACK,
-    BLUE,
-    COLOUR_MAP,
-    GREY,
-    ORANGE,
-    new_figure,
-    save,
-    tidy,
-)
+from attnlab.figures.style import BLACK, BLUE, COLOUR_MAP, GREY, ORANGE, new_figure, save, tidy
 
 _SIGNED = "RdBu_r"
 _MOST_WAVES = 12
@@ -29,11 +20,7 @@ _CIRCLES = 6
 
 
 def draw_positional_encoding(
-    encoding: np.ndarray,
-    folder: Path,
-    *,
-    dimensions: Sequence[int] | None = None,
-    offset: int = 10,
+    encoding: np.ndarray, folder: Path, *, dimensions: Sequence[int] | None = None, offset: int = 10
 ) -> list[Path]:
     """Draw positional_matrix.png, and likewise waves, circles and distances, into a folder.
 

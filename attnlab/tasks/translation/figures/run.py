@@ -29,10 +29,7 @@ from attnlab.tasks.translation.figures.maps import maps_figure
 _MOST_MAPS = 48
 _KINDS = ("encoder", "decoder", "cross")
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
-    "loss (nats a token)": {
-        "train_loss": ("train", ORANGE),
-        "val_loss": ("validation", BLUE),
-    },
+    "loss (nats a token)": {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)},
     "perplexity": {"train_perplexity": ("train", ORANGE), "val_perplexity": ("validation", BLUE)},
     "score (0 to 100)": {
         "val_bleu": ("validation BLEU", BLUE),

@@ -55,11 +55,7 @@ DENIED: tuple[Style, ...] = (
 _PLACES: tuple[Style, ...] = SINGULAR + ((A, False, False),) * 2
 _JOINED: tuple[Style, ...] = SINGULAR[:14]
 _WATER: tuple[Style, ...] = ((BARE, False, False),)
-_TENSES = (
-    *("present",) * 10,
-    *("perfect",) * 7,
-    *("can", "must", "want", "will") * 2,
-)
+_TENSES = (*("present",) * 10, *("perfect",) * 7, *("can", "must", "want", "will") * 2)
 _OWNED = frozenset({"father", "mother", "sister", "doctor", "teacher", "dog", "cat", "horse"})
 _FAMILY = frozenset({"father", "mother", "sister"})
 _OWNERS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
@@ -274,11 +270,7 @@ class Choices:
         return Prepositional(verb.preposition, self.noun_phrase(nouns, styles))
 
     def being(
-        self,
-        subject: NounPhrase | None = None,
-        *,
-        states: bool = False,
-        pronouns: float = 0.0,
+        self, subject: NounPhrase | None = None, *, states: bool = False, pronouns: float = 0.0
     ) -> Clause | None:
         """A clause with "is" and an adjective.
 

@@ -10,12 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from attnlab.tasks.translation.corpora.grammar.lexicon import (
-    NUMBERS,
-    Adjective,
-    Noun,
-    Preposition,
-)
+from attnlab.tasks.translation.corpora.grammar.lexicon import NUMBERS, Adjective, Noun, Preposition
 from attnlab.tasks.translation.corpora.grammar.linked import COMMA, Both, NewLink, Word, fixed
 
 # --- declension ----------------------------------------------------------------------------------
@@ -133,12 +128,7 @@ class NounPhrase:
         return Both(english + relative.english, german, (COMMA, *relative.german))
 
     def _determiner(
-        self,
-        case: str,
-        new: NewLink,
-        not_link: int | None,
-        english: list[Word],
-        german: list[Word],
+        self, case: str, new: NewLink, not_link: int | None, english: list[Word], german: list[Word]
     ) -> Forms:
         """Write the determiner to both sides; returns the endings that it asks for."""
         determiner, key = self.determiner, (case, self.gender)
@@ -269,7 +259,4 @@ class Prepositional:
         return Both(before.english + after.english, german, after.tail)
 
 
-_SHORT = {
-    ("in", DEFINITE["dat", "m"]): "im",
-    ("in", DEFINITE["acc", "n"]): "ins",
-}
+_SHORT = {("in", DEFINITE["dat", "m"]): "im", ("in", DEFINITE["acc", "n"]): "ins"}
