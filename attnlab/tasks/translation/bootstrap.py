@@ -60,7 +60,8 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
     found: dict[int, ItemTest] = {}
     for key, places in groups_of.items():
         systems = [reader.translations(pairs[place][0]) for place in places]
-        p_values, signature = paired_bootstrap(metric, bases[key], systems, reader.targets)
+        targets = [target for _, target in reader.items]
+        p_values, signature = paired_bootstrap(metric, bases[key], systems, targets)
         tests = (_item_test(p, signature, len(reader.items)) for p in p_values)
         found |= dict(zip(places, tests, strict=True))
     return [found[place] for place in range(len(pairs))]
@@ -96,11 +97,6 @@ class _Reader:
 
     def __init__(self) -> None:
         self.items: list[tuple[str, str]] = []
-
-    @property
-    def targets(self) -> list[str]:
-        """The right translation of each item."""
-        return [target for _, target in self.items]
 
     def translations(self, runs: Runs) -> list[Translations]:
         """The translations of each test item, one of each run."""

@@ -103,18 +103,14 @@ class SentenceTranslator:
 
     def _tell(self, length: int, most: int) -> None:
         """Warn, once, of a length that the model can't be trusted with, or can't take."""
+        text = f"a sentence has {length - 1} tokens"
         if length > most:
-            self._tell_once(
-                "cut", f"a sentence has {length - 1} tokens; only the first {most - 1} are read"
-            )
+            kind, text = "cut", f"{text}; only the first {most - 1} are read"
         elif self.longest is not None and length > self.longest:
-            self._tell_once(
-                "long",
-                f"a sentence has {length - 1} tokens, the longest in training had "
-                f"{self.longest - 1}: its translation may be poor",
-            )
-
-    def _tell_once(self, kind: str, text: str) -> None:
+            kind, trained = "long", f"the longest in training had {self.longest - 1}"
+            text = f"{text}, {trained}: its translation may be poor"
+        else:
+            return
         if self.warn is not None and kind not in self._warned:
             self._warned.add(kind)
             self.warn(text)

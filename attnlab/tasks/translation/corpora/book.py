@@ -50,10 +50,6 @@ class Book(Corpus):
                 f"got {self.array.shape[1]}."
             )
 
-    def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies; None where no path is given."""
-        return Path(self.path).expanduser() if self.path else None
-
     def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
         for row in range(len(self.array)):
             source, target = (self._text(row, column) for column in range(2))

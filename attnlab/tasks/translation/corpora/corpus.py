@@ -66,7 +66,8 @@ class Corpus:
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus's files lie, without opening them; None where there are none (yet)."""
-        return None
+        path = getattr(self, "path", None)
+        return Path(path).expanduser() if path else None
 
     def pairs(self, part: str | None = None) -> Iterator[Pair]:
         """The pairs of one of `own_parts`, or of all after each other; memory stays bounded.

@@ -35,11 +35,6 @@ class PartAssignment:
         """The name of each pair's part."""
         return (self.names[code] for code in self.codes.tobytes())
 
-    def counts(self) -> dict[str, int]:
-        """Pairs of each part."""
-        counted = np.bincount(self.codes, minlength=len(self.names))
-        return dict(zip(self.names, counted.tolist(), strict=True))
-
 
 def pairs_by_part(
     corpus: Corpus, seed: int, clean: Callable[[str], str] | None = None

@@ -45,7 +45,5 @@ class Tatoeba(FileCorpus):
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus lies; None where it is still to be fetched."""
-        if self.path:
-            return Path(self.path).expanduser()
         file = cache_folder(cache, self.name, self.url, URL) / "deu-eng.zip"
-        return file if file.is_file() else None
+        return super().location(cache) or (file if file.is_file() else None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +209,7 @@ def _look_into(corpus: Corpus, cache: Path, seed: int, as_json: bool) -> None:
         row |= {
             "notes": list(corpus.notes),
             "dropped": corpus.dropped,
-            "parts": {name: asdict(part) for name, part in parts.items()},
+            "parts": parts,
         }
     row["prepared"] = prepared_copies(cache, corpus.name)
     if as_json:

@@ -114,11 +114,7 @@ def _check(
     n_best: int,
     figure: str | None,
 ) -> None:
-    """Refuse, before TensorFlow is loaded, what can't be done.
-
-    Raises:
-        RequestError: see its text.
-    """
+    """Refuse, before TensorFlow is loaded, what can't be done."""
     require_kind(folder, KIND)
     kept = beam or folder.read_config()["task"].get("beam", 1)
     if n_best > kept:

@@ -63,7 +63,7 @@ class Clause:
     place: Prepositional | None = None  # the prepositional phrase
     predicate: Adjective | None = None  # the adjective after "is", with "very" where `very` is set
     very: bool = False
-    tense: str = "present"  # one of `TENSES`
+    tense: str = "present"  # or "perfect", or one of `AUXILIARIES`
     # whether it is denied: "nicht", or "kein" with an object that is not definite
     negated: bool = False
     frequency: Adverb | None = None  # "often", "never", "already" or "always"
@@ -255,7 +255,7 @@ class VerbWords:
 def verb_words(
     verb: Verb, tense: str, person: str, new: NewLink, not_link: int | None, *, helped: bool
 ) -> VerbWords:
-    """Conjugate a verb in one of `TENSES` for a `person`, which is a field of `Forms`.
+    """Conjugate a verb in a tense of `Clause` for a `person`, which is a field of `Forms`.
 
     `not_link` is the number of a negation's link, None where nothing is denied. `helped` says
     whether English needs "does" where it has no auxiliary: in a question.

@@ -1,7 +1,7 @@
-"""The words, and which of them make sense together; nouns and verbs stand in two tables.
+"""The words, and which of them make sense together; most of them stand in tables.
 
-`nouns.csv` and `verbs.csv` have the fields of `Noun` and `Verb`, lists with spaces between. In the
-verbs' lists of nouns PERSONS, ANIMALS and GIFTS stand for several.
+`adjectives.csv`, `nouns.csv` and `verbs.csv` have the fields of `Adjective`, `Noun` and `Verb`,
+lists with spaces between. PERSONS, ANIMALS and GIFTS stand for several nouns.
 """
 
 from __future__ import annotations
@@ -113,26 +113,19 @@ class Verb:
         return Auxiliary(english, Forms(self.ich, self.er, self.german))
 
 
-ADJECTIVES = {
-    english: Adjective(english, german, rank)
-    for rank, row in enumerate(
-        (
-            "friendly freundlich, clever klug, good gut, beautiful schön",
-            "small klein, big groß",
-            "old alt, young jung, new neu, hot heiß, cold kalt",
-            "red rot",
-            "tired müde, sick krank",  # after "is" alone
-        )
-    )
-    for english, german in (pair.split() for pair in row.split(", "))
-}
-STATE = 4  # the rank of what passes
+STATE = 4  # the rank of what passes, as "tired" does: it stands after "is" alone
 
 
 def _table(name: str) -> list[dict[str, Any]]:
     """The rows of a table beside this file, each by its column's name."""
     with open(Path(__file__).with_name(name), encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+ADJECTIVES = {
+    row["english"]: Adjective(row["english"], row["german"], int(row["rank"]))
+    for row in _table("adjectives.csv")
+}
 
 
 def _noun(row: dict[str, Any]) -> Noun:
@@ -183,7 +176,6 @@ AUXILIARIES = {
     "want": Auxiliary(Forms("want", "wants", "want"), Forms("will", "will", "wollen")),
     "will": Auxiliary(Forms("will", "will", "will"), Forms("werde", "wird", "werden")),
 }
-TENSES = ("present", "perfect", *AUXILIARIES)
 _LATER = frozenset(AUXILIARIES)
 
 TIMES = (

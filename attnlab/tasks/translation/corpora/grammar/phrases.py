@@ -217,7 +217,6 @@ class Together:
 
     parts: tuple[NounPhrase, ...]
     person: str = field(default="plural", init=False)
-    gender: str = field(default="p", init=False)
 
     @property
     def definite(self) -> bool:
