@@ -10,10 +10,8 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.splitting import hashed, held_out, source_key
+from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out, source_key
 from attnlab.tasks.translation.corpora.text_files import parallel_pairs, scan, tab_pairs
-
-PARTS = ("train", "validation", "test")
 
 
 class PartFiles(NamedTuple):

@@ -206,11 +206,7 @@ def _look_into(corpus: Corpus, cache: Path, seed: int, as_json: bool) -> None:
         with preparation() as progress:
             corpus.open(cache, progress)
             parts = describe(corpus, seed=seed, progress=progress)
-        row |= {
-            "notes": list(corpus.notes),
-            "dropped": corpus.dropped,
-            "parts": parts,
-        }
+        row |= {"notes": list(corpus.notes), "dropped": corpus.dropped, "parts": parts}
     row["prepared"] = prepared_copies(cache, corpus.name)
     if as_json:
         click.echo(json.dumps(row, indent=2, ensure_ascii=False))
