@@ -2,69 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.tasks.translation.map_measures import map_rows
 
 Link = tuple[int, int]
-_LINK = re.compile(r"(\d{1,9})([-?p])(\d{1,9})", re.ASCII)
-
-
-class Links(NamedTuple):
-    """Gold links of a sentence pair, each (source word, target word), counted from 0.
-
-    Attributes:
-        sure: Those that an alignment must have.
-        possible: Those that it may have; all sure ones are among them.
-    """
-
-    sure: frozenset[Link]
-    possible: frozenset[Link]
 
 
 class AlignedSentence(NamedTuple):
-    """A map and what it is held against.
+    """A map and what it is held against."""
 
-    Attributes:
-        weights: (T, S), or (H, T, S) whose heads are averaged. Step t chooses target token t, so
-            the first row belongs to the first token; rows and columns beyond the tokens, of END
-            and padding, are left out.
-        source_words: For each source token the number of its word, from 0; below 0 for a token
-            of no word.
-        target_words: For each target token the number of its word.
-        gold: The right links.
-    """
-
+    # (T, S), or (H, T, S) whose heads are averaged. Step t chooses target token t, so the first row
+    # belongs to the first token; rows and columns beyond the tokens, of END and padding, are left
+    # out
     weights: np.ndarray
+    # for each source token the number of its word, from 0; below 0 for a token of no word
     source_words: Sequence[int]
-    target_words: Sequence[int]
-    gold: Links
+    target_words: Sequence[int]  # for each target token the number of its word
+    gold: frozenset[Link]  # the right links
 
 
-def parse_links(text: str, where: str = "links") -> Links:
-    """Links of one pair in Pharaoh's format: `0-0 1-2`, a possible link `1?2` or `1p2`.
-
-    Raises:
-        RequestError: Something else stands there; it names the place as `where`.
-    """
-    sure, possible = set(), set()
-    for word in text.split():
-        found = _LINK.fullmatch(word)
-        if not found:
-            raise RequestError(
-                f"{where}: expected links such as 0-0 1-2, or 1?2 for a possible one, got {word!r}."
-            )
-        link = int(found[1]), int(found[3])
-        possible.add(link)
-        if found[2] == "-":
-            sure.add(link)
-    return Links(frozenset(sure), frozenset(possible))
+def parse_links(text: str) -> frozenset[Link]:
+    """Links of one pair in Pharaoh's format: `0-0 1-2`, source word and target word from 0."""
+    pairs = (link.split("-") for link in text.split())
+    return frozenset((int(source), int(target)) for source, target in pairs)
 
 
 def word_weights(
@@ -72,28 +37,13 @@ def word_weights(
 ) -> np.ndarray:
     """A map from words to words: source pieces are summed, target pieces and heads averaged.
 
-    Args:
-        weights: As in `AlignedSentence`.
-        source_words: As there.
-        target_words: As there.
-        shift: Which step aligns token t: t + shift. 0 is the step that chooses it. 1 is the next
-            one, whose input it is: scores that know the decoder's state alone align that word.
-
-    Returns:
-        (target words, source words).
-
-    Raises:
-        ValueError: The map has fewer columns than source tokens, or fewer rows than target tokens
-            and the shift need.
+    Maps and words are as in `AlignedSentence`; gives (target words, source words). `shift` says
+    which step aligns token t: t + shift. 0 is the step that chooses it, 1 the next one, whose input
+    it is: scores that know the decoder's state alone align that word.
     """
     rows = map_rows(weights)
     rows = rows.mean(axis=tuple(range(rows.ndim - 2)))
     source, target = np.asarray(source_words, int), np.asarray(target_words, int)
-    if rows.shape[0] < len(target) + shift or rows.shape[1] < len(source) or shift < 0:
-        raise ValueError(
-            f"expected a map of at least {len(target)} target tokens, {shift} steps of shift and "
-            f"{len(source)} source tokens, got {rows.shape[0]} steps by {rows.shape[1]} positions"
-        )
     rows = rows[shift : shift + len(target), : len(source)]
     members = _membership(target)
     pieces = np.maximum(members.sum(axis=0), 1)
@@ -117,15 +67,16 @@ def alignment_error_rate(sentences: Iterable[AlignedSentence], *, shift: int = 0
     return error_rate((predicted_links(each, shift=shift), each.gold) for each in sentences)
 
 
-def error_rate(pairs: Iterable[tuple[AbstractSet[Link], Links]]) -> float:
-    """1 - (|A and S| + |A and P|) / (|A| + |S|) of links A, sure ones S and possible ones P.
+def error_rate(pairs: Iterable[tuple[AbstractSet[Link], AbstractSet[Link]]]) -> float:
+    """1 - 2 |A and S| / (|A| + |S|) of links A and gold links S.
 
-    Source: Och and Ney 2003, section 4.2. Without any link on either side nothing is wrong: 0.
+    Source: Och and Ney 2003, section 4.2, for gold links that are all sure. Without any link on
+    either side nothing is wrong: 0.
     """
     right = total = 0
     for found, gold in pairs:
-        total += len(found) + len(gold.sure)
-        right += len(found & gold.sure) + len(found & (gold.possible | gold.sure))
+        total += len(found) + len(gold)
+        right += 2 * len(found & gold)
     return 1 - right / total if total else 0.0
 
 

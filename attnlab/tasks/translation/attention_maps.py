@@ -25,18 +25,13 @@ _MOST, _BATCH = 1000, 64
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence, its translation, and where the model looked.
+    """A sentence, its translation, and where the model looked."""
 
-    Attributes:
-        maps: `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder`
-            (L, H, T, T); step t chooses the target piece t. Empty without attention.
-        source: labels of the source's tokens, END included.
-        target: labels of the translation's, END included.
-    """
-
+    # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
+    # step t chooses the target piece t. Empty without attention.
     maps: dict[str, np.ndarray]
-    source: list[str]
-    target: list[str]
+    source: list[str]  # labels of the source's tokens, END included
+    target: list[str]  # labels of the translation's, END included
 
 
 def example(
@@ -171,6 +166,5 @@ def _aligned(task: Translate, model: keras.Model, part: str) -> Iterator[Aligned
             steps, width = len(target_words) + 1, len(source_words) + 1
             if steps > weights.shape[-2] or width > weights.shape[-1]:
                 continue  # cut off
-            text = links[row] if links is not None else ""
-            gold = parse_links(text, f"{part}, sentence {row + 1}")
+            gold = parse_links(links[row] if links is not None else "")
             yield AlignedSentence(weights[..., :steps, :width], source_words, target_words, gold)

@@ -37,10 +37,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
     """Test groups of translations against a reference: an `ItemTester`.
 
-    Args:
-        metric: `bleu`, `chrf` or `bleu_lc_tok`.
-        pairs: of each group its runs and those of the reference, of the same seeds.
-        always: test even where sacreBLEU would take minutes.
+    `pairs` has of each group its runs and those of the reference, of the same seeds; `always` tests
+    even where sacreBLEU would take minutes.
 
     Raises:
         NoItemTest: the sentences differ, or it would take minutes.
@@ -62,7 +60,8 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
     found: dict[int, ItemTest] = {}
     for key, places in groups_of.items():
         systems = [reader.translations(pairs[place][0]) for place in places]
-        p_values, signature = paired_bootstrap(metric, bases[key], systems, reader.targets)
+        targets = [target for _, target in reader.items]
+        p_values, signature = paired_bootstrap(metric, bases[key], systems, targets)
         tests = (_item_test(p, signature, len(reader.items)) for p in p_values)
         found |= dict(zip(places, tests, strict=True))
     return [found[place] for place in range(len(pairs))]
@@ -76,14 +75,8 @@ def paired_bootstrap(
 ) -> tuple[list[float], str]:
     """Test systems against a reference system, each with 1,000 resamples.
 
-    Args:
-        name: `bleu`, `chrf` or `bleu_lc_tok`.
-        reference: the reference system's translations of each sentence.
-        systems: those of the others.
-        targets: the right translation of each sentence.
-
-    Returns:
-        A p value for each system, and sacreBLEU's signature.
+    Each system has its translations of each sentence, `targets` are the right ones. Gives a p value
+    for each system, and sacreBLEU's signature.
     """
     from sacrebleu.significance import PairedTest
 
@@ -104,11 +97,6 @@ class _Reader:
 
     def __init__(self) -> None:
         self.items: list[tuple[str, str]] = []
-
-    @property
-    def targets(self) -> list[str]:
-        """The right translation of each item."""
-        return [target for _, target in self.items]
 
     def translations(self, runs: Runs) -> list[Translations]:
         """The translations of each test item, one of each run."""

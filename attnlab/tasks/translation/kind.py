@@ -18,9 +18,6 @@ def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Where the decoder looks before its step, `model.output=auto` was `maxout`; where it looks after
     the step, `attentional`; without attention, its state alone. Newer runs say so themselves.
-
-    Args:
-        config: config.yaml as plain mappings.
     """
     model, attention = config.get("model"), config.get("attention")
     if not isinstance(model, Mapping) or not isinstance(attention, Mapping):

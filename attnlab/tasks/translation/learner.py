@@ -107,7 +107,7 @@ class TranslationLearner:
             self._validation = padded_batches(self.model, part, rows, self._multiple)
         scores = self._program.evaluate(self._validation)
         translated = {"bleu": float("nan"), "chrf": float("nan")}
-        if self._scored(epoch):
+        if epoch % self._task.score_every == 0 or epoch == self._trainer.epochs:
             translated = self._translation_scores()
         return {
             "val_loss": scores.loss,
@@ -116,9 +116,6 @@ class TranslationLearner:
             "val_bleu": translated["bleu"],
             "val_chrf": translated["chrf"],
         }
-
-    def _scored(self, epoch: int) -> bool:
-        return epoch % self._task.score_every == 0 or epoch == self._trainer.epochs
 
     def _translation_scores(self) -> dict[str, float]:
         """BLEU and chrF of greedy translations of some validation sentences, the same each time."""
@@ -153,14 +150,13 @@ class TranslationLearner:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
         if epoch & (epoch - 1) or "validation" not in self._task.tokenized.parts:
             return []
-        from attnlab.tasks.translation.figures.maps import draw_maps
+        from attnlab.figures.style import save
+        from attnlab.tasks.translation.figures.maps import maps_figure
 
         drawn = []
         found = examples(self._task, self.model, self._search, "validation", _DRAWN)
         for number, each in enumerate(found, 1):
-            path = folder / f"attention_epoch_{epoch:03d}_{number}.png"
-            draw_maps(
-                each.maps, each.source, each.target, path, title=f"{self._title}, epoch {epoch}"
-            )
-            drawn.append(path)
+            title = f"{self._title}, epoch {epoch}"
+            figure = maps_figure(each.maps, each.source, each.target, title=title)
+            drawn.append(save(figure, folder / f"attention_epoch_{epoch:03d}_{number}.png"))
         return drawn

@@ -63,7 +63,7 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
 
     1 where all heads look alike, 0 where no two look at the same position; NaN for one head.
     """
-    rows = map_rows(weights, axes=3)
+    rows = map_rows(weights)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     units = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     heads = rows.shape[-3]
@@ -75,17 +75,12 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
 
 
 def measures(
-    weights: np.ndarray,
-    *,
-    source_length: int | None = None,
-    target_length: int | None = None,
+    weights: np.ndarray, *, source_length: int | None = None, target_length: int | None = None
 ) -> dict[str, np.ndarray]:
     """All measures of the maps of one sentence, means over its target steps.
 
-    Args:
-        weights: (..., H, T, S), or (T, S) for one map.
-        source_length: How many source positions count; those after them are padding. All if None.
-        target_length: How many target steps count. All if None.
+    Weights are (..., H, T, S), or (T, S) for one map. Source positions and target steps behind the
+    lengths are padding; None counts all.
 
     Returns:
         `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
@@ -104,17 +99,9 @@ def measures(
     return values
 
 
-def map_rows(weights: np.ndarray, axes: int = 2) -> np.ndarray:
-    """The map as float64.
-
-    Raises:
-        ValueError: It lacks an axis, or has no step or no position.
-    """
-    rows = np.asarray(weights, dtype=np.float64)
-    if rows.ndim < axes or 0 in rows.shape[-2:]:
-        names = "(..., H, T, S)" if axes == 3 else "(..., T, S)"
-        raise ValueError(f"weights: expected an array {names}, got one of shape {rows.shape}")
-    return rows
+def map_rows(weights: np.ndarray) -> np.ndarray:
+    """The map as float64."""
+    return np.asarray(weights, dtype=np.float64)
 
 
 def _distributions(weights: np.ndarray) -> np.ndarray:

@@ -33,17 +33,11 @@ _STEP = (
 
 @dataclass(frozen=True)
 class TokenScores:
-    """What a model gives the real target tokens of some sentences, each token of equal weight.
+    """What a model gives the real target tokens of some sentences, each token of equal weight."""
 
-    Attributes:
-        loss: mean cross entropy of a token, in nats, without label smoothing.
-        accuracy: share of tokens that the model finds likeliest, given the true ones before.
-        tokens: number of tokens, ends of sentences among them.
-    """
-
-    loss: float
-    accuracy: float
-    tokens: int
+    loss: float  # mean cross entropy of a token, in nats, without label smoothing
+    accuracy: float  # share of tokens that the model finds likeliest, given the true ones before
+    tokens: int  # number of tokens, ends of sentences among them
 
     @property
     def perplexity(self) -> float:
@@ -58,12 +52,9 @@ class TranslationProgram:
     target rows are START, tokens, END. The loss of a step is the cross entropy summed over all real
     tokens of the batch (what follows START), divided by their number.
 
-    Args:
-        model: a built `Translator`.
-        optimizer: a Keras optimizer; its learning rate is set at every step from `train`'s `rates`.
-        label_smoothing: of the training loss, in [0, 1).
-        seed: of dropout and other random layers: a draw follows from (seed, step).
-        jit: compile with XLA: once for every shape of a batch. False keeps a TensorFlow graph.
+    The optimizer's learning rate is set at every step from `train`'s `rates`. Draws of dropout and
+    other random layers follow from (seed, step). `jit` compiles with XLA, once for every shape of a
+    batch; without it there is a TensorFlow graph.
     """
 
     def __init__(
@@ -133,7 +124,10 @@ class TranslationProgram:
         """Loss, hit and weight (1 where the token is real) of each next token, all (N,)."""
         memory = self.model.encode(source, training=training)
         states = self.model.decode(target[:, :-1], memory, training=training).states
-        labels, states = tf.reshape(target[:, 1:], (-1,)), _joined(states)
+        labels, states = (
+            tf.reshape(target[:, 1:], (-1,)),
+            tf.reshape(states, (-1, states.shape[-1])),
+        )
         if not self.jit:  # the projection onto the vocabulary is the widest: spare it the padding
             real = tf.reshape(tf.where(labels != _PAD), (-1,))
             labels, states = tf.gather(labels, real), tf.gather(states, real)
@@ -152,11 +146,6 @@ def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:
     return [tf.constant(array, tf.int32) for array in arrays]
 
 
-def _joined(states: tf.Tensor) -> tf.Tensor:
-    """(B, T, D) to (B * T, D)."""
-    return tf.reshape(states, (-1, states.shape[-1]))
-
-
 def token_losses(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.0) -> tf.Tensor:
     """Cross entropy of each token, against smoothed targets.
 
@@ -166,13 +155,7 @@ def token_losses(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.0) -
     Source: Szegedy et al. 2016 (arXiv 1512.00567), section 7, as Vaswani et al. 2017 use it.
     Difference: nothing; `torch.nn.CrossEntropyLoss(label_smoothing=...)` is the same.
 
-    Args:
-        logits: (N, V) float32.
-        labels: (N,) int32.
-        smoothing: share of the target that is spread over the vocabulary, in [0, 1).
-
-    Returns:
-        (N,) float32.
+    Logits (N, V) float32 and labels (N,) int32 give (N,) float32; `smoothing` is in [0, 1).
     """
     places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
 

@@ -26,22 +26,16 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
     BLEU over a whole part counts 4-grams: where no reference has four tokens it is 0, even for
     identical text.
 
-    Args:
-        hypotheses: Detokenised translations; one may be empty.
-        references: Detokenised references, in the same order.
+    Texts are detokenised; a hypothesis may be empty.
 
     Returns:
         JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts) on
         detokenised text; `chrf`, chrF2 (character 6-grams without spaces); `bleu_lc_tok`, see
         above. `signatures`: sacreBLEU's signature of each, by its name.
-
-    Raises:
-        ValueError: No sentences, or as many hypotheses as references there aren't.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    _check(hypotheses, references)
     metrics = {  # `force` keeps sacreBLEU from writing advice to standard error
         "bleu": BLEU(force=True),
         "chrf": CHRF(),
@@ -67,7 +61,6 @@ def bleu_of_all_references(
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    _check(hypotheses, references)
     translated = dict(zip(sources, hypotheses, strict=True))
     known: dict[str, list[str]] = {source: [] for source in translated}
     for source, reference in zip(sources, references, strict=True):
@@ -91,20 +84,9 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dic
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    _check(hypotheses, references)
     metrics = {"bleu": BLEU(effective_order=True, force=True), "chrf": CHRF()}
     pairs = list(zip(hypotheses, references, strict=True))
     return {
         name: np.minimum([metric.sentence_score(h, [r]).score for h, r in pairs], _PERFECT)
         for name, metric in metrics.items()
     }
-
-
-def _check(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    if len(hypotheses) != len(references):
-        raise ValueError(
-            "hypotheses: expected one for each reference, "
-            f"got {len(hypotheses)} for {len(references)}"
-        )
-    if not len(references):
-        raise ValueError("references: expected at least one sentence, got none")

@@ -23,21 +23,13 @@ _BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 class Translation(NamedTuple):
-    """One translation of a sentence.
+    """One translation of a sentence."""
 
-    Attributes:
-        text: a single line.
-        score: log-probability by length penalty, higher is better; 0 of an empty sentence.
-        log_probability: of all tokens, natural logarithm.
-        source: (S,) ids as the model read them, END included.
-        target: (T,) ids without START and END.
-    """
-
-    text: str
-    score: float
-    log_probability: float
-    source: np.ndarray
-    target: np.ndarray
+    text: str  # a single line
+    score: float  # log-probability by length penalty, higher is better; 0 of an empty sentence
+    log_probability: float  # of all tokens, natural logarithm
+    source: np.ndarray  # (S,) ids as the model read them, END included
+    target: np.ndarray  # (T,) ids without START and END
 
 
 _OF_NOTHING = Translation("", 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))
@@ -46,16 +38,10 @@ _OF_NOTHING = Translation("", 0.0, 0.0, np.array([END], np.int32), np.zeros(0, n
 class SentenceTranslator:
     """Translate text by a trained model.
 
-    Args:
-        model: a `Translator`.
-        source_tokenizer: cuts sentences.
-        target_tokenizer: puts translations together.
-        clean: as the model's corpus was cleaned, see `text.cleaning.cleaner`.
-        lowercase: likewise.
-        longest: source tokens, END included, of the longest sentence trained on; None: unknown.
-        warn: told once of sentences that are longer than `longest`, and once of such as must be
-            cut off, because of the model's own longest length or of memory; may be set later.
-        **search: settings of `decoding.search.Search`, such as `beam` and `n_best`.
+    `clean` and `lowercase` are as in the model's corpus, `longest` counts the source tokens, END
+    included, of the longest sentence trained on (None: unknown). `warn` is told once of sentences
+    that are longer, and once of such as must be cut off, because of the model's own longest length
+    or of memory; it may be set later. Further settings are those of `decoding.search.Search`.
     """
 
     def __init__(
@@ -92,7 +78,7 @@ class SentenceTranslator:
         translations = [[_OF_NOTHING] for _ in lines]
         for place, each in zip(places, found, strict=True):
             translations[place] = [
-                Translation(_one_line(next(texts)), score, log, rows[place], tokens)
+                Translation(_BREAKS.sub(" ", next(texts)), score, log, rows[place], tokens)
                 for tokens, score, log in each
             ]
         return translations
@@ -117,22 +103,14 @@ class SentenceTranslator:
 
     def _tell(self, length: int, most: int) -> None:
         """Warn, once, of a length that the model can't be trusted with, or can't take."""
+        text = f"a sentence has {length - 1} tokens"
         if length > most:
-            self._tell_once(
-                "cut", f"a sentence has {length - 1} tokens; only the first {most - 1} are read"
-            )
+            kind, text = "cut", f"{text}; only the first {most - 1} are read"
         elif self.longest is not None and length > self.longest:
-            self._tell_once(
-                "long",
-                f"a sentence has {length - 1} tokens, the longest in training had "
-                f"{self.longest - 1}: its translation may be poor",
-            )
-
-    def _tell_once(self, kind: str, text: str) -> None:
+            kind, trained = "long", f"the longest in training had {self.longest - 1}"
+            text = f"{text}, {trained}: its translation may be poor"
+        else:
+            return
         if self.warn is not None and kind not in self._warned:
             self._warned.add(kind)
             self.warn(text)
-
-
-def _one_line(text: str) -> str:
-    return _BREAKS.sub(" ", text)

@@ -56,36 +56,19 @@ class Translate:
     """Translate a corpus's sentences by an encoder and a decoder.
 
     Attributes:
-        name: `translate`.
         monitor: the validation metric that chooses the best epoch, and its direction.
-        tokenized: the corpus in tokens, once it is loaded.
-        source_tokenizer: cuts what is translated, once that is loaded or read.
-        target_tokenizer: cuts translations; the same object where the vocabulary is shared.
-        longest: tokens of the longest source trained on, END included, and of the longest target.
 
-    Args:
-        corpus: the pairs.
-        cache: folder of downloads and tokenized corpora.
-        tokenizer: `word`, `char` or `bpe`.
-        vocabulary: most entries of a vocabulary.
-        shared_vocabulary: one for both languages.
-        min_count: rarer words are unknown.
-        lowercase: lower-case everything.
-        clean: `none`, or `book` as the seed book cleans its pairs.
-        max_length: tokens of a sentence; the end of longer ones is cut off.
-        label_smoothing: of the training loss.
-        monitor: what chooses the best epoch.
-        score_every: epochs between two translations of the validation part.
-        score_sentences: how many of its sentences are translated then; None: all.
-        beam: hypotheses kept when a part is translated.
-        length_penalty: alpha of the beam search.
+    The settings are those of conf/task/translate.yaml; `cache` is the folder of downloads and
+    tokenized corpora.
     """
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
-    tokenized: TokenizedCorpus
-    source_tokenizer: Tokenizer
+    tokenized: TokenizedCorpus  # the corpus in tokens, once it is loaded
+    source_tokenizer: Tokenizer  # cuts what is translated, once that is loaded or read
+    # cuts translations; the same object where the vocabulary is shared
     target_tokenizer: Tokenizer
+    # tokens of the longest source trained on, END included, and of the longest target
     longest: tuple[int, ...]
 
     def __init__(

@@ -135,11 +135,3 @@ def test_axes_before_the_steps_are_kept():
         "head_similarity": (2,),
     }
     np.testing.assert_allclose(values["entropy"][1, 2], entropy(weights[1, 2]).mean())
-
-
-def test_what_is_no_map_is_refused():
-    for wrong in (np.ones(3), np.ones((0, 3))):
-        with pytest.raises(ValueError, match=r"weights: expected an array \(\.\.\., T, S\)"):
-            entropy(wrong)
-    with pytest.raises(ValueError, match=r"\(\.\.\., H, T, S\)"):
-        head_similarity(EVEN)

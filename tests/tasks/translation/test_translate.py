@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.baselines import nearest_rows
 from attnlab.tasks.translation.batches import cut_sources
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
 from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.tasks.translation.text.tokenizers import END, PAD, START
@@ -91,7 +91,7 @@ def test_what_it_saves_is_enough_to_build_and_translate(tmp_path, shared):
     text = "THE dog sings"
     assert again.source_tokenizer.encode([text]) == task.source_tokenizer.encode([text])
     assert (again.source_tokenizer is again.target_tokenizer) == shared
-    option = Option("rnn", None, {"units": 6, "embedding": 4})
+    option = Option("rnn", {"units": 6, "embedding": 4})
     model = again.build(BahdanauAttention, option)
     assert len(again.serve(model, ["the dog", ""])) == 2
 

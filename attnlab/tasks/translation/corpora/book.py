@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,12 @@ from attnlab.tasks.translation.corpora.text_files import EMPTY_SIDE, scan, short
 _COLUMNS = (2, 3)
 
 
+@dataclass(kw_only=True, eq=False)
 class Book(Corpus):
     """`english-german-both.pkl` and its kin: a NumPy array of strings, a row a pair.
 
     The first column is English, the second German; a third, with the attribution, is not read. The
     file is read without unpickling it, so that it can run nothing.
-
-    Args:
-        path: the pickle file.
-        limit: only the first so many pairs; None takes all.
-        validation: share of the pairs for validation.
-        test: share of the pairs for the test.
-        split: `source`, or `pair` as the book's programs divide it.
-        reverse: from German into English.
     """
 
     name = "book"
@@ -37,19 +31,12 @@ class Book(Corpus):
     license = "Tatoeba's: CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
     needs = "data.path=FILE.pkl"
 
-    def __init__(
-        self,
-        *,
-        path: str | None = None,
-        limit: int | None = None,
-        validation: float = 0.1,
-        test: float = 0.1,
-        split: str = "source",
-        reverse: bool = False,
-    ) -> None:
-        self.path, self.limit = path, limit
-        self.validation, self.test, self.split = validation, test, split
-        self.set_direction("en", "de", reverse)
+    path: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    split: str = "source"
+    reverse: bool = False
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the array; see `Corpus.open`."""
@@ -62,10 +49,6 @@ class Book(Corpus):
                 f"{self.file}: expected an array of 2 or 3 columns (English, German), "
                 f"got {self.array.shape[1]}."
             )
-
-    def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies; None where no path is given."""
-        return Path(self.path).expanduser() if self.path else None
 
     def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
         for row in range(len(self.array)):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
 
 VERSION = 1  # of the grammar; another one may write other sentences
-MOST_PAIRS = 200_000
 HELD_OUT = 1000
 _WORDS = range(3, 17)  # before the mark at the end
 _WORDS_BEYOND = range(3, 26)
@@ -27,14 +25,6 @@ class Builtin(Corpus):
     Its parts are `train`; `validation` and `test`, 1,000 other sentences each from the same
     distribution, the same whatever `pairs` is; and `compositions`, 1,000 that have more than any
     in train: a third clause, a third adjective before a noun, or an owner's owner.
-
-    Args:
-        pairs: how many pairs train has.
-        seed: which sentences; a whole number. It is not the run's seed.
-        reverse: from German into English.
-
-    Raises:
-        RequestError: more pairs than the grammar is asked for.
     """
 
     name = "builtin"
@@ -43,12 +33,8 @@ class Builtin(Corpus):
     own_parts = ("train", "validation", "test", "compositions")
 
     def __init__(self, *, pairs: int = 20_000, seed: int = 0, reverse: bool = False) -> None:
-        if not 1 <= pairs <= MOST_PAIRS:
-            raise RequestError(
-                f"data.pairs: expected a whole number from 1 to {MOST_PAIRS}, got {pairs}."
-            )
-        self.size, self.seed = pairs, seed
-        self.set_direction("en", "de", reverse)
+        self.size, self.seed, self.reverse = pairs, seed, reverse
+        self.__post_init__()
 
     @cached_property
     def _usual(self) -> list[Pair]:
@@ -63,11 +49,10 @@ class Builtin(Corpus):
     def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
         if part == "compositions":
             return iter(self._beyond)
-        start, end = {
-            "validation": (0, HELD_OUT),
-            "test": (HELD_OUT, 2 * HELD_OUT),
-        }.get(part or "", (2 * HELD_OUT, None))
-        return iter(self._usual[start:end])
+        if part == "train":
+            return iter(self._usual[2 * HELD_OUT :])
+        start = HELD_OUT if part == "test" else 0
+        return iter(self._usual[start : start + HELD_OUT])
 
     def _content(self) -> dict[str, int]:
         return {"version": VERSION, "pairs": self.size, "seed": self.seed}

@@ -14,61 +14,47 @@ from attnlab.tasks.base import Progress
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation.
+    """A sentence and its translation."""
 
-    Attributes:
-        source: the sentence.
-        target: its translation.
-        links: gold word alignment in Pharaoh format, `0-0 1-2`: numbers, from 0, of a source word
-            and a target word as `text.words.split_words` cuts them; None where unknown.
-    """
-
-    source: str
-    target: str
+    source: str  # the sentence
+    target: str  # its translation
+    # gold word alignment in Pharaoh format, `0-0 1-2`: numbers, from 0, of a source word and a
+    # target word as `text.words.split_words` cuts them; None where unknown
     links: str | None = None
 
 
 class Corpus:
     """Pairs of sentences; the base of every corpus.
 
-    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments. It either
+    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments: as a
+    dataclass, or by a constructor that calls `__post_init__`. It either
     overrides `pairs` and `digest`, or gives `_read` and `_content` and gets reversal, the limit and
     the check for emptiness from here.
 
     Attributes:
-        name: the corpus's name, as in `data=NAME`.
-        origin: who made it, and where it is from.
-        license: the terms it is given under.
-        fetchable: whether it can be downloaded.
-        needs: the settings without which there is no corpus, as on the command line.
-        source_language: code of the language translated from, such as `en`.
-        target_language: code of the language translated into.
-        own_parts: the corpus's own division, such as `("train", "validation", "test")`; empty
-            where `attnlab.tasks.translation.corpora.splitting` divides it.
-        limit: only the first so many pairs count, of `train` where the parts are its own; None
-            takes all.
-        validation: share of the pairs for validation, where the corpus has no own parts.
-        test: share of the pairs for the test, where the corpus has no own parts.
-        split: `source` lets no source sentence stand in two parts, `pair` deals out single pairs.
-        reverse: translate from the second language into the first.
-        notes: what the user should know of how the corpus was read, one sentence each.
         dropped: pairs left out by reason, counted in the latest pass over each part.
     """
 
-    name: ClassVar[str] = ""
-    origin: ClassVar[str] = ""
-    license: ClassVar[str] = ""
-    fetchable: ClassVar[bool] = False
+    name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`
+    origin: ClassVar[str] = ""  # who made it, and where it is from
+    license: ClassVar[str] = ""  # the terms it is given under
+    fetchable: ClassVar[bool] = False  # whether it can be downloaded
+    # the settings without which there is no corpus, as on the command line
     needs: ClassVar[str] = ""
 
-    source_language: str = "en"
-    target_language: str = "de"
+    source_language: str = "en"  # code of the language translated from, such as `en`
+    target_language: str = "de"  # code of the language translated into
+    # the corpus's own division, such as `("train", "validation", "test")`; empty where
+    # `attnlab.tasks.translation.corpora.splitting` divides it
     own_parts: tuple[str, ...] = ()
+    # only the first so many pairs count, of `train` where the parts are its own; None takes all
     limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
+    validation: float = 0.1  # share of the pairs for validation, where the corpus has no own parts
+    test: float = 0.1  # share of the pairs for the test, where the corpus has no own parts
+    # `source` lets no source sentence stand in two parts, `pair` deals out single pairs
     split: str = "source"
-    reverse: bool = False
+    reverse: bool = False  # translate from the second language into the first
+    # what the user should know of how the corpus was read, one sentence each
     notes: tuple[str, ...] = ()
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
@@ -80,7 +66,8 @@ class Corpus:
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus's files lie, without opening them; None where there are none (yet)."""
-        return None
+        path = getattr(self, "path", None)
+        return Path(path).expanduser() if path else None
 
     def pairs(self, part: str | None = None) -> Iterator[Pair]:
         """The pairs of one of `own_parts`, or of all after each other; memory stays bounded.
@@ -116,10 +103,11 @@ class Corpus:
                 total[reason] = total.get(reason, 0) + count
         return total
 
-    def set_direction(self, first: str, second: str, reverse: bool) -> None:
-        """Take the languages of the files' two sides, and which of them is the source."""
-        self.reverse = reverse
-        self.source_language, self.target_language = (second, first) if reverse else (first, second)
+    def __post_init__(self) -> None:
+        """With `reverse` the second language of the files is the source."""
+        if self.reverse:
+            languages = self.target_language, self.source_language
+            self.source_language, self.target_language = languages
 
     def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
         """The pairs of a part as the files have them; counts what it leaves out in `dropped`."""

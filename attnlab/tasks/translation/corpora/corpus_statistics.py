@@ -3,54 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, assign_parts
+from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
 from attnlab.tasks.translation.text.words import split_words
 
 _REPORT_EVERY = 4096
 
 
-@dataclass(frozen=True)
-class PartStatistics:
-    """The numbers of one part; a word is what `split_words` gives.
-
-    Attributes:
-        pairs: how many.
-        source_words: mean number of words of a source.
-        longest_source: most words of a source.
-        target_words: mean number of words of a target.
-        longest_target: most words of a target.
-        repeated_pairs: pairs that stand in this part before.
-        sources: different sources.
-        several_targets: sources with more than one translation in this part.
-        sources_in_train: share of the pairs whose source, letter by letter, stands in train.
-        unknown_source: share of the source's words that are not in train.
-        unknown_target: share of the target's words that are not in train.
-    """
-
-    pairs: int
-    source_words: float
-    longest_source: int
-    target_words: float
-    longest_target: int
-    repeated_pairs: int
-    sources: int
-    several_targets: int
-    sources_in_train: float
-    unknown_source: float
-    unknown_target: float
-
-
 def describe(
     corpus: Corpus, *, seed: int, progress: Progress | None = None
-) -> dict[str, PartStatistics]:
-    """The statistics of each part of an opened corpus, train first.
+) -> dict[str, dict[str, float]]:
+    """The numbers of each part of an opened corpus, train first, by name; see `_Part.result`.
 
     It is read once through; memory grows with its vocabulary and hardly with its length. The seed
     divides it where it has no parts of its own.
@@ -59,21 +26,13 @@ def describe(
         RequestError: the corpus can't be read, or is too small to be divided.
     """
     parts: dict[str, _Part] = {}
-    for done, (name, pair) in enumerate(_with_parts(corpus, seed)):
+    for done, (name, pair) in enumerate(pairs_by_part(corpus, seed)[1]):
         parts.setdefault(name, _Part()).add(pair)
         if progress and done % _REPORT_EVERY == 0:
             progress(done, None, "counting")
     train = parts["train"]
     names = [name for name in (*corpus.own_parts, "train", "validation", "test") if name in parts]
     return {name: parts[name].result(train) for name in dict.fromkeys(names)}
-
-
-def _with_parts(corpus: Corpus, seed: int) -> Iterator[tuple[str, Pair]]:
-    if corpus.own_parts:
-        for name in corpus.own_parts:
-            yield from ((name, pair) for pair in corpus.pairs(name))
-        return
-    yield from zip(assign_parts(corpus, seed=seed).named(), corpus.pairs(), strict=True)
 
 
 class _Part:
@@ -91,23 +50,25 @@ class _Part:
             self.words[side].update(words)
             self.longest[side] = max(self.longest[side], len(words))
 
-    def result(self, train: _Part) -> PartStatistics:
+    def result(self, train: _Part) -> dict[str, float]:
+        """Counts and shares of the part; a word is what `split_words` gives."""
         twice, sources = self.duplicates.result(), self.duplicates.sources()
         tokens = [sum(words.values()) for words in self.words]
         unknown = [
             sum(count for word, count in words.items() if word not in known) / max(all_, 1)
             for words, known, all_ in zip(self.words, train.words, tokens, strict=True)
         ]
-        return PartStatistics(
-            pairs=len(sources),
-            source_words=tokens[0] / len(sources),
-            longest_source=self.longest[0],
-            target_words=tokens[1] / len(sources),
-            longest_target=self.longest[1],
-            repeated_pairs=twice.pairs,
-            sources=twice.sources,
-            several_targets=twice.several_targets,
-            sources_in_train=float(np.isin(sources, train.duplicates.sources()).mean()),
-            unknown_source=unknown[0],
-            unknown_target=unknown[1],
-        )
+        return {
+            "pairs": len(sources),
+            "source_words": tokens[0] / len(sources),  # mean
+            "longest_source": self.longest[0],
+            "target_words": tokens[1] / len(sources),
+            "longest_target": self.longest[1],
+            "repeated_pairs": twice.pairs,  # that stand in this part before
+            "sources": twice.sources,  # different ones
+            "several_targets": twice.several_targets,
+            # Sources are compared letter by letter.
+            "sources_in_train": float(np.isin(sources, train.duplicates.sources()).mean()),
+            "unknown_source": unknown[0],  # shares of words that are not in train
+            "unknown_target": unknown[1],
+        }

@@ -33,16 +33,9 @@ def fetch(
     The digest must be the known one. Where none is known, that of the first download is kept beside
     the file as `NAME.sha256` and every later read and download is held against it.
 
-    Args:
-        url: http or https.
-        folder: the cache; made where it is missing.
-        name: the file's name in the cache.
-        known: SHA-256 that the file must have, in hex.
-        check: judges a finished download before it is kept, raising `RequestError`.
-        progress: told the bytes that are here, of how many, and the file's name.
-
-    Returns:
-        Path of the file.
+    `known` is the SHA-256 that the file must have, in hex. `check` judges a finished download
+    before it is kept, raising `RequestError`. `progress` is told the bytes that are here, of how
+    many, and the file's name.
 
     Raises:
         RequestError: the file isn't there, can't be reached or kept, or has another digest.

@@ -10,25 +10,17 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.splitting import hashed, held_out, source_key
+from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out, source_key
 from attnlab.tasks.translation.corpora.text_files import parallel_pairs, scan, tab_pairs
-
-PARTS = ("train", "validation", "test")
 
 
 class PartFiles(NamedTuple):
-    """Where the pairs of one part lie.
+    """Where the pairs of one part lie."""
 
-    Attributes:
-        source: the sources, a line each; sources and targets with a tab between where `target` is
-            None.
-        target: the targets, a line each.
-        links: the word alignments, a line each; None where there are none.
-    """
-
+    # the sources, a line each; sources and targets with a tab between where `target` is None
     source: Path
-    target: Path | None = None
-    links: Path | None = None
+    target: Path | None = None  # the targets, a line each
+    links: Path | None = None  # the word alignments, a line each; None where there are none
 
     def read(self, dropped: dict[str, int]) -> Iterator[Pair]:
         """The pairs; what is left out is counted in `dropped`."""
@@ -46,13 +38,10 @@ class FileCorpus(Corpus):
 
     With the files of one part alone the corpus is divided by its settings. With files for more, the
     parts are the files', and a part without files is held out from train, by source.
-
-    Attributes:
-        files: the files of each part, `train` among them.
-        held_out_pairs: pairs of the part that has no files; None takes the share in the settings.
     """
 
-    files: dict[str, PartFiles]
+    files: dict[str, PartFiles]  # the files of each part, `train` among them
+    # pairs of the part that has no files; None takes the share in the settings
     held_out_pairs: int | None = None
 
     def set_files(self, files: dict[str, PartFiles]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import RequestError
@@ -22,19 +23,12 @@ KNOWN = {
 }
 
 
+@dataclass(kw_only=True, eq=False)
 class Multi30k(FileCorpus):
     """29,000 descriptions of pictures, translated by people, with their own division.
 
     A folder without the test files is divided otherwise, which `notes` says: its `val` becomes the
     test, and as many pairs of `train` become validation, all with one source together.
-
-    Args:
-        path: folder with `train.en`, `train.de`, `val.en`, `val.de` and the test set's two files,
-            plain or with `.gz`; None downloads them.
-        url: where the files are, without their names.
-        test_set: which test set, by the beginning of its files' names.
-        limit: only the first so many pairs of train; None takes all.
-        reverse: from German into English.
     """
 
     name = "multi30k"
@@ -42,18 +36,16 @@ class Multi30k(FileCorpus):
     license = "research use; the pictures' descriptions come from Flickr30k"
     fetchable = True
 
-    def __init__(
-        self,
-        *,
-        path: str | None = None,
-        url: str = URL,
-        test_set: str = "test_2016_flickr",
-        limit: int | None = None,
-        reverse: bool = False,
-    ) -> None:
-        self.path, self.url, self.test_set, self.limit = path, url.rstrip("/"), test_set, limit
-        self.own_parts = ("train", "validation", "test")
-        self.set_direction("en", "de", reverse)
+    own_parts = ("train", "validation", "test")
+    path: str | None = None
+    url: str = URL
+    test_set: str = "test_2016_flickr"
+    limit: int | None = None
+    reverse: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.url = self.url.rstrip("/")
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files, downloading them where no folder is given; see `Corpus.open`."""
@@ -108,13 +100,11 @@ class Multi30k(FileCorpus):
 
     def _part(self, folder: Path, stem: str) -> PartFiles | None:
         """The two files of a part; None where one is missing."""
-        sides = [
-            next((path for path in _candidates(folder, stem, side) if path.is_file()), None)
+        source, target = (
+            next(
+                filter(Path.is_file, [folder / f"{stem}.{side}", folder / f"{stem}.{side}.gz"]),
+                None,
+            )
             for side in ("en", "de")
-        ]
-        source, target = sides
+        )
         return PartFiles(source, target) if source and target else None
-
-
-def _candidates(folder: Path, stem: str, language: str) -> list[Path]:
-    return [folder / f"{stem}.{language}", folder / f"{stem}.{language}.gz"]

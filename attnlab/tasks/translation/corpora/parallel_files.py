@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles, existing_file
+from attnlab.tasks.translation.corpora.file_corpus import (
+    PARTS,
+    FileCorpus,
+    PartFiles,
+    existing_file,
+)
 
 
+@dataclass(kw_only=True, eq=False)
 class ParallelFiles(FileCorpus):
     """Sentence pairs from the user's own files, plain or with `.gz`, UTF-8.
 
@@ -17,19 +24,8 @@ class ParallelFiles(FileCorpus):
     test are shares of it, or files of their own; where only one of the two has files, the other is
     a share of train, the same for every seed.
 
-    Args:
-        source: file of source sentences.
-        target: file of their translations.
-        path: one file of both, instead.
-        links: gold word alignments in Pharaoh format, a line for each line. With `validation_` or
-            `test_` before them, these four are the files of that part.
-        source_language: code of the source's language.
-        target_language: code of the target's language.
-        limit: only the first so many pairs; None takes all.
-        validation: share of the pairs for validation.
-        test: share of the pairs for the test.
-        split: `source` or `pair`, as in `Corpus`.
-        reverse: from the target's language into the source's.
+    `links` are gold word alignments in Pharaoh format, a line for each line. Settings with
+    `validation_` or `test_` before them are the files of that part.
     """
 
     name = "files"
@@ -37,47 +33,40 @@ class ParallelFiles(FileCorpus):
     license = "yours"
     needs = "data.source=FILE data.target=FILE"
 
-    def __init__(
-        self,
-        *,
-        source: str | None = None,
-        target: str | None = None,
-        path: str | None = None,
-        links: str | None = None,
-        validation_source: str | None = None,
-        validation_target: str | None = None,
-        validation_path: str | None = None,
-        validation_links: str | None = None,
-        test_source: str | None = None,
-        test_target: str | None = None,
-        test_path: str | None = None,
-        test_links: str | None = None,
-        source_language: str = "en",
-        target_language: str = "de",
-        limit: int | None = None,
-        validation: float = 0.1,
-        test: float = 0.1,
-        split: str = "source",
-        reverse: bool = False,
-    ) -> None:
-        validation_files = (validation_source, validation_target, validation_path, validation_links)
-        self.given: dict[str, tuple[str | None, ...]] = {
-            "train": (source, target, path, links),
-            "validation": validation_files,
-            "test": (test_source, test_target, test_path, test_links),
-        }
-        self.limit, self.validation, self.test, self.split = limit, validation, test, split
-        self.set_direction(source_language, target_language, reverse)
+    source: str | None = None
+    target: str | None = None
+    path: str | None = None
+    links: str | None = None
+    validation_source: str | None = None
+    validation_target: str | None = None
+    validation_path: str | None = None
+    validation_links: str | None = None
+    test_source: str | None = None
+    test_target: str | None = None
+    test_path: str | None = None
+    test_links: str | None = None
+    source_language: str = "en"
+    target_language: str = "de"
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    split: str = "source"
+    reverse: bool = False
+
+    def _given(self, part: str) -> list[str | None]:
+        """The files that the settings name for a part: source, target, path, links."""
+        prefix = "" if part == "train" else f"{part}_"
+        return [getattr(self, prefix + key) for key in ("source", "target", "path", "links")]
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files; see `Corpus.open`."""
-        files = {part: _located(part, *given) for part, given in self.given.items() if any(given)}
-        self.set_files({"train": _located("train", *self.given["train"]), **files})
+        parts = [part for part in PARTS if part == "train" or any(self._given(part))]
+        self.set_files({part: _located(part, *self._given(part)) for part in parts})
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus lies; None where no file is given."""
-        source, _, path, _ = self.given["train"]
-        return Path(source or path or "").expanduser() if source or path else None
+        given = self.source or self.path
+        return Path(given).expanduser() if given else None
 
 
 def _located(

@@ -41,11 +41,7 @@ _DAMAGED = (
 def read_string_array(path: Path) -> np.ndarray:
     """The array in a pickle file.
 
-    Args:
-        path: a pickle of an array with two axes, of fixed-width strings or of `str` objects.
-
-    Returns:
-        (N, columns) strings, dtype `U` or `O`.
+    It has two axes, (N, columns), of fixed-width strings or of `str` objects: dtype `U` or `O`.
 
     Raises:
         RequestError: the file can't be read, or is anything but such an array.

@@ -26,24 +26,24 @@ _COUNTING = {code: chr(code).lower() if chr(code).isalnum() else None for code i
 
 @dataclass(frozen=True)
 class PartAssignment:
-    """Which part each pair of a corpus belongs to.
+    """Which part each pair of a corpus belongs to."""
 
-    Attributes:
-        names: the parts' names; a code is a position in them.
-        codes: (N,) uint8, the part of each pair in the order of `Corpus.pairs()`.
-    """
-
-    names: tuple[str, ...]
-    codes: np.ndarray
+    names: tuple[str, ...]  # the parts' names; a code is a position in them
+    codes: np.ndarray  # (N,) uint8, the part of each pair in the order of `Corpus.pairs()`
 
     def named(self) -> Iterator[str]:
         """The name of each pair's part."""
         return (self.names[code] for code in self.codes.tobytes())
 
-    def counts(self) -> dict[str, int]:
-        """Pairs of each part."""
-        counted = np.bincount(self.codes, minlength=len(self.names))
-        return dict(zip(self.names, counted.tolist(), strict=True))
+
+def pairs_by_part(
+    corpus: Corpus, seed: int, clean: Callable[[str], str] | None = None
+) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
+    """How many pairs there are, where that is known, and each with the name of its part."""
+    if corpus.own_parts:
+        return None, ((part, pair) for part in corpus.own_parts for pair in corpus.pairs(part))
+    assigned = assign_parts(corpus, seed=seed, clean=clean)
+    return len(assigned.codes), zip(assigned.named(), corpus.pairs(), strict=True)
 
 
 def assign_parts(
@@ -55,13 +55,8 @@ def assign_parts(
     when they have the same letters and digits, whatever their case, accents, punctuation and
     spaces: otherwise "Go." and "Go!" would be one sentence in train and in test after cleaning.
 
-    Args:
-        corpus: an opened corpus.
-        seed: the run's seed.
-        clean: the cleaning that sources will go through, where it can make more sources equal.
-
-    Returns:
-        The part of each pair; a part whose share is 0 is not among the names.
+    `seed` is the run's; `clean` the cleaning that sources will go through, where it can make more
+    of them equal. A part whose share is 0 is not among the names.
 
     Raises:
         RequestError: the shares leave nothing to train on, or the corpus is too small for them.
@@ -158,17 +153,11 @@ def hash_of(text: str) -> int:
 
 
 class Duplicates(NamedTuple):
-    """How often sentences come back.
+    """How often sentences come back."""
 
-    Attributes:
-        pairs: pairs that stand there more than once, each counted as often as it is repeated.
-        sources: different source sentences.
-        several_targets: sources that have more than one translation.
-    """
-
-    pairs: int
-    sources: int
-    several_targets: int
+    pairs: int  # pairs that stand there more than once, each counted as often as it is repeated
+    sources: int  # different source sentences
+    several_targets: int  # sources that have more than one translation
 
 
 class DuplicateCounter:

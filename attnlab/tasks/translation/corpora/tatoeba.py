@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.tasks.base import Progress
@@ -12,20 +13,12 @@ from attnlab.tasks.translation.corpora.text_files import check_zip
 URL = "https://www.manythings.org/anki/deu-eng.zip"
 
 
+@dataclass(kw_only=True, eq=False)
 class Tatoeba(FileCorpus):
     """Short sentences of everyday language with their translations, sorted by length.
 
     A line is English, a tab, German and, in newer files, a tab and the attribution, which is not
     read. One sentence often has several translations.
-
-    Args:
-        path: the text file or the zip archive; None downloads it.
-        url: where the zip archive is.
-        limit: only the first so many pairs, which are the shortest; None takes all.
-        validation: share of the pairs for validation.
-        test: share of the pairs for the test.
-        split: `source` or `pair`, as in `Corpus`.
-        reverse: from German into English.
     """
 
     name = "tatoeba"
@@ -33,20 +26,13 @@ class Tatoeba(FileCorpus):
     license = "CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
     fetchable = True
 
-    def __init__(
-        self,
-        *,
-        path: str | None = None,
-        url: str = URL,
-        limit: int | None = None,
-        validation: float = 0.1,
-        test: float = 0.1,
-        split: str = "source",
-        reverse: bool = False,
-    ) -> None:
-        self.path, self.url, self.limit = path, url, limit
-        self.validation, self.test, self.split = validation, test, split
-        self.set_direction("en", "de", reverse)
+    path: str | None = None
+    url: str = URL
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    split: str = "source"
+    reverse: bool = False
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the file, downloading it where no path is given; see `Corpus.open`."""
@@ -59,7 +45,5 @@ class Tatoeba(FileCorpus):
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus lies; None where it is still to be fetched."""
-        if self.path:
-            return Path(self.path).expanduser()
         file = cache_folder(cache, self.name, self.url, URL) / "deu-eng.zip"
-        return file if file.is_file() else None
+        return super().location(cache) or (file if file.is_file() else None)

@@ -1,4 +1,4 @@
-"""Beam search: the best of several translations that are extended side by side."""
+"""Greedy decoding, the likeliest token at each step, and beam search, several side by side."""
 
 from __future__ import annotations
 
@@ -10,50 +10,36 @@ import tensorflow as tf
 from attnlab.tasks.translation.decoding.rows import (
     Decoded,
     Rows,
+    first_rows,
+    forbidden,
     is_forbidden,
     largest,
     normalizers,
     run_until_done,
 )
-from attnlab.tasks.translation.models.translator import END, START
+from attnlab.tasks.translation.models.translator import END
 
 _NEVER = float("-inf")
 
 
 class BeamSettings(NamedTuple):
-    """How to search.
+    """How to search."""
 
-    Attributes:
-        beam: hypotheses a sentence that are extended side by side, K.
-        n_best: translations wanted of each sentence, at most K.
-        length_penalty: alpha of `penalized`, at least 0.
-    """
-
-    beam: int
-    n_best: int
-    length_penalty: float
+    beam: int  # hypotheses a sentence that are extended side by side, K
+    n_best: int  # translations wanted of each sentence, at most K
+    length_penalty: float  # alpha of `penalized`, at least 0
 
 
 class _Found(NamedTuple):
-    """The state of the search for n sentences with W hypotheses that go on, W = K after a step.
+    """The state of the search for n sentences with W hypotheses that go on, W = K after a step."""
 
-    Attributes:
-        alive: (n, W, L) int32, tokens of the hypotheses that go on, best first.
-        alive_log: (n, W) their log-probabilities; -inf where there is no such hypothesis.
-        ended: (n, K, L) int32, tokens of hypotheses that reached END, best score first.
-        ended_log: (n, K) their log-probabilities; -inf where there is none.
-        lengths: (n, K) int32, their tokens, END not counted.
-        scores: (n, K) log-probability by length penalty.
-        count: (n,) int32, how many have ever ended.
-    """
-
-    alive: Any
-    alive_log: Any
-    ended: Any
-    ended_log: Any
-    lengths: Any
-    scores: Any
-    count: Any
+    alive: Any  # (n, W, L) int32, tokens of the hypotheses that go on, best first
+    alive_log: Any  # (n, W) their log-probabilities; -inf where there is no such hypothesis
+    ended: Any  # (n, K, L) int32, tokens of hypotheses that reached END, best score first
+    ended_log: Any  # (n, K) their log-probabilities; -inf where there is none
+    lengths: Any  # (n, K) int32, their tokens, END not counted
+    scores: Any  # (n, K) log-probability by length penalty
+    count: Any  # (n,) int32, how many have ever ended
 
 
 class _Candidates(NamedTuple):
@@ -69,10 +55,8 @@ def penalized(log_probabilities, lengths, alpha: float):
 
     Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty.
 
-    Args:
-        log_probabilities: of whole hypotheses, tensors or arrays.
-        lengths: |Y|, the tokens that they sum over, END among them; floats.
-        alpha: 0 for none; the Transformer's paper has 0.6.
+    Log-probabilities are of whole hypotheses, tensors or arrays; `lengths` |Y| the tokens that they
+    sum over, END among them, floats. An `alpha` of 0 is none; the Transformer's paper has 0.6.
     """
     return log_probabilities / ((5.0 + lengths) / 6.0) ** alpha
 
@@ -104,15 +88,8 @@ def decode_by_beam(
     """
     memory = model.encode(source, training=False)
     count, width = tf.shape(source)[0], settings.beam
-    rows = Rows(
-        numbers=tf.range(count),
-        limits=limits,
-        done=tf.zeros((count,), tf.bool),
-        result=_nothing_found(count, width, longest),
-        tokens=tf.fill((count,), START),
-        memory=memory,
-        state=model.initial_state(memory, None if shrink else longest),
-    )
+    nothing = _nothing_found(count, width, longest)
+    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
     # Traced once for both places where it is taken.
     step = tf.function(partial(model.step), autograph=False)
     # At first all hypotheses of a sentence are the same one: the step is taken once.
@@ -199,8 +176,7 @@ def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
     ended_log = tf.where(ends[:, :beam], best.log_probabilities[:, :beam], _NEVER)
     return (
         _with_ended(found, ended_log, best.parents[:, :beam], index, settings)._replace(
-            alive=tf.where(here, tokens[..., None], alive),
-            alive_log=alive_log,
+            alive=tf.where(here, tokens[..., None], alive), alive_log=alive_log
         ),
         tokens,
         parents,
@@ -233,3 +209,59 @@ def _done(found: _Found, index, limits, settings: BeamSettings):
     bound = penalized(found.alive_log[:, 0], most, settings.length_penalty)
     hopeless = found.scores[:, settings.n_best - 1] >= bound
     return (found.count >= settings.beam) | hopeless | (index + 1 >= limits)
+
+
+class _Written(NamedTuple):
+    """What was decoded: (n, L) tokens, (n,) how many without END, (n,) log-probability."""
+
+    tokens: Any
+    lengths: Any
+    log_probabilities: Any
+
+
+def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
+    """Translate a batch, always going on with the likeliest token; one hypothesis a sentence.
+
+    At its longest length a translation is closed as it is, with END. Arguments are those of
+    `decode_by_beam`.
+    """
+    memory = model.encode(source, training=False)
+    count = tf.shape(source)[0]
+    nothing = _Written(
+        tokens=tf.zeros((count, longest), tf.int32),
+        lengths=tf.zeros((count,), tf.int32),
+        log_probabilities=tf.zeros((count,)),
+    )
+    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
+    written = run_until_done(_greedy_step(model), rows, 0, width=1, shrink=shrink)
+    return Decoded(*(part[:, None] for part in written))
+
+
+def _greedy_step(model):
+    bias = forbidden(model.target_size)
+
+    def advance(index, rows: Rows) -> Rows:
+        step = model.step(rows.tokens, index, rows.memory, rows.state)
+        likeliest = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
+        tokens = tf.where(index + 1 >= rows.limits, END, likeliest)
+        chosen = tf.gather(step.logits, tokens, batch_dims=1)
+        logs = chosen - normalizers(step.logits, tf.reduce_max(step.logits, -1))
+        ended = tf.equal(tokens, END)
+        return rows._replace(
+            done=ended,
+            result=_written(rows.result, index, tokens, logs, ended),
+            tokens=tokens,
+            state=step.state,
+        )
+
+    return advance
+
+
+def _written(before: _Written, index, tokens, logs, ended) -> _Written:
+    here = tf.equal(tf.range(tf.shape(before.tokens)[1]), index)
+    writes = tf.logical_not(ended)
+    return _Written(
+        tokens=tf.where(writes[:, None] & here, tokens[:, None], before.tokens),
+        lengths=before.lengths + tf.cast(writes, tf.int32),
+        log_probabilities=before.log_probabilities + logs,
+    )

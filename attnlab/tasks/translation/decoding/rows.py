@@ -20,57 +20,49 @@ _BLOCK = 32
 
 
 class Decoded(NamedTuple):
-    """Hypotheses of a batch as tensors; N of them a sentence, in any order.
+    """Hypotheses of a batch as tensors; N of them a sentence, in any order."""
 
-    Attributes:
-        tokens: (B, N, L) int32 without START and END; what lies behind `lengths` is PAD.
-        lengths: (B, N) int32, tokens, END not counted.
-        log_probabilities: (B, N) float32, END included; -inf: no hypothesis.
-    """
-
-    tokens: Any
-    lengths: Any
-    log_probabilities: Any
+    tokens: Any  # (B, N, L) int32 without START and END; what lies behind `lengths` is PAD
+    lengths: Any  # (B, N) int32, tokens, END not counted
+    log_probabilities: Any  # (B, N) float32, END included; -inf: no hypothesis
 
 
 class Rows(NamedTuple):
-    """The sentences that are still decoded; n of them, each with `width` hypotheses.
+    """The sentences that are still decoded; n of them, each with `width` hypotheses."""
 
-    Attributes:
-        numbers: (n,) int32, places in the batch that was given.
-        limits: (n,) int32, most tokens of a hypothesis, END counted; the last one must be END.
-        done: (n,) bool.
-        result: a structure of (n, ...) tensors: what was found so far.
-        tokens: (n * width,) int32, the last token of each hypothesis.
-        memory: the model's memory, a structure of (n * width, ...) tensors.
-        state: the decoder's state, a structure of (n * width, ...) tensors.
-    """
-
-    numbers: Any
-    limits: Any
-    done: Any
-    result: Any
-    tokens: Any
-    memory: Any
-    state: Any
+    numbers: Any  # (n,) int32, places in the batch that was given
+    limits: Any  # (n,) int32, most tokens of a hypothesis, END counted; the last one must be END
+    done: Any  # (n,) bool
+    result: Any  # a structure of (n, ...) tensors: what was found so far
+    tokens: Any  # (n * width,) int32, the last token of each hypothesis
+    memory: Any  # the model's memory, a structure of (n * width, ...) tensors
+    state: Any  # the decoder's state, a structure of (n * width, ...) tensors
 
 
 Advance = Callable[[Any, Rows], Rows]
 
 
+def first_rows(model, memory, limits, result, longest) -> Rows:
+    """All sentences of a batch before the first step, a hypothesis each."""
+    count = tf.shape(limits)[0]
+    return Rows(
+        numbers=tf.range(count),
+        limits=limits,
+        done=tf.zeros((count,), tf.bool),
+        result=result,
+        tokens=tf.fill((count,), START),
+        memory=memory,
+        state=model.initial_state(memory, longest),
+    )
+
+
 def run_until_done(advance: Advance, rows: Rows, first, *, width: int, shrink: bool):
     """Advance step by step until all rows are done.
 
-    Args:
-        advance: takes one step with all rows, `advance(index, rows)`; what it finds for a row that
-            is done is not kept.
-        rows: all rows of the batch, in order.
-        first: index of the first step.
-        width: hypotheses a row.
-        shrink: go on with the unfinished half; needs dynamic shapes, so none under XLA.
-
-    Returns:
-        The result of all rows, in the order of the batch.
+    `advance(index, rows)` takes one step with all rows; what it finds for a row that is done is not
+    kept. `first` is the first step's index, `width` the hypotheses a row. `shrink` goes on with the
+    unfinished half; it needs dynamic shapes, so there is none under XLA. Gives the result of all
+    rows, in the order of the batch.
     """
     if not shrink:
         return _advanced(advance, rows, first, 0)[1].result
@@ -129,15 +121,10 @@ def _shaped_as(before, after):
 def _taken(rows: Rows, places, width: int) -> Rows:
     """Go on with some of the rows only."""
     one = lambda tensor: tf.gather(tensor, places)  # noqa: E731
-    all_of_row = hypotheses_of(places, width)
+    all_of_row = tf.reshape(places[:, None] * width + tf.range(width), (-1,))
     each = lambda tensor: tf.gather(tensor, all_of_row)  # noqa: E731
     sentence = tf.nest.map_structure(one, (rows.numbers, rows.limits, rows.done, rows.result))
     return Rows(*sentence, *tf.nest.map_structure(each, (rows.tokens, rows.memory, rows.state)))
-
-
-def hypotheses_of(places, width: int):
-    """Numbers of all hypotheses of some rows: (n,) to (n * width,)."""
-    return tf.reshape(places[:, None] * width + tf.range(width), (-1,))
 
 
 def forbidden(size: int):

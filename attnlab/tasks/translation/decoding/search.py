@@ -9,8 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.translation.decoding.beam import BeamSettings, decode_by_beam, penalized
-from attnlab.tasks.translation.decoding.greedy import decode_greedily
+from attnlab.tasks.translation.decoding.beam import (
+    BeamSettings,
+    decode_by_beam,
+    decode_greedily,
+    penalized,
+)
 from attnlab.tasks.translation.decoding.rows import Decoded
 from attnlab.tasks.translation.models.translator import PAD
 
@@ -21,18 +25,11 @@ _WIDTH_STEP = 16
 
 
 class Hypothesis(NamedTuple):
-    """One translation of a sentence.
+    """One translation of a sentence."""
 
-    Attributes:
-        tokens: (T,) int32, without START, END and padding.
-        score: log-probability by length penalty, see `beam.penalized`. Higher is
-            better.
-        log_probability: of all its tokens and END, natural logarithm.
-    """
-
-    tokens: np.ndarray
-    score: float
-    log_probability: float
+    tokens: np.ndarray  # (T,) int32, without START, END and padding
+    score: float  # log-probability by length penalty, see `beam.penalized`. Higher is better.
+    log_probability: float  # of all its tokens and END, natural logarithm
 
 
 class Search:
@@ -42,17 +39,10 @@ class Search:
     both. So a sentence's batch makes no difference to it, but for sums that round in another
     order.
 
-    Args:
-        model: a `Translator`; its weights may change between calls.
-        beam: hypotheses extended side by side.
-        n_best: translations returned of each sentence, at most `beam`.
-        length_penalty: alpha, at least 0; the Transformer's paper has 0.6.
-        extra_length: see above; the Transformer's paper has 50.
-        batch_size: most sentences translated at once; fewer where they are long.
-        jit: compile with XLA, which pays on a GPU.
-
-    Raises:
-        ValueError: a setting is out of its range.
+    `beam`, `n_best` and `length_penalty` are those of `BeamSettings`; the Transformer's paper has
+    0.6 for the last, and 50 for `extra_length`. At most `batch_size` sentences are translated at
+    once, fewer where they are long. `jit` compiles with XLA, which pays on a GPU. The weights of
+    the model, a `Translator`, may change between calls.
     """
 
     def __init__(
@@ -66,23 +56,13 @@ class Search:
         batch_size: int = 128,
         jit: bool = False,
     ) -> None:
-        if not 1 <= n_best <= beam:
-            raise ValueError(f"n_best must be from 1 to beam={beam}, got {n_best}")
-        if length_penalty < 0 or extra_length < 0 or batch_size < 1:
-            raise ValueError(
-                "length_penalty and extra_length must be at least 0 and batch_size at least 1, "
-                f"got {length_penalty}, {extra_length} and {batch_size}"
-            )
         self.model, self.jit = model, jit
         self.settings = BeamSettings(beam, n_best, float(length_penalty))
         self.extra_length, self.batch_size = extra_length, batch_size
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
         # TensorFlow counts traces by a function's code, and would warn of many searches' ones.
         self._compiled = tf.function(
-            partial(self._decode),
-            input_signature=signature,
-            autograph=False,
-            jit_compile=jit,
+            partial(self._decode), input_signature=signature, autograph=False, jit_compile=jit
         )
 
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:

@@ -25,12 +25,8 @@ _DISTANCES = (4.0, 12.0, 20.0)  # pixels
 def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The plane in which vectors differ most: principal component analysis by SVD.
 
-    Args:
-        vectors: (N, D).
-
-    Returns:
-        Coordinates (N, 2), and the share of the variance along each, (2,). Each axis is turned so
-        that its largest loading is positive: equal vectors give equal maps.
+    Vectors (N, D) become coordinates (N, 2), and the share of the variance along each, (2,). Each
+    axis is turned so that its largest loading is positive: equal vectors give equal maps.
     """
     centred = np.asarray(vectors, np.float64)
     centred = centred - centred.mean(axis=0)
@@ -54,10 +50,7 @@ def embeddings_figure(vectors: np.ndarray, words: Sequence[str], *, title: str) 
     Labels are placed one by one, each where it covers no other; a word whose label finds no room
     keeps its point.
 
-    Args:
-        vectors: (N, D), the embeddings of the words.
-        words: Their labels, the most important ones first.
-        title: Which model learned them.
+    The words of the vectors (N, D) come in their order, the most important ones first.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))

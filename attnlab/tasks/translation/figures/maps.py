@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +12,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from attnlab.errors import RequestError
 from attnlab.figures.labels import drawable, label_font, widest
-from attnlab.figures.style import COLOUR_MAP, new_figure, save
+from attnlab.figures.style import COLOUR_MAP, new_figure
 
 FORMATS = (".png", ".pdf", ".svg")
 START_LABEL, END_LABEL = "<start>", "<end>"  # as tokenizers name them
@@ -58,26 +56,6 @@ class _Sizes(NamedTuple):
     bottom: float
 
 
-def draw_maps(
-    maps: Mapping[str, np.ndarray],
-    source_pieces: Sequence[str],
-    target_pieces: Sequence[str],
-    path: Path,
-    *,
-    title: str = "attention",
-) -> Path:
-    """Draw `maps_figure` into a file that ends with .png, .pdf or .svg; returns its path.
-
-    Raises:
-        RequestError: Another ending.
-        OSError: The file can't be written.
-    """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise RequestError(f"expected a file that ends with {', '.join(FORMATS)}, got {path}.")
-    return save(maps_figure(maps, source_pieces, target_pieces, title=title), path)
-
-
 def maps_figure(
     maps: Mapping[str, np.ndarray],
     source_pieces: Sequence[str],
@@ -91,13 +69,9 @@ def maps_figure(
     Several are small multiples: a block for each kind, a row for each layer, a column for each
     head. All have one scale of colours, from 0 to the largest weight.
 
-    Args:
-        maps: "cross", and perhaps "encoder" and "decoder", to weights (L, H, T, S); (H, T, S) and
-            (T, S) are taken as those of one layer, one head. Step t chooses target token t.
-        source_pieces: Readable source tokens, with or without "<end>" as the last one; columns
-            after END are padding.
-        target_pieces: Readable target tokens in the same way; rows after END are padding.
-        title: Which model looked.
+    `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S); (H, T, S) and (T,
+    S) are those of one layer, one head. Step t chooses target token t. Pieces are readable tokens,
+    with or without "<end>" as the last one; rows and columns after END are padding.
 
     Raises:
         ValueError: No map, one smaller than its tokens, or of another kind or shape.

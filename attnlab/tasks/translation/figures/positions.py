@@ -12,16 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 
-from attnlab.figures.style import (
-    BLACK,
-    BLUE,
-    COLOUR_MAP,
-    GREY,
-    ORANGE,
-    new_figure,
-    save,
-    tidy,
-)
+from attnlab.figures.style import BLACK, BLUE, COLOUR_MAP, GREY, ORANGE, new_figure, save, tidy
 
 _SIGNED = "RdBu_r"
 _MOST_WAVES = 12
@@ -29,19 +20,12 @@ _CIRCLES = 6
 
 
 def draw_positional_encoding(
-    encoding: np.ndarray,
-    folder: Path,
-    *,
-    dimensions: Sequence[int] | None = None,
-    offset: int = 10,
+    encoding: np.ndarray, folder: Path, *, dimensions: Sequence[int] | None = None, offset: int = 10
 ) -> list[Path]:
     """Draw positional_matrix.png, and likewise waves, circles and distances, into a folder.
 
-    Args:
-        encoding: (length, units): sines in even columns, cosines in odd ones.
-        folder: Made if missing.
-        dimensions: The waves to draw; see `default_dimensions`.
-        offset: The steps that the circles show.
+    `encoding` is (length, units): sines in even columns, cosines in odd ones. `dimensions` are the
+    waves to draw, see `default_dimensions`; `offset` the steps that the circles show.
     """
     chosen = default_dimensions(encoding) if dimensions is None else dimensions
     figures = {

@@ -29,10 +29,7 @@ from attnlab.tasks.translation.figures.maps import maps_figure
 _MOST_MAPS = 48
 _KINDS = ("encoder", "decoder", "cross")
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
-    "loss (nats a token)": {
-        "train_loss": ("train", ORANGE),
-        "val_loss": ("validation", BLUE),
-    },
+    "loss (nats a token)": {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)},
     "perplexity": {"train_perplexity": ("train", ORANGE), "val_perplexity": ("validation", BLUE)},
     "score (0 to 100)": {
         "val_bleu": ("validation BLEU", BLUE),
@@ -44,10 +41,6 @@ _MOST_BINS, _FEWEST_SENTENCES = 8, 10
 
 def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     """The figures of a run by file name: learning, lengths, and where it looked, a sentence each.
-
-    Args:
-        run: A run with history and predictions.
-        metrics: Its metrics.json.
 
     Raises:
         RequestError: A file of the run is missing or damaged.
@@ -77,10 +70,8 @@ def translation_result(metrics: Mapping[str, Any]) -> str:
 def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
     """Loss, perplexity and scores by epoch, the best epoch marked.
 
-    Args:
-        history: Columns `epoch`, `train_loss` and perhaps `val_loss`, `val_perplexity`,
-            `val_bleu`, `val_chrf`; epochs without a score have NaN.
-        metrics: The run's metrics.json.
+    The history has `epoch`, `train_loss` and perhaps `val_loss`, `val_perplexity`, `val_bleu`,
+    `val_chrf`; epochs without a score have NaN.
     """
     shown = {
         label: {name: style for name, style in curves.items() if name in history}
@@ -107,10 +98,6 @@ def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, 
 
     Difference: means of sentences' own scores, with the standard error, instead of the BLEU of
     each group.
-
-    Args:
-        predictions: Columns `source`, `sentence_bleu`, `sentence_chrf`.
-        metrics: The run's metrics.json.
     """
     lengths = np.array([len(str(text).split()) for text in predictions["source"]])
     title = f"{run_title(metrics)}: test scores by length"

@@ -27,15 +27,9 @@ def build_translator(
 ) -> Translator:
     """A translator with its weights.
 
-    Args:
-        name: `rnn` or `transformer`.
-        settings: of conf/model/settings/translation_<name>.yaml.
-        attention: makes one mechanism.
-        source_size: words of the source's vocabulary.
-        target_size: words of the target's.
-        shared: whether both are one vocabulary.
-        max_source: longest source, its END counted, that weights per position are made for.
-        max_target: longest target, its START counted, likewise.
+    `settings` are those of conf/model/settings/translation_<name>.yaml, `shared` says whether both
+    languages have one vocabulary. Weights per position are made for a source of `max_source`, its
+    END counted, and a target of `max_target`, its START counted.
 
     Raises:
         RequestError: another name, or settings that can't go together.

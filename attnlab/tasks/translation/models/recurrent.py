@@ -36,31 +36,14 @@ class RecurrentTranslator(Translator):
     Without attention the decoder knows the source by its first state alone (Sutskever et al. 2014,
     arXiv 1409.3215), which then comes from the last states of both directions.
 
-    Args:
-        attention: makes the mechanism.
-        max_source: longest source, for mechanisms of fixed length; None where they aren't wanted.
-        max_target: not needed here.
-        cell: `simple`, `gru` or `lstm`.
-        units: width of the decoder's states.
-        encoder_units: width of the encoder's states, in each direction; None makes all
-            directions together as wide as the decoder.
-        embedding: width of the embeddings.
-        layers: of the encoder, and of the decoder.
-        bidirectional: whether the encoder reads in both directions.
-        dropout: share dropped in training of the embeddings, of what passes between layers and to
-            the memory, and of what the vocabulary's projection reads.
-        placement: `before_step`, `after_step`, or `auto` for the mechanism's own.
-        input_feeding: whether the attentional state enters the next step; only after the step.
-        output: `attentional` or `maxout`, at either place; `auto`, which configurations of earlier
-            versions have, for what the placement's paper has.
-        maxout_units: width of `maxout`.
-        initial_state: `project`: tanh(W_s h) of each layer's last state, of the backward direction
-            if there are two (Bahdanau et al., appendix A.2.2); `copy`: that state itself (Luong
-            et al.), for one direction as wide as the decoder.
-        reverse_source: whether the encoder reads the words from last to first. The memory stands in
-            the source's own order all the same.
-        reset_after: form of the GRU, as for `RecurrentEncoder`.
-        **kwargs: of `Translator`.
+    The settings are those of conf/model/settings/translation_rnn.yaml. `max_source` is the longest
+    source, for mechanisms of fixed length; `max_target` is not needed here. Dropped in training is
+    a share of the embeddings, of what passes between layers and to the memory, and of what the
+    vocabulary's projection reads. `initial_state=project` takes tanh(W_s h) of each layer's last
+    state, of the backward direction if there are two (Bahdanau et al., appendix A.2.2); `copy` that
+    state itself (Luong et al.), for one direction as wide as the decoder. With `reverse_source` the
+    encoder reads the words from last to first; the memory stands in the source's own order all the
+    same. `auto` is the mechanism's own placement, and the output of that placement's paper.
 
     Raises:
         RequestError: settings that contradict each other.

@@ -13,41 +13,25 @@ from attnlab.layers.recurrent_cells import StackedCells
 
 
 class SourceMemory(NamedTuple):
-    """An encoded source.
+    """An encoded source."""
 
-    Attributes:
-        mask: (B, S) bool, True where the source has a token.
-        projected: the mechanism's keys and values; empty without attention.
-        start: the cells' first states, (B, units) each.
-    """
-
-    mask: Any
-    projected: ProjectedMemory | tuple
-    start: tuple
+    mask: Any  # (B, S) bool, True where the source has a token
+    projected: ProjectedMemory | tuple  # the mechanism's keys and values; empty without attention
+    start: tuple  # the cells' first states, (B, units) each
 
 
 class DecoderState(NamedTuple):
-    """Where a decoder stands in its target.
+    """Where a decoder stands in its target."""
 
-    Attributes:
-        cells: for each layer its state, of an LSTM two: (B, units) each.
-        fed: (B, units) the attentional state of the step before; empty without input feeding.
-    """
-
-    cells: tuple
-    fed: Any
+    cells: tuple  # for each layer its state, of an LSTM two: (B, units) each
+    fed: Any  # (B, units) the attentional state of the step before; empty without input feeding
 
 
 class Readings(NamedTuple):
-    """What a decoder makes of target steps.
+    """What a decoder makes of target steps."""
 
-    Attributes:
-        states: (B, T, D) before the projection on the vocabulary.
-        weights: (B, H, T, S); None without attention.
-    """
-
-    states: Any
-    weights: Any
+    states: Any  # (B, T, D) before the projection on the vocabulary
+    weights: Any  # (B, H, T, S); None without attention
 
 
 class RecurrentDecoder(keras.layers.Layer):
@@ -69,18 +53,8 @@ class RecurrentDecoder(keras.layers.Layer):
 
     Differences: attention sees the state of the last layer, whatever their number.
 
-    Args:
-        attention: the mechanism, or None.
-        before: whether it comes before the step.
-        cell: `simple`, `gru` or `lstm`.
-        units: width of the states.
-        layers: cells that stand on each other.
-        dropout: share of what passes from cell to cell that is dropped in training.
-        input_feeding: whether h~ enters the next step.
-        output: one of the above.
-        maxout_units: width D of `maxout`.
-        reset_after: form of the GRU, as for `RecurrentEncoder`.
-        **kwargs: of every Keras layer.
+    The settings are those of `RecurrentTranslator`; `before` says whether the mechanism, where
+    there is one, comes before the step.
     """
 
     def __init__(

@@ -26,15 +26,10 @@ from attnlab.tasks.translation.models.translator import (
 
 
 class TransformerMemory(NamedTuple):
-    """An encoded source.
+    """An encoded source."""
 
-    Attributes:
-        mask: (B, S) bool, True where the source has a token.
-        projected: keys and values for each decoder layer.
-    """
-
-    mask: Any
-    projected: tuple
+    mask: Any  # (B, S) bool, True where the source has a token
+    projected: tuple  # keys and values for each decoder layer
 
 
 class TransformerTranslator(Translator):
@@ -49,21 +44,10 @@ class TransformerTranslator(Translator):
     use their first norm twice; norms have an epsilon of 1e-3. Its narrow heads are a setting of
     the mechanism.
 
-    Args:
-        attention: makes one mechanism.
-        max_source: longest source, for learned positions and for mechanisms of fixed length; None
-            where neither is wanted.
-        max_target: longest target, for learned positions; both tables reach the longer of the two.
-        units: d_model.
-        layers: of the encoder, and of the decoder.
-        heads: of the self-attentions.
-        feed_forward: inner width of the position-wise network.
-        dropout: at the paper's places: embeddings plus positions, outputs of sub-layers.
-        norm: `post` as in the paper, or `pre`.
-        activation: of the position-wise network.
-        positions: `sinusoidal` or `learned`.
-        book: see above.
-        **kwargs: of `Translator`.
+    The settings are those of conf/model/settings/translation_transformer.yaml. `max_source` and
+    `max_target` are the longest source and target, for learned positions (both tables reach the
+    longer of the two) and mechanisms of fixed length; None where neither is wanted. Dropout is at
+    the paper's places: embeddings plus positions, outputs of sub-layers.
 
     Raises:
         RequestError: settings that contradict each other.

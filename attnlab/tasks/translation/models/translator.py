@@ -9,39 +9,28 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from attnlab.attention.base import Attention, require_choice
+from attnlab.attention.base import Attention
 from attnlab.errors import RequestError
 
 # The first ids of every vocabulary.
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-TIES = ("none", "output", "all")
 
 
 class DecoderOutput(NamedTuple):
-    """What a decoder makes of a whole target.
+    """What a decoder makes of a whole target."""
 
-    Attributes:
-        states: (B, T, D) before the projection on the vocabulary, see `Translator.logits`.
-        attention: weights (B, H, T, S) of each decoder layer, by what is attended to: `cross` for
-            the source, `decoder` (B, H, T, T) for the target itself. Empty without attention.
-    """
-
-    states: Any
+    states: Any  # (B, T, D) before the projection on the vocabulary, see `Translator.logits`
+    # weights (B, H, T, S) of each decoder layer, by what is attended to: `cross` for the source,
+    # `decoder` (B, H, T, T) for the target itself. Empty without attention.
     attention: dict[str, tuple]
 
 
 class StepOutput(NamedTuple):
-    """What a decoder makes of one token of each target.
+    """What a decoder makes of one token of each target."""
 
-    Attributes:
-        logits: (B, V) float32, of the next token.
-        weights: (B, H, S) of the last decoder layer over the source; None without attention.
-        state: to be given to the next step.
-    """
-
-    logits: Any
-    weights: Any
-    state: Any
+    logits: Any  # (B, V) float32, of the next token
+    weights: Any  # (B, H, S) of the last decoder layer over the source; None without attention
+    state: Any  # to be given to the next step
 
 
 class Translator(keras.Model):
@@ -52,17 +41,9 @@ class Translator(keras.Model):
     tensors whose axis 0 is the batch, in each of them, so that a search can repeat and reorder
     them with `tf.nest` without knowing the model.
 
-    Args:
-        source_size: words of the source's vocabulary.
-        target_size: words of the target's.
-        width: of both embeddings.
-        tie_embeddings: `none`; `output`: the output matrix is the target's embedding; `all`: the
-            source's too, for a vocabulary that both sides share.
-        output_initializer: of an output matrix that is not tied.
-        **kwargs: of every Keras model.
-
-    Raises:
-        RequestError: an unknown tie, or `all` with vocabularies of two sizes.
+    Both embeddings have the `width`. `tie_embeddings` is `none`; `output`: the output matrix is the
+    target's embedding; `all`: the source's too, for a vocabulary that both sides share. An output
+    matrix that is not tied has its `output_initializer`.
     """
 
     def __init__(
@@ -76,14 +57,8 @@ class Translator(keras.Model):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        require_choice("model.tie_embeddings", tie_embeddings, TIES)
         self.source_size, self.target_size = source_size, target_size
         self.width, self.tie_embeddings = width, tie_embeddings
-        if tie_embeddings == "all" and source_size != target_size:
-            raise RequestError(
-                "model.tie_embeddings=all: expected one vocabulary for both languages, got "
-                f"{source_size} and {target_size} words."
-            )
         self.target_embedding = self._embedding(target_size, "target_embedding")
         self.source_embedding = self.target_embedding
         if tie_embeddings != "all":
@@ -103,10 +78,9 @@ class Translator(keras.Model):
 
     def build_vocabularies(self, states_width: int) -> None:
         """Create the embeddings and the output projection of decoder states (B, T, D)."""
-        for embedding in {
-            id(e): e for e in (self.source_embedding, self.target_embedding)
-        }.values():
-            embedding.build((None, None))
+        self.target_embedding.build((None, None))
+        if self.source_embedding is not self.target_embedding:
+            self.source_embedding.build((None, None))
         if self.vocabulary is not None:
             self.vocabulary.build((None, None, states_width))
         elif states_width != self.width:
@@ -123,9 +97,8 @@ class Translator(keras.Model):
         as Luong's `tanh(W_c [c; s])`, saturates for good. The papers leave open where it starts;
         a tied output matrix has no bias, so then this does nothing.
 
-        Args:
-            counts: (V,) how often each word is to be written in the training part; one more is
-                counted of each, so that none is impossible.
+        `counts` (V,) is how often each word is to be written in the training part; one more is
+        counted of each, so that none is impossible.
         """
         if self.vocabulary is not None:
             shares = (counts + 1.0) / (np.sum(counts) + len(counts))
@@ -159,21 +132,16 @@ class Translator(keras.Model):
     def initial_state(self, memory, length):
         """What the first `step` starts from.
 
-        Args:
-            memory: of `encode`.
-            length: most steps to come, int or scalar int tensor; None: not known, then the state
-                may grow with each step (under XLA it may not).
+        `length` is the most steps to come, int or scalar int tensor; None: not known, then the
+        state may grow with each step (under XLA it may not).
         """
         raise NotImplementedError
 
     def step(self, tokens, index, memory, state) -> StepOutput:
         """Read one more token of each target.
 
-        Args:
-            tokens: (B,) int32.
-            index: their position in the target, scalar int32 tensor; START stands at 0.
-            memory: of `encode`.
-            state: of `initial_state`, or of the step before.
+        `tokens` are (B,) int32, `index` their position in the target, a scalar int32 tensor; START
+        stands at 0. `state` is that of `initial_state`, or of the step before.
         """
         raise NotImplementedError
 

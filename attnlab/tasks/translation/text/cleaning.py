@@ -6,9 +6,6 @@ import string
 import unicodedata
 from collections.abc import Callable
 
-from attnlab.errors import RequestError
-
-CLEANINGS = ("none", "book")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -17,15 +14,10 @@ def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str
 
     `none` is Unicode's composed form (NFC) with single spaces and nothing else, `book` is
     `book_cleaning`. All of them leave a text alone that they have cleaned before.
-
-    Raises:
-        RequestError: there is no such cleaning.
     """
-    if clean not in CLEANINGS:
-        raise RequestError(f"task.clean: expected one of {', '.join(CLEANINGS)}, got {clean!r}.")
     if clean == "book":
         return book_cleaning
-    return _lower_case if lowercase else normalized
+    return (lambda text: normalized(text.lower())) if lowercase else normalized
 
 
 def normalized(text: str) -> str:
@@ -47,7 +39,3 @@ def book_cleaning(text: str) -> str:
     words = plain.lower().translate(_NO_PUNCTUATION).split()
     printable = ("".join(filter(str.isprintable, word)) for word in words)
     return " ".join(word for word in printable if word.isalpha())
-
-
-def _lower_case(text: str) -> str:
-    return normalized(text.lower())

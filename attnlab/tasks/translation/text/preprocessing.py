@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, assign_parts
+from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
 from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.token_files import write_tokens
 from attnlab.tasks.translation.text.tokenizers import Tokenizer
@@ -32,26 +32,18 @@ _REPORT_EVERY = 4096
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How sentences are cleaned and cut.
+    """How sentences are cleaned and cut."""
 
-    Attributes:
-        tokenizer: `word`, `char` or `bpe`.
-        vocabulary: most entries of a vocabulary, the four special ones included; None takes all
-            words or characters, and 8,000 of `bpe`.
-        shared_vocabulary: one vocabulary for both languages.
-        min_count: rarer words are unknown.
-        lowercase: whether everything is lower-cased.
-        clean: `none`, or `book` as the seed book has its pairs.
-        max_length: most tokens of a sentence, without its START and END; the end of longer ones is
-            cut off. None: no limit.
-    """
-
-    tokenizer: str = "word"
+    tokenizer: str = "word"  # `word`, `char` or `bpe`
+    # most entries of a vocabulary, the four special ones included; None takes all words or
+    # characters, and 8,000 of `bpe`
     vocabulary: int | None = None
-    shared_vocabulary: bool = False
-    min_count: int = 1
-    lowercase: bool = False
-    clean: str = "none"
+    shared_vocabulary: bool = False  # one vocabulary for both languages
+    min_count: int = 1  # rarer words are unknown
+    lowercase: bool = False  # whether everything is lower-cased
+    clean: str = "none"  # `none`, or `book` as the seed book has its pairs
+    # most tokens of a sentence, without its START and END; the end of longer ones is cut off. None:
+    # no limit.
     max_length: int | None = None
 
     def cleaner(self) -> Callable[[str], str]:
@@ -173,7 +165,9 @@ def _clean_pairs(
     """Read the corpus once, and write the text of each part."""
     clean = settings.cleaner()
     links = settings.clean == "none"  # the book's cleaning changes what is a word
-    total, stream = _with_parts(corpus, clean, seed, progress)
+    if not corpus.own_parts:
+        progress(0, None, "dividing")
+    total, stream = pairs_by_part(corpus, seed, clean)
     parts: dict[str, _Part] = {}
     with ExitStack() as stack:
         for done, (name, pair) in enumerate(stream):
@@ -190,18 +184,6 @@ def _clean_pairs(
             f"after cleaning (task.clean={settings.clean}), got {counts}."
         )
     return parts
-
-
-def _with_parts(
-    corpus: Corpus, clean: Callable[[str], str], seed: int, progress: Progress
-) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
-    """How many pairs there are, where that is known, and each with its part's name."""
-    if corpus.own_parts:
-        each = (((part, pair) for pair in corpus.pairs(part)) for part in corpus.own_parts)
-        return None, chain.from_iterable(each)
-    progress(0, None, "dividing")
-    assigned = assign_parts(corpus, seed=seed, clean=clean)
-    return len(assigned.codes), zip(assigned.named(), corpus.pairs(), strict=True)
 
 
 def _fit(

@@ -38,11 +38,9 @@ class Vocabulary(NamedTuple):
 def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int = 1) -> Vocabulary:
     """The most frequent words or characters of some texts, or the BPE merges.
 
-    Args:
-        texts: as they are handed to the cutter; read once, never held.
-        kind: `word`, `char` or `bpe`.
-        size: most tokens, special ones included; None takes all, and 8,000 for BPE.
-        min_count: what is rarer is left out, and so is a merge that was seen once.
+    Texts are as they are handed to the cutter; they are read once, never held. `size` is the most
+    tokens, special ones included; None takes all, and 8,000 for BPE. What is rarer than `min_count`
+    is left out, and so is a merge that was seen once.
 
     Raises:
         RequestError: there is no such kind, `size` is too small, or there is no text.

@@ -68,9 +68,7 @@ class Ragged:
     def padded(self, rows: np.ndarray, width: int | None = None) -> np.ndarray:
         """(len(rows), width) int32: some rows, with zeros behind each.
 
-        Args:
-            rows: (B,) row numbers; -1 is a row of zeros.
-            width: of the result, at least the longest row's length; None takes that.
+        Row number -1 is a row of zeros. Without a `width`, that of the longest row is taken.
 
         Raises:
             ValueError: a row is longer than `width`.
@@ -99,16 +97,10 @@ def write_tokens(
 ) -> dict[str, float]:
     """Write the tokens of some sentences, each with END behind it, in bounded memory.
 
-    Args:
-        texts: the sentences.
-        tokenizer: cuts them; the ids of at most 65,536 tokens take two bytes each.
-        path: what the files' names begin with; see `Ragged.open`.
-        longest: most tokens of a sentence without START and END; the end of longer ones is cut off.
-        start: whether there is START in front.
-        report: told how many sentences more are done.
-
-    Returns:
-        Counts, JSON-ready; lengths are without START and END.
+    Ids of at most 65,536 tokens take two bytes each. Files' names begin with `path`, see
+    `Ragged.open`. Of sentences with more tokens than `longest`, START and END not counted, the end
+    is cut off. With `start` there is START in front. `report` is told how many sentences more are
+    done. Gives counts, JSON-ready; lengths are without START and END.
 
     Raises:
         OSError: a file can't be written.

@@ -38,15 +38,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TokenizedPart:
-    """One part's pairs.
+    """One part's pairs."""
 
-    Attributes:
-        source: rows of tokens and END.
-        target: rows of START, tokens and END.
-    """
-
-    source: Ragged
-    target: Ragged
+    source: Ragged  # rows of tokens and END
+    target: Ragged  # rows of START, tokens and END
 
 
 class TokenizedCorpus:
@@ -59,9 +54,6 @@ class TokenizedCorpus:
         source_tokenizer: cuts the source language.
         target_tokenizer: cuts the target language; the same object for a shared vocabulary.
         parts: the parts by name, `train` among them.
-
-    Args:
-        folder: one that `tokenize_corpus` has filled.
 
     Raises:
         RequestError: a file is missing or damaged.
@@ -117,12 +109,8 @@ def tokenize_corpus(
     time fills it, under another name, and renames it when it is whole, so nothing half-done is ever
     found. What is damaged is made again.
 
-    Args:
-        corpus: an opened corpus.
-        settings: how its text is treated; tokenizers are fitted on the training part alone.
-        seed: divides a corpus that has no parts of its own.
-        cache: folder of downloads and prepared corpora.
-        progress: told how far it is.
+    Tokenizers are fitted on the training part alone. The seed divides a corpus that has no parts of
+    its own.
 
     Raises:
         RequestError: the corpus can't be read or is too small, a setting can't be met, or the cache

@@ -63,14 +63,9 @@ class Tokenizer:
     ) -> Tokenizer:
         """The tokenizer for some sentences; the same ones give the same.
 
-        Args:
-            sentences: those of the training part; read once, never held.
-            kind: `word`, `char` or `bpe`.
-            size: most entries, the four special ones included; None takes all words or characters,
-                and 8,000 of `bpe`.
-            min_count: words and characters that are rarer are unknown; rarer merges are not made,
-                nor any that was seen once.
-            lowercase: whether texts are lower-cased before they are cut.
+        Sentences are read once, never held. `size` is the most entries, the four special ones
+        included; None takes all words or characters, and 8,000 of `bpe`. Words and characters rarer
+        than `min_count` are unknown; rarer merges are not made, nor any that was seen once.
 
         Raises:
             RequestError: there is no such kind, `size` is too small, or there is no sentence.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,9 +114,7 @@ def names() -> list[str]:
 def make_corpus(name: str, words: tuple[str, ...] | list[str] = ()) -> Corpus:
     """A corpus by the name of its YAML file.
 
-    Args:
-        name: as in `data=NAME`.
-        words: `SETTING=VALUE`, values as in YAML.
+    `words` are `SETTING=VALUE`, values as in YAML.
 
     Raises:
         RequestError: there is no such corpus or setting, or a value breaks its rule.
@@ -209,11 +206,7 @@ def _look_into(corpus: Corpus, cache: Path, seed: int, as_json: bool) -> None:
         with preparation() as progress:
             corpus.open(cache, progress)
             parts = describe(corpus, seed=seed, progress=progress)
-        row |= {
-            "notes": list(corpus.notes),
-            "dropped": corpus.dropped,
-            "parts": {name: asdict(part) for name, part in parts.items()},
-        }
+        row |= {"notes": list(corpus.notes), "dropped": corpus.dropped, "parts": parts}
     row["prepared"] = prepared_copies(cache, corpus.name)
     if as_json:
         click.echo(json.dumps(row, indent=2, ensure_ascii=False))

@@ -114,11 +114,7 @@ def _check(
     n_best: int,
     figure: str | None,
 ) -> None:
-    """Refuse, before TensorFlow is loaded, what can't be done.
-
-    Raises:
-        RequestError: see its text.
-    """
+    """Refuse, before TensorFlow is loaded, what can't be done."""
     require_kind(folder, KIND)
     kept = beam or folder.read_config()["task"].get("beam", 1)
     if n_best > kept:
@@ -206,7 +202,8 @@ def _number(value: float) -> float | None:
 
 
 def _draw(translator: SentenceTranslator, translation: Translation, path: Path, title: str) -> None:
-    from attnlab.tasks.translation.figures.maps import draw_maps
+    from attnlab.figures.style import save
+    from attnlab.tasks.translation.figures.maps import maps_figure
 
     if len(translation.source) == 1:
         raise RequestError("--attention: expected a sentence with words in it, got an empty one.")
@@ -214,7 +211,7 @@ def _draw(translator: SentenceTranslator, translation: Translation, path: Path, 
     if not looked.maps:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
     try:
-        draw_maps(looked.maps, looked.source, looked.target, path, title=title)
+        save(maps_figure(looked.maps, looked.source, looked.target, title=title), path)
     except OSError as error:
         reason = error.strerror or error
         raise RequestError(f"--attention: {path} can't be written ({reason}).") from error

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.builtin import VERSION, Builtin
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
 from attnlab.tasks.translation.text.words import split_words
@@ -106,12 +105,6 @@ def test_reversed(parts):
     assert (backward.source, backward.target) == (forward.target, forward.source)
     turned = {tuple(link.split("-")[::-1]) for link in backward.links.split()}
     assert turned == {tuple(link.split("-")) for link in forward.links.split()}
-
-
-@pytest.mark.parametrize("pairs", [0, 200_001])
-def test_sizes_out_of_reach_are_refused(pairs):
-    with pytest.raises(RequestError, match=f"from 1 to 200000, got {pairs}"):
-        Builtin(pairs=pairs)
 
 
 @pytest.mark.parametrize("part", ["train", "validation", "test"])

@@ -5,16 +5,6 @@ from __future__ import annotations
 import pytest
 
 from attnlab.tasks.translation.corpora.grammar.clauses import Clause, Subordinate
-from attnlab.tasks.translation.corpora.grammar.declension import (
-    BARE,
-    HOW_MANY,
-    MANY,
-    MY,
-    THE,
-    THIS,
-    WHICH,
-    A,
-)
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     ADJECTIVES,
     BE,
@@ -32,7 +22,15 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     WITH,
 )
 from attnlab.tasks.translation.corpora.grammar.phrases import (
+    BARE,
+    HOW_MANY,
+    MANY,
+    MY,
     PRONOUNS,
+    THE,
+    THIS,
+    WHICH,
+    A,
     NounPhrase,
     Prepositional,
     RelativePronoun,

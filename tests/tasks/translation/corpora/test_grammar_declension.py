@@ -6,7 +6,9 @@ from itertools import count
 
 import pytest
 
-from attnlab.tasks.translation.corpora.grammar.declension import (
+from attnlab.tasks.translation.corpora.grammar.lexicon import ADJECTIVES, NOUNS
+from attnlab.tasks.translation.corpora.grammar.linked import Word, finish
+from attnlab.tasks.translation.corpora.grammar.phrases import (
     BARE,
     HOW_MANY,
     MANY,
@@ -15,10 +17,8 @@ from attnlab.tasks.translation.corpora.grammar.declension import (
     THIS,
     WHICH,
     A,
+    NounPhrase,
 )
-from attnlab.tasks.translation.corpora.grammar.lexicon import ADJECTIVES, NOUNS
-from attnlab.tasks.translation.corpora.grammar.linked import Word, finish
-from attnlab.tasks.translation.corpora.grammar.phrases import NounPhrase
 
 CASES = ("nom", "acc", "dat", "gen")
 # Determiner, noun, adjective, plural -> nominative, accusative, dative, genitive.

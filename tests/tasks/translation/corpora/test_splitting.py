@@ -44,7 +44,7 @@ def test_the_shares_are_met_to_the_pair():
     parts = assign_parts(Listed(numbered(1009)), seed=0)
     assert parts.names == ("train", "validation", "test")
     assert parts.codes.dtype == np.uint8
-    assert parts.counts() == {"train": 807, "validation": 101, "test": 101}
+    assert Counter(parts.named()) == {"train": 807, "validation": 101, "test": 101}
 
 
 @settings(deadline=None)
@@ -60,14 +60,14 @@ def test_every_pair_has_a_part_and_a_source_has_one(sources, seed, split):
     except RequestError:
         assert len({source_key(source) for source in sources}) < 20
         return
-    assert sum(parts.counts().values()) == len(sources)
+    assert sum(Counter(parts.named()).values()) == len(sources)
     where = defaultdict(set)
     for source, code in zip(sources, parts.codes.tolist(), strict=True):
         where[source_key(source)].add(code)
     if split == "source":
         assert all(len(codes) == 1 for codes in where.values())
     else:
-        assert parts.counts()["test"] == round(0.1 * len(sources))
+        assert Counter(parts.named())["test"] == round(0.1 * len(sources))
 
 
 def test_one_source_is_in_one_part_and_the_books_split_lets_it_be_in_two():
@@ -132,7 +132,7 @@ def test_a_cleaning_can_make_more_sources_one():
 def test_a_share_of_nothing_is_no_part():
     parts = assign_parts(Listed(numbered(50), validation=0), seed=0)
     assert parts.names == ("train", "test")
-    assert parts.counts() == {"train": 45, "test": 5}
+    assert Counter(parts.named()) == {"train": 45, "test": 5}
 
 
 def test_shares_that_leave_nothing_to_train_on():

@@ -322,11 +322,3 @@ def test_a_large_vocabulary(beam=3):
     search = Search(model, beam=beam, n_best=beam, extra_length=3)
     for row, found in zip(rows, search(rows), strict=True):
         assert_same(found, plain_beam(model, row, len(row) + 3, beam, beam, 0.6), 0.6)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"beam": 0}, {"n_best": 2}, {"length_penalty": -1}, {"extra_length": -1}]
-)
-def test_settings_out_of_range(wrong):
-    with pytest.raises(ValueError, match="must be|at least"):
-        Search(TableModel(9), **wrong)

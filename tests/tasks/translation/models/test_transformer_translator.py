@@ -136,7 +136,7 @@ def test_the_books_word_vectors_are_frozen_sinusoids_without_scale():
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
     for layer in (*model.encoder, *model.decoder):
         assert all(norm.epsilon == 1e-3 for norm in layer.norms)
-    assert all(layer.book and layer.self_attention.book for layer in model.decoder)
+    assert all(layer.self_attention.book for layer in model.decoder)
     assert all(layer.attention.book for layer in model.encoder)
 
 
@@ -208,7 +208,6 @@ def test_steps_need_no_more_room_than_asked_for():
         (NoAttention, {}, "attention=none: expected model=rnn"),
         (PoolingAttention, {}, "attention=pooling: expected a mechanism with a query"),
         (None, {"tie_embeddings": "all"}, "tie_embeddings=all: expected one vocabulary"),
-        (None, {"tie_embeddings": "both"}, "model.tie_embeddings must be one of none, output, all"),
         (None, {"book": True, "tie_embeddings": "output"}, "model.book=true: expected model.tie"),
         (None, {"book": True, "norm": "pre"}, "book=true is a post-norm layer, got norm=pre"),
         (None, {"book": True, "norm": "post", "positions": "learned"}, "positions=sinusoidal"),

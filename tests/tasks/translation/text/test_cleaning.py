@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.errors import RequestError
 from attnlab.tasks.translation.text.cleaning import book_cleaning, cleaner, normalized
 from attnlab.tasks.translation.text.words import split_words
 
@@ -46,11 +45,6 @@ def test_normalizing_keeps_the_number_of_words(text):
 def test_the_book_has_letters_and_single_spaces_alone(text):
     assert not set(book_cleaning(text)) - set("abcdefghijklmnopqrstuvwxyz ")
     assert "  " not in book_cleaning(text)
-
-
-def test_no_such_cleaning():
-    with pytest.raises(RequestError, match="task.clean: expected one of none, book, got 'bok'"):
-        cleaner("bok")
 
 
 @pytest.mark.realdata

@@ -340,7 +340,6 @@ def test_a_cache_that_is_a_file(tmp_path):
         (Counting(2), {}, "expected enough pairs for validation"),
         (listed(("a", "b"), test=[("1", "1")]), {"clean": "book"}, "got 1 in train, .* 0 in test"),
         (Counting(), {"tokenizer": "bpe", "vocabulary": 100}, "task.vocabulary: .*260.*got 100"),
-        (Counting(), {"clean": "all"}, "task.clean: expected one of none, book, got 'all'"),
     ],
 )
 def test_what_can_not_be_tokenized(corpus, settings, words, tmp_path):

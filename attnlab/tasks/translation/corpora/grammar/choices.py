@@ -7,16 +7,6 @@ from functools import cache
 from typing import TypeVar
 
 from attnlab.tasks.translation.corpora.grammar.clauses import Clause
-from attnlab.tasks.translation.corpora.grammar.declension import (
-    BARE,
-    MANY,
-    MY,
-    THE,
-    THIS,
-    A,
-    Determiner,
-)
-from attnlab.tasks.translation.corpora.grammar.entries import Adverb, Noun, Verb
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     BE,
     FREQUENCIES,
@@ -26,9 +16,19 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     TIMES,
     VERBS,
     WITH,
+    Adverb,
+    Noun,
+    Verb,
 )  # fmt: skip
 from attnlab.tasks.translation.corpora.grammar.phrases import (
+    BARE,
+    MANY,
+    MY,
     PRONOUNS,
+    THE,
+    THIS,
+    A,
+    Determiner,
     NounPhrase,
     Phrase,
     Prepositional,
@@ -55,11 +55,7 @@ DENIED: tuple[Style, ...] = (
 _PLACES: tuple[Style, ...] = SINGULAR + ((A, False, False),) * 2
 _JOINED: tuple[Style, ...] = SINGULAR[:14]
 _WATER: tuple[Style, ...] = ((BARE, False, False),)
-_TENSES = (
-    *("present",) * 10,
-    *("perfect",) * 7,
-    *("can", "must", "want", "will") * 2,
-)
+_TENSES = (*("present",) * 10, *("perfect",) * 7, *("can", "must", "want", "will") * 2)
 _OWNED = frozenset({"father", "mother", "sister", "doctor", "teacher", "dog", "cat", "horse"})
 _FAMILY = frozenset({"father", "mother", "sister"})
 _OWNERS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
@@ -219,14 +215,9 @@ class Choices:
     ) -> Clause:
         """A clause around a verb, with subject and tense where these are known.
 
-        Args:
-            verb: the verb.
-            subject: the subject.
-            tense: the tense.
-            without: parts that the caller fills or leaves out, such as "object place".
-            plain: whether it goes without time, frequency and negation.
-            deny: chance of a negation.
-            pronouns: chance of a pronoun as subject.
+        `without` names parts that the caller fills or leaves out, such as "object place"; `plain`
+        is one without time, frequency and negation; `deny` and `pronouns` are the chances of a
+        negation and of a pronoun as subject.
         """
         tense = tense or self.tense(verb)
         negated = not plain and tense != "must" and self.chance(deny)
@@ -279,21 +270,12 @@ class Choices:
         return Prepositional(verb.preposition, self.noun_phrase(nouns, styles))
 
     def being(
-        self,
-        subject: NounPhrase | None = None,
-        *,
-        states: bool = False,
-        pronouns: float = 0.0,
+        self, subject: NounPhrase | None = None, *, states: bool = False, pronouns: float = 0.0
     ) -> Clause | None:
         """A clause with "is" and an adjective.
 
-        Args:
-            subject: the subject where it is known.
-            states: whether only persons and animals are meant, that are tired or sick.
-            pronouns: chance of a pronoun as subject.
-
-        Returns:
-            The clause, or None where all that suits the noun has been said before it.
+        With `states` only persons and animals are meant, that are tired or sick. None where all
+        that suits the noun has been said before it.
         """
         if subject is None:
             subject = self.noun_phrase(_LIVING if states else _DESCRIBED, _DESCRIBABLE)

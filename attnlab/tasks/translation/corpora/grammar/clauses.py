@@ -1,11 +1,22 @@
-"""Clauses: the order of words, which is where English and German part."""
+"""Clauses: the words of a verb, and the order of words, where English and German part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.tasks.translation.corpora.grammar.entries import Adjective, Adverb, Verb
-from attnlab.tasks.translation.corpora.grammar.lexicon import BE, CONJUNCTIONS
+from attnlab.tasks.translation.corpora.grammar.lexicon import (
+    AUXILIARIES,
+    BE,
+    CONJUNCTIONS,
+    DO,
+    HAVE,
+    HAVE_WITH_BE,
+    TO_BE,
+    Adjective,
+    Adverb,
+    Auxiliary,
+    Verb,
+)
 from attnlab.tasks.translation.corpora.grammar.linked import (
     COMMA,
     Both,
@@ -21,22 +32,16 @@ from attnlab.tasks.translation.corpora.grammar.phrases import (
     Prepositional,
     Pronoun,
 )
-from attnlab.tasks.translation.corpora.grammar.verb_forms import VerbWords, verb_words
 
 _NONE = Both([], [])
 
 
 @dataclass
 class Subordinate:
-    """A clause behind a conjunction, or an indirect question.
+    """A clause behind a conjunction, or an indirect question."""
 
-    Attributes:
-        conjunction: an English conjunction; empty for a question that brings its own word.
-        clause: what it leads.
-    """
-
-    conjunction: str
-    clause: Clause
+    conjunction: str  # an English conjunction; empty for a question that brings its own word
+    clause: Clause  # what it leads
 
     def render(self, new: NewLink) -> Both:
         """Both sides: English in plain order, German with the verb at the end."""
@@ -49,43 +54,27 @@ class Subordinate:
 
 @dataclass
 class Clause:
-    """A verb and its parts, with no order yet.
+    """A verb and its parts, with no order yet."""
 
-    Attributes:
-        verb: what is done.
-        subject: who does it.
-        object: whom or what it is done to, in the verb's case.
-        receiver: who gets the object: "to" in English, a dative in German.
-        place: the prepositional phrase.
-        predicate: the adjective after "is", with "very" where `very` is set.
-        tense: one of `TENSES`.
-        negated: whether it is denied: "nicht", or "kein" with an object that is not definite.
-        frequency: "often", "never", "already" or "always".
-        time: when.
-        time_first: whether the time opens the sentence.
-        asks: "why", "where" or "when", of a question.
-        front: the part that a question or a relative clause begins with: "subject", "object",
-            "receiver" or "place".
-        first: a subordinate clause before this one.
-        last: a subordinate clause behind it.
-    """
-
-    verb: Verb
-    subject: Phrase
-    object: Phrase | None = None
-    receiver: Phrase | None = None
-    place: Prepositional | None = None
-    predicate: Adjective | None = None
+    verb: Verb  # what is done
+    subject: Phrase  # who does it
+    object: Phrase | None = None  # whom or what it is done to, in the verb's case
+    receiver: Phrase | None = None  # who gets the object: "to" in English, a dative in German
+    place: Prepositional | None = None  # the prepositional phrase
+    predicate: Adjective | None = None  # the adjective after "is", with "very" where `very` is set
     very: bool = False
-    tense: str = "present"
+    tense: str = "present"  # or "perfect", or one of `AUXILIARIES`
+    # whether it is denied: "nicht", or "kein" with an object that is not definite
     negated: bool = False
-    frequency: Adverb | None = None
-    time: Adverb | None = None
-    time_first: bool = False
-    asks: Adverb | None = None
+    frequency: Adverb | None = None  # "often", "never", "already" or "always"
+    time: Adverb | None = None  # when
+    time_first: bool = False  # whether the time opens the sentence
+    asks: Adverb | None = None  # "why", "where" or "when", of a question
+    # the part that a question or a relative clause begins with: "subject", "object", "receiver" or
+    # "place"
     front: str = ""
-    first: Subordinate | None = None
-    last: Subordinate | None = None
+    first: Subordinate | None = None  # a subordinate clause before this one
+    last: Subordinate | None = None  # a subordinate clause behind it
 
     def statement(self, new: NewLink) -> Translation:
         """The clause as a sentence with a full stop."""
@@ -246,3 +235,96 @@ def _predicate(clause: Clause, new: NewLink) -> Both:
         return _NONE
     very = "very " * clause.very, "sehr " * clause.very
     return fixed(very[0] + clause.predicate.english, very[1] + clause.predicate.german, new)
+
+
+@dataclass
+class VerbWords:
+    """What a verb puts into a clause."""
+
+    english_finite: list[Word]  # what a question moves before the subject; empty for a plain verb
+    english_not: list[Word]  # "not", where it is a word of its own
+    # what follows "not" and frequency: the plain verb, or what an auxiliary leads
+    english_rest: list[Word]
+    particle: list[Word]  # "up", "back", "for"
+    second: list[Word]  # the German finite verb of a main clause
+    end: list[Word]  # what stands at the end of a German main clause
+    final: list[Word]  # the verbs at the end of a German subordinate clause
+    german_not: list[Word]  # "nicht"
+
+
+def verb_words(
+    verb: Verb, tense: str, person: str, new: NewLink, not_link: int | None, *, helped: bool
+) -> VerbWords:
+    """Conjugate a verb in a tense of `Clause` for a `person`, which is a field of `Forms`.
+
+    `not_link` is the number of a negation's link, None where nothing is denied. `helped` says
+    whether English needs "does" where it has no auxiliary: in a question.
+    """
+    main = new()
+    extra = new() if verb.particle and verb.prefix else main
+    particle = [Word(verb.particle, (extra,))] if verb.particle else []
+    negative = not_link is not None
+    cannot = tense == "can" and negative
+    not_word = [Word("not", (not_link,))] if not_link is not None and not cannot else []
+    not_german = [Word("nicht", (not_link,))] if not_link is not None else []
+    helped = (helped or negative) and verb is not BE or (helped and tense != "present")
+    if tense == "present":
+        english, german = _present(verb, person, main, extra, new() if helped else None)
+    else:
+        english, german = _led(verb, tense, person, (main, extra), new(), helped)
+    if cannot and not_link is not None:
+        can = english[0][0]
+        english = ([Word("cannot", (*can.links, not_link))], english[1])
+    return VerbWords(english[0], not_word, english[1], particle, *german, not_german)
+
+
+_Words = list[Word]
+
+
+def _present(
+    verb: Verb, person: str, main: int, extra: int, do: int | None
+) -> tuple[tuple[_Words, _Words], tuple[_Words, _Words, _Words]]:
+    finite = TO_BE if verb is BE else verb.finite
+    helper = [] if do is None else [do]
+    german = getattr(finite.german, person)
+    prefix = [Word(verb.prefix, (extra,))] if verb.prefix else []
+    both = tuple(dict.fromkeys((main, extra))) if verb.prefix else (main,)
+    second = [Word(german, (main, *helper))]
+    final = [Word(verb.prefix + german, (*both, *helper))]
+    if do is not None:
+        english = [Word(getattr(DO, person), (do,))], [Word(verb.english, (main,))]
+    elif verb is BE:
+        english = [Word(getattr(finite.english, person), (main,))], []
+    else:
+        english = [], [Word(getattr(finite.english, person), (main,))]
+    return english, (second, prefix, final)
+
+
+def _led(
+    verb: Verb, tense: str, person: str, links: tuple[int, int], lead: int, helped: bool
+) -> tuple[tuple[_Words, _Words], tuple[_Words, _Words, _Words]]:
+    """The words of a verb that an auxiliary leads."""
+    main, extra = links
+    auxiliary = _auxiliary(verb, tense)
+    perfect = tense == "perfect"
+    text = verb.ge if perfect else verb.prefix + verb.german
+    both = (main, extra) if extra != main else (main,)
+    second, end = [Word(getattr(auxiliary.german, person), (lead,))], [Word(text, both)]
+    finite = [Word(getattr(auxiliary.english, person), (lead,))]
+    rest = [Word(verb.past if perfect else verb.english, (main,))]
+    if tense == "want":
+        rest = [Word("to", (main,)), *rest]
+        if helped:
+            finite, rest = (
+                [Word(getattr(DO, person), (lead,))],
+                [Word(auxiliary.english.first, (lead,)), *rest],
+            )
+        else:
+            finite, rest = [], [*finite, *rest]
+    return (finite, rest), (second, end, [*end, *second])
+
+
+def _auxiliary(verb: Verb, tense: str) -> Auxiliary:
+    if tense != "perfect":
+        return AUXILIARIES[tense]
+    return HAVE_WITH_BE if verb.be else HAVE

@@ -1,195 +1,163 @@
-"""The words, and which of them make sense together."""
+"""The words, and which of them make sense together; most of them stand in tables.
+
+`adjectives.csv`, `nouns.csv` and `verbs.csv` have the fields of `Adjective`, `Noun` and `Verb`,
+lists with spaces between. PERSONS, ANIMALS and GIFTS stand for several nouns.
+"""
 
 from __future__ import annotations
 
-from attnlab.tasks.translation.corpora.grammar.entries import (
-    Adjective,
-    Adverb,
-    Auxiliary,
-    Forms,
-    Noun,
-    Preposition,
-    Verb,
-)
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True)
+class Adjective:
+    """An adjective; `rank` orders several before a noun: opinion, size, age, colour."""
+
+    english: str
+    german: str
+    rank: int
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A noun."""
+
+    english: str  # its singular; the only form of a mass noun
+    german: str  # its nominative singular
+    gender: str  # "m", "f" or "n"
+    kind: str  # "person", "animal", "thing", "drink" or "place"
+    plural: str = ""  # English plural, empty where none is used
+    german_plural: str = ""  # German plural
+    oblique: str = ""  # German accusative and dative singular, where it is not the nominative
+    genitive: str = ""  # German genitive singular, for nouns that own something
+    adjectives: tuple[Adjective, ...] = ()  # English adjectives that suit it
+    predicates: tuple[Adjective, ...] = ()  # English adjectives that "is" may give it
+    mine: bool = True  # whether "my" suits it
+
+    def form(self, case: str, plural: bool) -> str:
+        """The German form."""
+        if plural:
+            takes_n = case == "dat" and self.german_plural[-1] not in "ns"
+            return self.german_plural + "n" * takes_n
+        if case == "gen":
+            return self.genitive or self.german
+        return self.oblique if self.oblique and case != "nom" else self.german
+
+
+@dataclass(frozen=True)
+class Preposition:
+    """A preposition and the case that its German noun takes."""
+
+    english: str
+    german: str
+    case: str
+    links: str | None = None
+
+
+@dataclass(frozen=True)
+class Adverb:
+    """A word or phrase of time, frequency or reason that never changes."""
+
+    english: str
+    german: str
+    tenses: frozenset[str] = frozenset()
+    links: str | None = None
+
+
+class Forms(NamedTuple):
+    """A finite verb: with "I", with "he", and with any plural."""
+
+    first: str
+    third: str
+    plural: str
+
+
+class Auxiliary(NamedTuple):
+    """A verb that leads another one."""
+
+    english: Forms
+    german: Forms
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb with what it needs around it."""
+
+    english: str  # base form
+    third: str  # English third person singular
+    past: str  # English participle
+    german: str  # infinitive without its separable prefix
+    er: str  # German third person singular without the prefix
+    ge: str  # German participle
+    prefix: str = ""  # separable prefix
+    # English particle ("up", "back"), linked to the prefix, or to the verb where there is none
+    particle: str = ""
+    ich: str = ""  # German first person singular, where "I" is used
+    be: bool = False  # whether the perfect is built with "sein"
+    subjects: str = "person"  # English nouns that can do it
+    objects: str = ""  # English nouns that it can be done to; empty for none
+    case: str = "acc"  # German case of its object
+    receivers: str = ""  # English nouns that can get the object
+    preposition: Preposition | None = None  # what leads its prepositional phrase
+    places: str = ""  # English nouns in that phrase
+    needs_place: bool = False  # whether the phrase can't be left out
+    always: bool = False  # whether it is a state: present tense without adverbs
+
+    @property
+    def finite(self) -> Auxiliary:
+        """Its forms in the present tense, German without the prefix."""
+        english = Forms(self.english, self.third, self.english)
+        return Auxiliary(english, Forms(self.ich, self.er, self.german))
+
+
+STATE = 4  # the rank of what passes, as "tired" does: it stands after "is" alone
+
+
+def _table(name: str) -> list[dict[str, Any]]:
+    """The rows of a table beside this file, each by its column's name."""
+    with open(Path(__file__).with_name(name), encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
 
 ADJECTIVES = {
-    english: Adjective(english, german, rank)
-    for rank, row in enumerate(
-        (
-            "friendly freundlich, clever klug, good gut, beautiful schön",
-            "small klein, big groß",
-            "old alt, young jung, new neu, hot heiß, cold kalt",
-            "red rot",
-            "tired müde, sick krank",  # after "is" alone
-        )
-    )
-    for english, german in (pair.split() for pair in row.split(", "))
+    row["english"]: Adjective(row["english"], row["german"], int(row["rank"]))
+    for row in _table("adjectives.csv")
 }
-STATE = 4  # the rank of what passes
 
 
-def _noun(
-    row: str, kind: str, adjectives: str, predicates: str, genitive: str = "", **more: str | bool
-) -> Noun:
-    """A noun from "english plural german gender plural"; "-" for a plural that is not used."""
-    english, plural, german, gender, german_plural = (word.strip("-") for word in row.split())
-    suits, says = (
-        tuple(ADJECTIVES[word] for word in words.split()) for words in (adjectives, predicates)
-    )
-    return Noun(
-        english, german, gender, kind, plural, german_plural,
-        genitive=genitive, adjectives=suits, predicates=says, **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+def _noun(row: dict[str, Any]) -> Noun:
+    for key in ("adjectives", "predicates"):
+        row[key] = tuple(ADJECTIVES[word] for word in row[key].split())
+    return Noun(**{**row, "mine": bool(row["mine"])})
 
 
-_ADULT = ("person", "friendly clever old young", "friendly clever old young tired sick")
-_STAFF = ("person", "friendly clever old young new", "friendly clever old young tired sick")
-_PARENT = ("person", "friendly clever good", "friendly clever tired sick")
-_SMALL = ("person", "friendly clever good small", "friendly clever small tired sick")
-_ROYAL = ("person", "friendly clever old young", "friendly clever old young tired sick")
-_ANIMAL = ("animal", "beautiful clever small big old young", "big small old tired sick")
-_TEXT = ("thing", "good beautiful new old", "good new old")
-_FOOD = ("thing", "good small big red", "good big red")
-_THING = ("thing", "beautiful small big old new red", "beautiful small big old new red")
-_DRINK = ("drink", "hot cold", "hot cold")
-_PLACE = ("place", "beautiful small big old new", "beautiful small big old new")
-
-NOUNS = {
-    noun.english: noun
-    for noun in (
-        _noun("man men Mann m Männer", *_ADULT, genitive="Mannes", mine=False),
-        _noun("teacher teachers Lehrer m Lehrer", *_STAFF, genitive="Lehrers"),
-        _noun("doctor doctors Arzt m Ärzte", *_STAFF, genitive="Arztes"),
-        _noun("father - Vater m -", *_PARENT, genitive="Vaters"),
-        _noun("king - König m -", *_ROYAL, genitive="Königs", mine=False),
-        _noun("boy boys Junge m Jungen", *_SMALL, oblique="Jungen", genitive="Jungen", mine=False),
-        _noun("woman women Frau f Frauen", *_ADULT, mine=False),
-        _noun("mother - Mutter f -", *_PARENT),
-        _noun("sister - Schwester f -", *_SMALL),
-        _noun("queen - Königin f -", *_ROYAL, mine=False),
-        _noun("child children Kind n Kinder", *_SMALL, genitive="Kindes"),
-        _noun("girl girls Mädchen n Mädchen", "person", "friendly clever good young",
-              "friendly clever young tired sick", genitive="Mädchens", mine=False),
-        _noun("dog dogs Hund m Hunde", *_ANIMAL),
-        _noun("cat cats Katze f Katzen", *_ANIMAL),
-        _noun("horse horses Pferd n Pferde", *_ANIMAL),
-        _noun("letter letters Brief m Briefe", *_TEXT),
-        _noun("newspaper newspapers Zeitung f Zeitungen", "thing", "good new old", "new old"),
-        _noun("book books Buch n Bücher", *_TEXT),
-        _noun("apple apples Apfel m Äpfel", *_FOOD),
-        _noun("soup - Suppe f -", "thing", "good hot cold", "good hot cold"),
-        _noun("egg eggs Ei n Eier", "thing", "good small big", "good small big"),
-        _noun("ball balls Ball m Bälle", *_THING),
-        _noun("flower flowers Blume f Blumen", "thing", "beautiful small big red",
-              "beautiful small big red"),  # fmt: skip
-        _noun("car cars Auto n Autos", *_THING),
-        _noun("door doors Tür f Türen", "thing", "small big old new red", "small big old"),
-        _noun("window windows Fenster n Fenster", "thing", "small big old new", "small big old"),
-        _noun("coffee - Kaffee m -", *_DRINK),
-        _noun("milk - Milch f -", *_DRINK),
-        _noun("water - Wasser n -", *_DRINK),
-        _noun("garden - Garten m -", *_PLACE),
-        _noun("kitchen - Küche f -", *_PLACE),
-        _noun("house houses Haus n Häuser", "place", "beautiful small big old new red",
-              "beautiful small big old new"),
-        _noun("city - Stadt f -", "place", "beautiful small big old", "beautiful small big old",
-              mine=False),  # fmt: skip
-    )
-}  # fmt: skip
-
-
-_PERSONS = " ".join(noun.english for noun in NOUNS.values() if noun.kind == "person")
-_ANIMALS = "dog cat horse"
-_GIFTS = "letter newspaper book apple egg ball flower"
-_READABLE = "letter newspaper book"
+NOUNS = {row["english"]: _noun(row) for row in _table("nouns.csv")}
+_GROUPS = {
+    "PERSONS": " ".join(noun.english for noun in NOUNS.values() if noun.kind == "person"),
+    "ANIMALS": " ".join(noun.english for noun in NOUNS.values() if noun.kind == "animal"),
+    "GIFTS": "letter newspaper book apple egg ball flower",
+}
 
 IN = Preposition("in", "in", "dat")
 INTO = Preposition("into", "in", "acc")
 OUT_OF = Preposition("out of", "aus", "dat", "0-0 1-0")
 WITH = Preposition("with", "mit", "dat")
 WAITING_FOR = Preposition("for", "auf", "acc")
+_PREPOSITIONS = {each.english: each for each in (IN, INTO, OUT_OF, WITH, WAITING_FOR)}
 
-_ROOMS = "garden kitchen house"
-_PLACES = "garden house city"
 
-VERBS = {
-    verb.english + f" {verb.particle}" * bool(verb.particle): verb
-    for verb in (
-        Verb("sleep", "sleeps", "slept", "schlafen", "schläft", "geschlafen",
-             subjects=f"{_PERSONS} {_ANIMALS}", preposition=IN, places=_ROOMS),
-        Verb("work", "works", "worked", "arbeiten", "arbeitet", "gearbeitet",
-             subjects=_PERSONS, preposition=IN, places="garden kitchen house city"),
-        Verb("sing", "sings", "sung", "singen", "singt", "gesungen",
-             subjects=_PERSONS, preposition=IN, places=_ROOMS),
-        Verb("play", "plays", "played", "spielen", "spielt", "gespielt",
-             subjects=f"{_PERSONS} dog cat", preposition=WITH,
-             places=f"{_PERSONS} {_ANIMALS} ball"),
-        Verb("go", "goes", "gone", "gehen", "geht", "gegangen", be=True, subjects=_PERSONS,
-             preposition=INTO, places="garden kitchen house city", needs_place=True),
-        Verb("run", "runs", "run", "laufen", "läuft", "gelaufen", be=True,
-             subjects=f"boy child girl {_ANIMALS}",
-             preposition=INTO, places=_ROOMS, needs_place=True),
-        Verb("come", "comes", "come", "kommen", "kommt", "gekommen", be=True,
-             subjects=f"{_PERSONS} {_ANIMALS}", preposition=OUT_OF, places=_ROOMS,
-             needs_place=True),
-        Verb("get", "gets", "got", "stehen", "steht", "aufgestanden", "auf", "up", be=True,
-             subjects=_PERSONS),
-        Verb("come", "comes", "come", "kommen", "kommt", "zurückgekommen", "zurück", "back",
-             be=True, subjects=f"{_PERSONS} {_ANIMALS}"),
-        Verb("fall", "falls", "fallen", "schlafen", "schläft", "eingeschlafen", "ein", "asleep",
-             be=True, subjects=f"{_PERSONS} {_ANIMALS}"),
-        Verb("call", "calls", "called", "rufen", "ruft", "angerufen", "an",
-             subjects=_PERSONS, objects=_PERSONS),
-        Verb("invite", "invites", "invited", "laden", "lädt", "eingeladen", "ein",
-             subjects=_PERSONS, objects=_PERSONS),
-        Verb("pick", "picks", "picked", "holen", "holt", "abgeholt", "ab", "up",
-             subjects=_PERSONS, objects=f"{_PERSONS} letter newspaper car"),
-        Verb("open", "opens", "opened", "machen", "macht", "aufgemacht", "auf",
-             subjects=_PERSONS, objects="door window letter"),
-        Verb("close", "closes", "closed", "machen", "macht", "zugemacht", "zu",
-             subjects=_PERSONS, objects="door window book"),
-        Verb("read", "reads", "read", "lesen", "liest", "gelesen", subjects=_PERSONS,
-             objects=_READABLE, preposition=IN, places=_ROOMS),
-        Verb("see", "sees", "seen", "sehen", "sieht", "gesehen",
-             subjects=f"{_PERSONS} {_ANIMALS}",
-             objects=f"{_PERSONS} {_ANIMALS} car house", preposition=IN, places=_PLACES),
-        Verb("know", "knows", "known", "kennen", "kennt", "gekannt", subjects=_PERSONS,
-             objects=f"{_PERSONS} book city", always=True),
-        Verb("love", "loves", "loved", "lieben", "liebt", "geliebt", subjects=_PERSONS,
-             objects=f"{_PERSONS} {_ANIMALS} garden house", always=True),
-        Verb("find", "finds", "found", "finden", "findet", "gefunden", subjects=_PERSONS,
-             objects=f"{_GIFTS} dog cat", preposition=IN, places=_ROOMS),
-        Verb("look", "looks", "looked", "suchen", "sucht", "gesucht", particle="for",
-             subjects=_PERSONS, objects=f"{_PERSONS} dog cat horse book letter ball",
-             preposition=IN, places=_PLACES),
-        Verb("buy", "buys", "bought", "kaufen", "kauft", "gekauft", subjects=_PERSONS,
-             objects=f"newspaper book apple egg ball flower {_ANIMALS} car house milk "
-             "coffee", preposition=IN, places="city"),
-        Verb("eat", "eats", "eaten", "essen", "isst", "gegessen", subjects=_PERSONS,
-             objects="apple egg soup", preposition=IN, places=_ROOMS),
-        Verb("drink", "drinks", "drunk", "trinken", "trinkt", "getrunken", subjects=_PERSONS,
-             objects="coffee milk water", preposition=IN, places=_ROOMS),
-        Verb("wash", "washes", "washed", "waschen", "wäscht", "gewaschen", subjects=_PERSONS,
-             objects="dog cat horse car window child apple", preposition=WITH,
-             places="water"),
-        Verb("help", "helps", "helped", "helfen", "hilft", "geholfen", case="dat",
-             subjects=_PERSONS, objects=f"{_PERSONS} {_ANIMALS}", preposition=IN, places=_ROOMS),
-        Verb("follow", "follows", "followed", "folgen", "folgt", "gefolgt", case="dat", be=True,
-             subjects=f"{_PERSONS} {_ANIMALS}", objects=f"{_PERSONS} dog cat horse",
-             preposition=INTO, places="garden house city"),
-        Verb("belong", "belongs", "belonged", "gehören", "gehört", "gehört", particle="to",
-             subjects=f"{_GIFTS} car house garden {_ANIMALS}", objects=_PERSONS, case="dat",
-             always=True),
-        Verb("wait", "waits", "waited", "warten", "wartet", "gewartet", subjects=_PERSONS,
-             preposition=WAITING_FOR, places=f"{_PERSONS} letter", needs_place=True),
-        Verb("talk", "talks", "talked", "sprechen", "spricht", "gesprochen", subjects=_PERSONS,
-             preposition=WITH, places=_PERSONS, needs_place=True),
-        Verb("give", "gives", "given", "geben", "gibt", "gegeben", subjects=_PERSONS,
-             objects=_GIFTS, receivers=f"{_PERSONS} dog horse"),
-        Verb("show", "shows", "shown", "zeigen", "zeigt", "gezeigt", subjects=_PERSONS,
-             objects=f"{_GIFTS} {_ANIMALS} garden kitchen house car", receivers=_PERSONS),
-    )
-}  # fmt: skip
+def _verb(row: dict[str, Any]) -> Verb:
+    for key in ("subjects", "objects", "receivers", "places"):
+        row[key] = " ".join(_GROUPS.get(word, word) for word in row[key].split())
+    for key in ("be", "always", "needs_place"):
+        row[key] = bool(row[key])
+    return Verb(**{**row, "preposition": _PREPOSITIONS.get(row["preposition"])})
+
+
+VERBS = {f"{row['english']} {row['particle']}".strip(): _verb(row) for row in _table("verbs.csv")}
 
 BE = Verb("be", "is", "been", "sein", "ist", "gewesen", be=True)
 KNOW = Verb("know", "knows", "known", "wissen", "weiß", "gewusst", ich="weiß")
@@ -208,7 +176,6 @@ AUXILIARIES = {
     "want": Auxiliary(Forms("want", "wants", "want"), Forms("will", "will", "wollen")),
     "will": Auxiliary(Forms("will", "will", "will"), Forms("werde", "wird", "werden")),
 }
-TENSES = ("present", "perfect", *AUXILIARIES)
 _LATER = frozenset(AUXILIARIES)
 
 TIMES = (
@@ -225,14 +192,9 @@ FREQUENCIES = (
     Adverb("always", "immer", frozenset({"present"})),
 )
 WHY, WHERE, WHEN = Adverb("why", "warum"), Adverb("where", "wo"), Adverb("when", "wann")
-CONJUNCTIONS = {
-    "that": "dass",
-    "whether": "ob",
-    "because": "weil",
-    "although": "obwohl",
-    "when": "wenn",
-    "before": "bevor",
-}
+CONJUNCTIONS = dict(
+    that="dass", whether="ob", because="weil", although="obwohl", when="wenn", before="bevor"
+)
 NUMBERS = {"two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 # Few verbs begin a question: each of these forms has a capital, and is a word of its own.
 ASKED_FIRST = ("sleep", "work", "sing", "play", "come back", "call", "see", "know", "love", "help",

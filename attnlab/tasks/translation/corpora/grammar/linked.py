@@ -18,31 +18,20 @@ class Word(NamedTuple):
 
 
 class Both(NamedTuple):
-    """The same phrase in both languages.
+    """The same phrase in both languages."""
 
-    Attributes:
-        english: its English words.
-        german: its German words.
-        tail: a German relative clause, with its comma, that may stand after the verbs instead.
-    """
-
-    english: list[Word]
-    german: list[Word]
+    english: list[Word]  # its English words
+    german: list[Word]  # its German words
+    # a German relative clause, with its comma, that may stand after the verbs instead
     tail: tuple[Word, ...] = ()
 
 
 class Translation(NamedTuple):
-    """A finished sentence.
+    """A finished sentence."""
 
-    Attributes:
-        english: the sentence as a text.
-        german: its translation as a text.
-        links: pairs of positions, English word and German word, in order.
-    """
-
-    english: str
-    german: str
-    links: list[tuple[int, int]]
+    english: str  # the sentence as a text
+    german: str  # its translation as a text
+    links: list[tuple[int, int]]  # pairs of positions, English word and German word, in order
 
 
 COMMA = Word(",")

@@ -1,75 +1,89 @@
-"""Noun phrases and the other parts of a clause, each written in both languages at once."""
+"""Noun phrases and the other parts of a clause, each written in both languages at once.
+
+Cases are "nom", "acc", "dat" and "gen"; genders "m", "f", "n", and "p" for any plural. A phrase's
+`person` is the form of the verb that it takes, a field of `lexicon.Forms`; `definite` says whether
+it names something known.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, NamedTuple
 
-from attnlab.tasks.translation.corpora.grammar.declension import (
-    BARE,
-    DEFINITE,
-    MIXED,
-    NO,
-    RELATIVE,
-    THE,
-    A,
-    Determiner,
-    Forms,
-)
-from attnlab.tasks.translation.corpora.grammar.entries import Adjective, Noun, Preposition, Verb
-from attnlab.tasks.translation.corpora.grammar.lexicon import NUMBERS
+from attnlab.tasks.translation.corpora.grammar.lexicon import NUMBERS, Adjective, Noun, Preposition
 from attnlab.tasks.translation.corpora.grammar.linked import COMMA, Both, NewLink, Word, fixed
 
+# --- declension ----------------------------------------------------------------------------------
 
-class Phrase(Protocol):
-    """What can be subject or object."""
-
-    @property
-    def person(self) -> str:
-        """Which form of the verb it takes: "first", "third" or "plural", a field of `Forms`."""
-        ...
-
-    @property
-    def definite(self) -> bool:
-        """Whether it names something known."""
-        ...
-
-    def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
-        """Both sides, German in this case; `not_link` turns "a" into "kein" for that "not"."""
-        ...
+GENDERS = ("m", "f", "n", "p")
+Forms = dict[tuple[str, str], str]  # (case, gender) -> a form or an ending
 
 
-class Relative(Protocol):
-    """What a noun phrase knows of a `Clause` that has a `RelativePronoun` for one of its parts."""
+def _table(**cases: str) -> Forms:
+    """A table from rows of forms in the order of `GENDERS`; "-" stands for no ending."""
+    return {
+        (case, gender): form.strip("-")
+        for case, row in cases.items()
+        for gender, form in zip(GENDERS, row.split(), strict=True)
+    }
 
-    verb: Verb
 
-    def dependent(self, new: NewLink) -> Both:
-        """Both sides, as the clause stands inside another one."""
-        ...
+# Endings of adjectives: after der-words, after ein-words, and with no word before that shows case.
+WEAK = _table(nom="e e e en", acc="en e e en", dat="en en en en", gen="en en en en")
+MIXED = _table(nom="er e es en", acc="en e es en", dat="en en en en", gen="en en en en")
+STRONG = _table(nom="er e es e", acc="en e es e", dat="em er em en", gen="en er en er")
+
+DEFINITE = _table(
+    nom="der die das die", acc="den die das die", dat="dem der dem den", gen="des der des der"
+)
+RELATIVE = _table(nom="der die das die", acc="den die das die", dat="dem der dem denen")
+_DER_WORD = _table(nom="er e es e", acc="en e es e", dat="em er em en", gen="es er es er")
+_EIN_WORD = _table(nom="- e - e", acc="en e - e", dat="em er em en", gen="es er es er")
+
+
+def _inflect(stem: str, endings: Forms) -> Forms:
+    return {key: stem + ending for key, ending in endings.items()}
+
+
+class Determiner(NamedTuple):
+    """What stands before adjectives and noun."""
+
+    singular: str  # English with a singular noun
+    plural: str  # English with a plural noun
+    german: Forms  # German forms; empty words where there is none
+    adjectives: Forms  # endings of the adjectives that follow
+    # whether the phrase names something known, which decides where "nicht" stands
+    definite: bool = False
+
+
+_NOTHING = dict.fromkeys(DEFINITE, "")
+_MANY = _inflect("viel", _DER_WORD)
+
+THE = Determiner("the", "the", DEFINITE, WEAK, definite=True)
+THIS = Determiner("this", "these", _inflect("dies", _DER_WORD), WEAK, definite=True)
+MY = Determiner("my", "my", _inflect("mein", _EIN_WORD), MIXED, definite=True)
+A = Determiner("a", "", _inflect("ein", _EIN_WORD), MIXED)
+BARE = Determiner("", "", _NOTHING, STRONG)
+MANY = Determiner("", "many", _MANY, STRONG)
+WHICH = Determiner("which", "which", _inflect("welch", _DER_WORD), WEAK)
+HOW_MANY = Determiner("", "how many", {key: f"wie {form}" for key, form in _MANY.items()}, STRONG)
+NO = _inflect("kein", _EIN_WORD)  # what "a" and a missing article become with "not"
+
+
+# --- phrases -------------------------------------------------------------------------------------
 
 
 @dataclass
 class NounPhrase:
-    """A noun with what belongs to it.
+    """A noun with what belongs to it."""
 
-    Attributes:
-        noun: its head.
-        determiner: article or the like.
-        adjectives: in English order.
-        plural: whether there are several.
-        number: an English number from 2 to 5; goes with `plural`.
-        owner: a phrase in the genitive ("of the king").
-        relative: a relative clause.
-    """
-
-    noun: Noun
-    determiner: Determiner = THE
-    adjectives: tuple[Adjective, ...] = ()
-    plural: bool = False
-    number: str = ""
-    owner: NounPhrase | None = None
-    relative: Relative | None = None
+    noun: Noun  # its head
+    determiner: Determiner = THE  # article or the like
+    adjectives: tuple[Adjective, ...] = ()  # in English order
+    plural: bool = False  # whether there are several
+    number: str = ""  # an English number from 2 to 5; goes with `plural`
+    owner: NounPhrase | None = None  # a phrase in the genitive ("of the king")
+    relative: Any = None  # a `Clause` that has a `RelativePronoun` for one of its parts
 
     @property
     def gender(self) -> str:
@@ -92,7 +106,7 @@ class NounPhrase:
         return (self.determiner is A or self.determiner is BARE) and not self.number
 
     def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
-        """Both sides; see `Phrase`."""
+        """Both sides, German in this case; `not_link` turns "a" into "kein" for that "not"."""
         english: list[Word] = []
         german: list[Word] = []
         endings = self._determiner(case, new, not_link, english, german)
@@ -114,12 +128,7 @@ class NounPhrase:
         return Both(english + relative.english, german, (COMMA, *relative.german))
 
     def _determiner(
-        self,
-        case: str,
-        new: NewLink,
-        not_link: int | None,
-        english: list[Word],
-        german: list[Word],
+        self, case: str, new: NewLink, not_link: int | None, english: list[Word], german: list[Word]
     ) -> Forms:
         """Write the determiner to both sides; returns the endings that it asks for."""
         determiner, key = self.determiner, (case, self.gender)
@@ -149,21 +158,15 @@ def _of(owner: Both, link: int) -> Both:
 
 @dataclass
 class Pronoun:
-    """A personal pronoun.
+    """A personal pronoun."""
 
-    Attributes:
-        english: nominative and the other form, which is empty where it is not used.
-        german: forms by case.
-        person: see `Phrase`.
-    """
-
-    english: tuple[str, str]
-    german: dict[str, str]
+    english: tuple[str, str]  # nominative and the other form, which is empty where it is not used
+    german: dict[str, str]  # forms by case
     person: str = "third"
     definite: bool = True
 
     def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
-        """Both sides; see `Phrase`."""
+        """Both sides, as `NounPhrase.render`."""
         link = (new(),)
         english = self.english[case != "nom"]
         return Both([Word(english, link)], [Word(self.german[case], link)])
@@ -200,7 +203,7 @@ class RelativePronoun:
         return self.head.person
 
     def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
-        """Both sides; see `Phrase`."""
+        """Both sides, as `NounPhrase.render`."""
         link = (new(),)
         english = "who" if case == "nom" else "whom"
         if self.head.noun.kind != "person":
@@ -214,7 +217,6 @@ class Together:
 
     parts: tuple[NounPhrase, ...]
     person: str = field(default="plural", init=False)
-    gender: str = field(default="p", init=False)
 
     @property
     def definite(self) -> bool:
@@ -222,7 +224,7 @@ class Together:
         return all(part.definite for part in self.parts)
 
     def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
-        """Both sides; see `Phrase`."""
+        """Both sides, as `NounPhrase.render`."""
         both = self.parts[0].render(case, new)
         for part in self.parts[1:]:
             sign = fixed(*(("and", "und") if part is self.parts[-1] else (",", ",")), new)
@@ -232,6 +234,9 @@ class Together:
                 both.german + sign.german + next_one.german,
             )
         return both
+
+
+Phrase = NounPhrase | Pronoun | RelativePronoun | Together  # what can be subject or object
 
 
 @dataclass
@@ -253,7 +258,4 @@ class Prepositional:
         return Both(before.english + after.english, german, after.tail)
 
 
-_SHORT = {
-    ("in", DEFINITE["dat", "m"]): "im",
-    ("in", DEFINITE["acc", "n"]): "ins",
-}
+_SHORT = {("in", DEFINITE["dat", "m"]): "im", ("in", DEFINITE["acc", "n"]): "ins"}

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from attnlab.tasks.translation.corpora.grammar.choices import SINGULAR, Choices, pool
 from attnlab.tasks.translation.corpora.grammar.clauses import Clause, Subordinate
-from attnlab.tasks.translation.corpora.grammar.declension import HOW_MANY, THE, WHICH
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     ASKED_FIRST,
     FREQUENCIES,
@@ -20,7 +19,10 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
 )
 from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.phrases import (
+    HOW_MANY,
     PRONOUNS,
+    THE,
+    WHICH,
     NounPhrase,
     Phrase,
     Prepositional,

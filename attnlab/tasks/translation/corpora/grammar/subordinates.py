@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from attnlab.tasks.translation.corpora.grammar.choices import KNOWN, Choices, pool, verbs_for
 from attnlab.tasks.translation.corpora.grammar.clauses import Clause, Subordinate
-from attnlab.tasks.translation.corpora.grammar.declension import THE
-from attnlab.tasks.translation.corpora.grammar.entries import Adverb, Verb
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     BE,
     HOPE,
@@ -16,9 +14,12 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     VERBS,
     WHERE,
     WHY,
+    Adverb,
+    Verb,
 )
 from attnlab.tasks.translation.corpora.grammar.phrases import (
     PRONOUNS,
+    THE,
     NounPhrase,
     Phrase,
     Prepositional,
