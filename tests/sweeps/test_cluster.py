@@ -57,12 +57,12 @@ def test_a_job_that_the_system_ends_stops_no_other(attnlab):
     assert err.endswith("1 of 2 jobs were ended from outside; the same command goes on\n")
 
 
-def test_a_job_script_of_slurm_has_what_was_asked_for(here, monkeypatch):
-    script = slurm.install(here.folder / "bin")
-    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
-    code, out, err = here("-m", *SMALL, "seed=0,1", UNTRACKED, *SLURM)
+def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
+    script = slurm.install(attnlab.folder / "bin")
+    attnlab.environment["PATH"] = f"{script.parent}:{attnlab.environment['PATH']}"
+    code, out, err = attnlab("-m", *SMALL, "seed=0,1", UNTRACKED, *SLURM)
     assert code == 0, err
-    assert states(here) == ["completed"] * 2
+    assert states(attnlab) == ["completed"] * 2
     words = script.read_text()
     for line in (
         "#SBATCH --array=0-1%1",
@@ -75,32 +75,32 @@ def test_a_job_script_of_slurm_has_what_was_asked_for(here, monkeypatch):
     ):
         assert line in words.splitlines()
     # Its files lie in the sweep's folder, which all nodes share.
-    assert f"--output={sweep_folder(here)}/.submitit/" in words
+    assert f"--output={sweep_folder(attnlab)}/.submitit/" in words
     # Runs name the job, so that another host can ask whether they still live.
-    owners = [json.loads((f / "status.json").read_text())["slurm_job"] for f in here.run_folders()]
+    owners = [json.loads((f / "status.json").read_text())["slurm_job"] for f in attnlab.run_folders()]
     assert sorted(owners) == ["500", "501"]
 
 
-def test_a_job_that_the_cluster_took_away_goes_on(here, monkeypatch):
-    script = slurm.install(here.folder / "bin")
-    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+def test_a_job_that_the_cluster_took_away_goes_on(attnlab):
+    script = slurm.install(attnlab.folder / "bin")
+    attnlab.environment["PATH"] = f"{script.parent}:{attnlab.environment['PATH']}"
     command = ("-m", *SMALL, "trainer.epochs=3", "seed=0", UNTRACKED)
-    assert here(*command).code == 0
+    assert attnlab(*command).code == 0
     # As a node leaves it that was taken away after the training.
-    (folder,) = here.run_folders()
+    (folder,) = attnlab.run_folders()
     status = json.loads((folder / "status.json").read_text())
     lost = {**status, "state": "running", "host": "node7", "slurm_job": "77"}
     (folder / "status.json").write_text(json.dumps(lost))
     (folder / "lock.json").write_text(json.dumps({**lost, "since": "then"}))
-    code, out, err = here(*command, *SLURM)
+    code, out, err = attnlab(*command, *SLURM)
     assert code == 0, err
-    assert here.run_folders() == [folder]
-    assert states(here) == ["completed"]
+    assert attnlab.run_folders() == [folder]
+    assert states(attnlab) == ["completed"]
     assert yaml.safe_load((folder / "config.yaml").read_text())["seed"] == 0
 
 
-def test_a_cluster_that_is_not_there(here):
-    code, out, err = here("-m", *SMALL, "seed=0,1", UNTRACKED, *SLURM)
+def test_a_cluster_that_is_not_tattnlab(attnlab):
+    code, out, err = attnlab("-m", *SMALL, "seed=0,1", UNTRACKED, *SLURM)
     assert code == 1
-    assert states(here) == []
+    assert states(attnlab) == []
     assert "attnlab: the launcher failed: " in err and "Traceback" not in err
