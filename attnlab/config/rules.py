@@ -21,35 +21,23 @@ _ARTICLE = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What one setting may be.
+    """What one setting may be."""
 
-    Attributes:
-        type: `int`, `float`, `bool`, `str` or `list`; a whole number passes for a `float`.
-        min: smallest value allowed.
-        max: largest value allowed.
-        above: the value must be greater.
-        below: the value must be smaller.
-        choices: the only values allowed.
-        optional: whether null is allowed.
-        divides: dotted path of a whole number in the configuration that the value must divide.
-        at_most: dotted path of a number in the configuration that the value must not pass.
-        at_least: dotted path of a number that the value must reach.
-        why: the reason, added to the message when the rule is broken.
-        auto: what the value `auto` stands for; see `attnlab.config`.
-    """
-
+    # `int`, `float`, `bool`, `str` or `list`; a whole number passes for a `float`.
     type: str | None = None
-    min: float | None = None
-    max: float | None = None
-    above: float | None = None
-    below: float | None = None
-    choices: tuple[Any, ...] | None = None
-    optional: bool = False
+    min: float | None = None  # smallest value allowed
+    max: float | None = None  # largest value allowed
+    above: float | None = None  # the value must be greater
+    below: float | None = None  # the value must be smaller
+    choices: tuple[Any, ...] | None = None  # the only values allowed
+    optional: bool = False  # whether null is allowed
+    # Dotted path of a whole number in the configuration that the value must divide.
     divides: str | None = None
+    # Dotted path of a number in the configuration that the value must not pass.
     at_most: str | None = None
-    at_least: str | None = None
-    why: str | None = None
-    auto: Any = None
+    at_least: str | None = None  # dotted path of a number that the value must reach
+    why: str | None = None  # the reason, added to the message when the rule is broken
+    auto: Any = None  # what the value `auto` stands for; see `attnlab.config`
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Rule:

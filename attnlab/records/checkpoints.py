@@ -24,15 +24,10 @@ _KEPT = 2
 
 
 class Checkpoint(NamedTuple):
-    """What was saved.
+    """What was saved."""
 
-    Attributes:
-        state: JSON-ready; NaN and infinities included.
-        arrays: in the order in which they were saved.
-    """
-
-    state: dict[str, Any]
-    arrays: list[np.ndarray]
+    state: dict[str, Any]  # JSON-ready; NaN and infinities included
+    arrays: list[np.ndarray]  # in the order in which they were saved
 
 
 class Checkpoints:

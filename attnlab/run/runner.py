@@ -32,15 +32,10 @@ log = logging.getLogger("attnlab")
 
 @dataclass(frozen=True)
 class SweepMember:
-    """A run's place in a sweep.
-
-    Attributes:
-        name: the sweep's name.
-        on_epoch: gets each row of the run's history; may raise `Pruned`.
-    """
+    """A run's place in a sweep."""
 
     name: str
-    on_epoch: OnEpoch | None = None
+    on_epoch: OnEpoch | None = None  # gets each row of the run's history; may raise `Pruned`
 
 
 def run(config: RunConfig) -> Path:

@@ -10,26 +10,18 @@ import numpy as np
 
 @dataclass
 class TrainingState:
-    """How far the training of a run is.
+    """How far the training of a run is."""
 
-    Attributes:
-        history: a row for each epoch that is over.
-        steps_taken: gradient steps of those epochs.
-        steps_an_epoch: of the first epoch, by which the schedule reckons; 0 before it.
-        chunks_done: of the epoch under way.
-        seconds: that earlier processes spent on the run.
-        epoch_seconds: that they spent on the epoch under way.
-        losses: of the epoch under way, an array for each chunk done.
-        sizes: the number of items or tokens of each of these losses.
-    """
-
+    # A row for each epoch that is over.
     history: list[dict[str, float]] = field(default_factory=list)
-    steps_taken: int = 0
-    steps_an_epoch: int = 0
-    chunks_done: int = 0
-    seconds: float = 0.0
-    epoch_seconds: float = 0.0
+    steps_taken: int = 0  # gradient steps of those epochs
+    steps_an_epoch: int = 0  # of the first epoch, by which the schedule reckons; 0 before it
+    chunks_done: int = 0  # of the epoch under way
+    seconds: float = 0.0  # that earlier processes spent on the run
+    epoch_seconds: float = 0.0  # that they spent on the epoch under way
+    # Of the epoch under way, an array for each chunk done.
     losses: list[np.ndarray] = field(default_factory=list)
+    # The number of items or tokens of each of these losses.
     sizes: list[np.ndarray] = field(default_factory=list)
 
     @property

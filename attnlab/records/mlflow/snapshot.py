@@ -32,72 +32,43 @@ Served = Callable[[Mapping[str, Any]], Example | None]
 
 
 class Measured(NamedTuple):
-    """Metrics of one step.
+    """Metrics of one step."""
 
-    Attributes:
-        step: the epoch.
-        time: when, in milliseconds since 1970.
-        metrics: name to value.
-    """
-
-    step: int
-    time: int
-    metrics: Mapping[str, float]
+    step: int  # the epoch
+    time: int  # when, in milliseconds since 1970
+    metrics: Mapping[str, float]  # name to value
 
 
 class Model(NamedTuple):
-    """A model that MLflow serves.
+    """A model that MLflow serves."""
 
-    Attributes:
-        epoch: whose weights it has.
-        files: what it is loaded from: the name of each file or folder, and where that lies.
-        served: an input and an output of it; None where nothing says.
-    """
-
-    epoch: int
+    epoch: int  # whose weights it has
+    # What it is loaded from: the name of each file or folder, and where that lies.
     files: Mapping[str, Path]
-    served: Example | None
+    served: Example | None  # an input and an output of it; None where nothing says
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run of MLflow as it should stand.
+    """A run of MLflow as it should stand."""
 
-    Attributes:
-        folder: what it is a copy of.
-        experiment: its name: that of the task.
-        name: the run's name.
-        status: MLflow's word for its state.
-        started: in milliseconds since 1970.
-        ended: likewise; of a run under way when it was last heard of.
-        params: flat.
-        tags: all but that of a sweep's run above it.
-        measured: the metrics of all steps.
-        files: what becomes an artifact, under its path among the artifacts.
-        run_id: of the MLflow run, as far as the folder knows.
-        uri: of the store that is the folder's own.
-        dataset: name, source, digest and counts of the data; None where the folder does not say.
-        model: what is logged as a model; None for none.
-        sweep: the folder of the sweep that it is a part of.
-        missing: what the folder lacks, in sentences.
-    """
-
-    folder: Path
-    experiment: str
+    folder: Path  # what it is a copy of
+    experiment: str  # its name: that of the task
     name: str
-    status: str
-    started: int
-    ended: int
-    params: Mapping[str, str]
-    tags: Mapping[str, str]
-    measured: list[Measured]
-    files: Mapping[str, Path]
-    run_id: str | None = None
-    uri: str | None = None
+    status: str  # MLflow's word for its state
+    started: int  # in milliseconds since 1970
+    ended: int  # likewise; of a run under way when it was last heard of
+    params: Mapping[str, str]  # flat
+    tags: Mapping[str, str]  # all but that of a sweep's run above it
+    measured: list[Measured]  # the metrics of all steps
+    files: Mapping[str, Path]  # what becomes an artifact, under its path among the artifacts
+    run_id: str | None = None  # of the MLflow run, as far as the folder knows
+    uri: str | None = None  # of the store that is the folder's own
+    # Name, source, digest and counts of the data; None where the folder does not say.
     dataset: Mapping[str, Any] | None = None
-    model: Model | None = None
-    sweep: Path | None = None
-    missing: list[str] = field(default_factory=list)
+    model: Model | None = None  # what is logged as a model; None for none
+    sweep: Path | None = None  # the folder of the sweep that it is a part of
+    missing: list[str] = field(default_factory=list)  # what the folder lacks, in sentences
 
 
 def run_snapshot(

@@ -14,19 +14,12 @@ from attnlab.records.run_directory import RunDirectory
 
 
 class Synced(NamedTuple):
-    """What was done for a run.
+    """What was done for a run."""
 
-    Attributes:
-        run_id: of its copy in MLflow.
-        is_new: whether there was none.
-        added: what was added to it, in words; empty when nothing was lacking.
-        missing: what its folder lacks, in sentences.
-    """
-
-    run_id: str
-    is_new: bool
-    added: list[str]
-    missing: list[str]
+    run_id: str  # of its copy in MLflow
+    is_new: bool  # whether there was none
+    added: list[str]  # what was added to it, in words; empty when nothing was lacking
+    missing: list[str]  # what its folder lacks, in sentences
 
 
 def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> Synced:
