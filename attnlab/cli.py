@@ -61,10 +61,7 @@ def run() -> NoReturn:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command.
-
-    Args:
-        arguments: words after `attnlab`; those of the process by default.
+    """Run one command, by default this process's.
 
     Returns:
         Exit code: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
@@ -235,9 +232,7 @@ def _next_value(flag: str, words: deque[str]) -> str:
 def _sweeper(overrides: list[str], saved: bool) -> list[str]:
     """Register the sweeper with the overrides of a sweep; returns Hydra's word for it.
 
-    Args:
-        overrides: of the command.
-        saved: whether the configuration is one that was saved, which has no section `sweep`.
+    A configuration that was saved has no section `sweep`.
     """
     from attnlab.sweeps import plugin
 

@@ -46,11 +46,7 @@ _OPTIONS = {
 
 
 def filter_options(*names: str) -> Callable[[_Command], _Command]:
-    """Give a click command filters, which it gets as the argument `filters`.
-
-    Args:
-        *names: fields of `Filters`; all of them when none is named.
-    """
+    """Give a click command these fields of `Filters`, or all, as the argument `filters`."""
     chosen = names or tuple(_OPTIONS)
 
     def decorate(function: _Command) -> _Command:

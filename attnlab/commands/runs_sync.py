@@ -59,9 +59,7 @@ def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunD
 class _Syncing:
     """Logs runs one after the other, says so, and counts.
 
-    Args:
-        uri: the store for all of them; None for each run's own.
-        named: whether the user has named the runs.
+    The store is each run's own without a `uri`; `named`: the user has named the runs.
     """
 
     def __init__(self, uri: str | None, named: bool) -> None:

@@ -46,10 +46,6 @@ def command(host: str, port: int, runs: str | None) -> int:
 def check_store(uri: str, runs: Path) -> None:
     """Check that the UI can show the store at a tracking URI.
 
-    Args:
-        uri: The tracking URI.
-        runs: The runs folder that it is of.
-
     Raises:
         RequestError: It is a server, which has a UI of its own, or it is missing, locked, of
             another version of MLflow, or no store.

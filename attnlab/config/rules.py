@@ -67,13 +67,9 @@ class Rule:
 
 
 def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | None = None) -> None:
-    """Raise `RequestError` if `value` breaks `rule`.
+    """Raise `RequestError` if the value of a setting, named by its dotted path, breaks a rule.
 
-    Args:
-        key: dotted path of the setting, for the message.
-        value: what was given.
-        rule: what is expected.
-        config: the whole configuration as nested mappings, for rules that look across groups.
+    `config` is the whole configuration, for rules that look across groups.
     """
     if value is None and (rule.optional or (rule.choices and None in rule.choices)):
         return

@@ -192,9 +192,7 @@ def parse_sweep(values: Mapping[str, Any]) -> SweepConfig:
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     """The configuration of a run that goes on: all as it was, but for the number of epochs.
 
-    Args:
-        config: the run's.
-        changes: dotted key -> its value as YAML.
+    `changes` are dotted keys and their values as YAML.
 
     Raises:
         RequestError: there is no such key, or it is another than `trainer.epochs` and its value is

@@ -31,14 +31,10 @@ THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
 
 
 def environment() -> dict[str, Any]:
-    """The entries of environment.json.
+    """The entries of environment.json; packages are None where one is missing.
 
     Versions come from the packages' metadata, so nothing is imported. Environment variables are
     left out but for numbers of threads, since they may hold credentials.
-
-    Returns:
-        python, platform, processor, cpus (that the process may use), threads, packages (None where
-        one is missing), code (see `code_version`), command.
     """
     return {
         "python": platform.python_version(),

@@ -15,12 +15,9 @@ from attnlab.records.processes import is_running, this_process
 
 
 class FolderLock:
-    """Lets one process at a time write a folder: lock.json in it names the owner.
+    """Lets one process at a time write a folder, which must exist: lock.json in it names the owner.
 
     The lock of an owner that has died is taken over. An owner on another host counts as living.
-
-    Args:
-        folder: The folder, which must exist.
     """
 
     def __init__(self, folder: Path):

@@ -45,9 +45,7 @@ def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
 def mlflow_copy(folder: Path, path: Path | None = None) -> tuple[Store, str] | None:
     """The store and the id of a run's copy in MLflow; None where there is none.
 
-    Args:
-        folder: The run's folder.
-        path: Where that lies now, if it has been hidden.
+    `path` is where the folder lies now, if it has been hidden.
 
     Raises:
         RequestError: The store that has it can't be used.

@@ -30,14 +30,7 @@ class RunDirectory:
     """One run's folder, `<runs>/<task>/<attention>/<date>_<time>_s<seed>`.
 
     Every file is replaced as a whole, and history.csv grows by whole rows, so a run killed at any
-    moment leaves a folder that can be read.
-
-    Args:
-        path: The folder, which need not be checked yet; `create` and `open` are the usual ways in.
-
-    Attributes:
-        status: Its status.json.
-        history: Its history.csv.
+    moment leaves a folder that can be read. `create` and `open` are the usual ways in.
     """
 
     def __init__(self, path: Path):
@@ -60,16 +53,8 @@ class RunDirectory:
     ) -> RunDirectory:
         """Make the folder of a new run, unique even when several start in one second.
 
-        Args:
-            runs: The folder of all runs; made if missing.
-            task: Name of the task.
-            attention: Name of the mechanism.
-            seed: The run's seed.
-            config: The resolved config, for config.yaml.
-            **entries: Further entries of status.json.
-
-        Returns:
-            The run, its state "running" and this process its owner.
+        Its state is "running" and this process its owner. `config` is for config.yaml, `entries`
+        are further ones of status.json.
 
         Raises:
             RequestError: A name isn't one of a folder, or the folder can't be written.
@@ -234,15 +219,10 @@ def list_runs(runs: Path) -> list[ListedRun]:
 
 
 def find_run(text: str, runs: Path) -> RunDirectory:
-    """The run that a user means.
+    """The run that a user means, its status readable.
 
-    Args:
-        text: A run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
-            first characters of that, or "latest".
-        runs: The folder of all runs.
-
-    Returns:
-        The run; its status can be read.
+    `text` is a run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
+    first characters of that, or "latest".
 
     Raises:
         RequestError: Nothing fits, or several runs do, or the run is damaged.

@@ -30,9 +30,7 @@ class Status:
     def write(self, state: str | None = None, **changes: Any) -> None:
         """Change entries; the others stay, unless the file is damaged.
 
-        Args:
-            state: One of `STATES`, or None for no change. "running" makes this process the owner.
-            **changes: epoch, mlflow_run_id, config_hash, error, ...
+        The state "running" makes this process the owner.
 
         Raises:
             ValueError: `state` is none of `STATES`.

@@ -72,11 +72,7 @@ def progress_bar(
 ) -> Iterator[Bar]:
     """A bar with epoch, results and time left; nothing where standard error is no terminal.
 
-    Args:
-        title: what is trained.
-        epochs: how many there are.
-        done: how many of them are over.
-        shown: columns of the history whose last values stand beside it.
+    `shown` are columns of the history whose last values stand beside it.
     """
     console = Console(stderr=True)
     if not console.is_terminal:

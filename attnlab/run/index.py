@@ -43,11 +43,7 @@ class IndexedRun(NamedTuple):
 
 
 class RunIndex:
-    """Finds runs by digest. `refresh` reads only the status files that have changed.
-
-    Args:
-        runs: the folder of all runs; it need not exist.
-    """
+    """Finds runs by digest. `refresh` reads only the status files that have changed."""
 
     def __init__(self, runs: Path):
         self._runs = Path(runs).absolute()
@@ -81,11 +77,7 @@ class RunIndex:
         """The run of a configuration that counts; None where there is none.
 
         A completed one counts before one under way, and that before killed and failed ones; of
-        equals the newest.
-
-        Args:
-            digest: of the configuration.
-            noted: judge by `noted_state`, which asks for no process.
+        equals the newest. `noted`: judge by `noted_state`, which asks for no process.
         """
         states = [
             (entry.noted_state if noted else entry.state, entry)

@@ -149,15 +149,9 @@ class ServedModel:
         self.run = run
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Forecast each history, or translate each sentence.
+        """Forecast histories (N, S) to (N, horizon), natural units, or translate N sentences.
 
-        Args:
-            model_input: (N, S) histories, oldest first, natural units, or N sentences: an array
-                or a data frame.
-            params: unused, part of MLflow's interface.
-
-        Returns:
-            (N, horizon) in natural units, or (N,) sentences.
+        They come in an array or a data frame; `params` is a part of MLflow's interface.
         """
         return self.run.task.serve(self.run.model, np.asarray(model_input))
 

@@ -34,14 +34,8 @@ _TRAINING_PER_SAVING = 20.0
 class Session:
     """A run under way: the parts that its steps share.
 
-    Args:
-        config: what is run.
-        task: its task, loaded.
-        data: the task's data.
-        recorder: writes what it leaves behind.
-        started: `time.perf_counter()` when the run began in this process.
-        resumed: whether the folder holds a part of the run already.
-        on_epoch: gets each row of the history; may raise `Pruned`.
+    The task is loaded; `started` is `time.perf_counter()` when the run began in this process;
+    `resumed` says that the folder holds a part of it; `on_epoch` may raise `Pruned`.
     """
 
     def __init__(
@@ -66,11 +60,7 @@ class Session:
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
 
     def execute(self, *, quiet: bool = False) -> dict[str, Any]:
-        """Train, choose the best epoch, evaluate it, and leave everything in the folder.
-
-        Args:
-            quiet: show no progress.
-        """
+        """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
         self.recorder.write_request(self.task, self.data)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)

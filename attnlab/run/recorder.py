@@ -29,11 +29,6 @@ class Recorder:
 
     Writing to the run folder may fail (a full disk) without stopping the training: the result is
     still computed and printed.
-
-    Args:
-        config: what is run.
-        folder: the run's folder, owned by this process.
-        tracker: the run's copy in MLflow.
     """
 
     def __init__(self, config: RunConfig, folder: RunDirectory, tracker: Tracker) -> None:
@@ -84,13 +79,7 @@ class Recorder:
         self._tracker.changed()
 
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
-        """The result, as files and as figures.
-
-        Args:
-            learner: its model has the best weights.
-            metrics: for metrics.json.
-            report: of the best weights on the test part.
-        """
+        """The result, as files and as figures; the learner's model has the best weights."""
         from attnlab.figures.run import draw_run
 
         with self.writing("the results"):

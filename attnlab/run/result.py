@@ -32,17 +32,10 @@ def summary(
     monitored: Sequence[float],
     seconds: float,
 ) -> dict[str, Any]:
-    """What metrics.json says of a run.
+    """What metrics.json says of a run whose learner has the best weights.
 
-    Args:
-        config: the run's configuration.
-        task: its task, loaded.
-        learner: its model has the best weights.
-        report: of those weights on the test part.
-        epochs: how many were trained.
-        best_epoch: whose weights these are.
-        monitored: the monitored value of each epoch; empty without a validation part.
-        seconds: that the run took.
+    `report` is of those on the test part; `monitored` is the value of each epoch, empty without a
+    validation part.
     """
     scores, notes = report.scores(), list(report.notes)
     if not monitored:

@@ -39,10 +39,7 @@ class SweepMember:
 
 
 def run(config: RunConfig) -> Path:
-    """Train, evaluate and report one run.
-
-    Returns:
-        The run's folder.
+    """Train, evaluate and report one run; returns its folder.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -102,13 +99,8 @@ def resume(
 ) -> Path:
     """Go on with a run in its folder and its MLflow run, to the bits of an uninterrupted one.
 
-    Args:
-        folder: the run; a completed one is left as it is, unless it is to train longer.
-        changes: `trainer.epochs` and its new value, or nothing.
-        sweep: the sweep that goes on with it; its result is not printed then.
-
-    Returns:
-        The run's folder.
+    A completed one is left as it is, unless `changes` of `trainer.epochs` have it train longer.
+    What a sweep goes on with is not printed.
 
     Raises:
         RunBusy: another process writes the run.

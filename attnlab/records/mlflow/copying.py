@@ -42,17 +42,10 @@ def lock_of_copy(folder: Path) -> AbstractContextManager[None]:
 class Copy:
     """A run of a store, to which what it lacks of a folder is added, again and again.
 
-    What the store has is read once and then remembered, so that an epoch costs one call.
-
-    Args:
-        store: the store.
-        found: the run as the store has it; None where it is to be made.
-        since: a file that was changed later is sent again even if the store has one of its size;
-            in nanoseconds since 1970.
-
-    Attributes:
-        run_id: of the run; empty until it is made.
-        parent_id: of the run that stands for the sweep it is a part of; None until it is needed.
+    What the store has is read once and then remembered, so that an epoch costs one call. A file
+    changed after `since`, in nanoseconds since 1970, is sent again even if the store has one of its
+    size. `run_id` is empty until the run is made; `parent_id` is of the run that stands for its
+    sweep.
     """
 
     def __init__(self, store: Store, found: Run | None = None, since: float = math.inf):

@@ -14,16 +14,9 @@ LEFT_OUT = ("hydra", "paths", "tracking")
 def flatten(config: Mapping[str, Any], left_out: Collection[str] = LEFT_OUT) -> dict[str, str]:
     """The leaves of a config under dotted keys, as text in YAML's spelling (`null`, `true`).
 
-    Left out are keys that start with `_`, and `rules`, which say what other values would have been
-    allowed.
-
-    Args:
-        config: Nested mappings.
-        left_out: Sections to leave out, by default those that say where a run went and not what it
-            was.
-
-    Returns:
-        Dotted key to text, cut to what MLflow takes; an empty mapping or list counts as a leaf.
+    Cut to what MLflow takes; an empty mapping or list counts as a leaf. Left out are keys that
+    start with `_`, `rules`, which say what other values would have been allowed, and by default the
+    sections that say where a run went and not what it was.
     """
     wanted = {key: value for key, value in config.items() if key not in left_out}
     return {key[:LONGEST_KEY]: _text(value)[:LONGEST_VALUE] for key, value in _leaves(wanted)}

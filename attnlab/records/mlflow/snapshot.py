@@ -76,10 +76,8 @@ def run_snapshot(
 ) -> Snapshot:
     """What MLflow should have of a run, which may be under way.
 
-    Args:
-        run: its folder.
-        state: how the run stands, where that is known better than from status.json.
-        served: what its model takes and gives, where the folder is too old to say.
+    `state` is how the run stands, where that is known better than from status.json; `served` gives
+    what its model takes and gives, where the folder is too old to say.
 
     Raises:
         RequestError: status.json or config.yaml is missing or damaged.
@@ -130,10 +128,7 @@ def _run_snapshot(
 def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapshot:
     """What MLflow should have of a sweep in the experiment of one of its tasks.
 
-    Args:
-        folder: of the sweep.
-        task: the task's name.
-        state: how the sweep stands, where that is known better than from its folder.
+    `state` is how it stands, where that is known better than from its folder.
     """
     path = folder / "sweep.json"
     document = _readable(lambda: files.read_json(path), []) if path.is_file() else {}

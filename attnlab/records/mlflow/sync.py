@@ -23,15 +23,10 @@ class Synced(NamedTuple):
 
 
 def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> Synced:
-    """Add what a store lacks of a run that is not under way.
+    """Add what a store lacks of a run that is not under way; `served` as in `run_snapshot`.
 
     A run that MLflow counts among its deleted ones is brought back. The folder gets the id of the
     MLflow run, if the store is the one that the run itself would use.
-
-    Args:
-        run: its folder.
-        store: where to.
-        served: see `run_snapshot`.
 
     Raises:
         RequestError: the folder is damaged, a process writes it, or the store fails.
