@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.filters import Filters, filter_options, none_fits
-from attnlab.commands.options import listed_runs, runs_folder, runs_option
-from attnlab.errors import RequestError, RunFailed
+from attnlab.commands.options import filter_options, listed_runs, runs_folder, runs_option
+from attnlab.compare.selection import Filters, none_fits
+from attnlab.errors import RequestError, RunFailed, explained
 
 if TYPE_CHECKING:
     from attnlab.compare.comparison import Comparisons
@@ -126,13 +126,8 @@ def _show(found: Comparisons, form: str) -> None:
 def _draw(found: Comparisons, path: Path) -> None:
     from attnlab.compare.figure import draw_comparisons
 
-    try:
+    with explained(f"--plot: expected a file that can be written, got {str(path)!r}"):
         draw_comparisons(found, path)
-    except OSError as error:
-        raise RequestError(
-            f"--plot: expected a file that can be written, got {str(path)!r} "
-            f"({error.strerror or error})."
-        ) from error
 
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.filters import Filters, filter_options, none_fits
-from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.options import filter_options, runs_folder, runs_option
+from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory, find_run, list_runs
 

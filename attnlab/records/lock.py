@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import RequestError, RunBusy
+from attnlab.errors import RequestError, RunBusy, explained
 from attnlab.records import files
 from attnlab.records.processes import is_running, this_process
 
@@ -40,13 +40,8 @@ class FolderLock:
                     "is gone, remove lock.json."
                 )
             since = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            try:
+            with explained(f"{self._folder}: expected a folder that can be written"):
                 files.write_json(self._path, {**this_process(), "since": since})
-            except OSError as error:
-                reason = error.strerror or error
-                raise RequestError(
-                    f"{self._folder}: expected a folder that can be written ({reason})."
-                ) from error
 
     def release(self) -> None:
         """Give the folder free again."""
@@ -61,10 +56,9 @@ class FolderLock:
         self.release()
 
     def _owner(self) -> dict[str, Any] | None:
-        try:
+        with suppress(RequestError):  # none, or written by nothing of ours
             return files.read_json(self._path)
-        except RequestError:  # none, or written by nothing of ours
-            return None
+        return None
 
 
 @contextmanager

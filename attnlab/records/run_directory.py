@@ -6,12 +6,13 @@ import errno
 import itertools
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.history import History
 from attnlab.records.status import Status
@@ -63,7 +64,7 @@ class RunDirectory:
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
         known = {"task": task, "attention": attention, "seed": seed}
-        try:
+        with explained(f"paths.runs: expected a folder that can be written, got {str(runs)!r}"):
             parent = runs / task / attention
             parent.mkdir(parents=True, exist_ok=True)
             # Under a hidden name until it is whole: what is listed as a run can be resumed.
@@ -73,11 +74,6 @@ class RunDirectory:
                 run.write_config(config)
             run.status.write("running", epoch=0, **known, started=started.isoformat(), **entries)
             return cls(_named(run.path, f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"))
-        except OSError as error:
-            raise RequestError(
-                f"paths.runs: expected a folder that can be written, got {str(runs)!r} "
-                f"({error.strerror or error})."
-            ) from error
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
@@ -155,10 +151,9 @@ class RunDirectory:
 
     def read_environment(self) -> dict[str, Any] | None:
         """What environment.json says; None where it is missing or damaged."""
-        try:
+        with suppress(RequestError):
             return files.read_json(self.path / "environment.json")
-        except RequestError:
-            return None
+        return None
 
     def write_predictions(self, columns: Mapping[str, Any]) -> None:
         """Write predictions.csv: a row for each test item, and of forecasts for each step.
@@ -214,7 +209,8 @@ def default_runs_folder() -> Path:
 
 def list_runs(runs: Path) -> list[ListedRun]:
     """All runs in a runs folder, in the order in which they began; damaged ones too."""
-    listed = [_listed(RunDirectory(path.parent)) for path in _status_files(Path(runs).absolute())]
+    folders = filter(_is_a_run, run_folders(Path(runs).absolute()))
+    listed = [_listed(RunDirectory(folder)) for folder in folders]
     return sorted(listed, key=lambda entry: (str(entry.status["started"]), entry.run.name))
 
 
@@ -252,32 +248,23 @@ def _is_meant(entry: ListedRun, text: str) -> bool:
     return run_id.startswith(text) or entry.run.path.name == text
 
 
-def _status_files(runs: Path) -> list[Path]:
-    """Every `<task>/<attention>/<run>/status.json`, without walking MLflow's artifacts.
-
-    Of a run that was half deleted the file may be missing.
-    """
-    found = []
-    for task in _subfolders(runs):
-        if os.path.basename(task) not in ("artifacts", "sweeps"):
-            for attention in _subfolders(task):
-                found += [Path(run, "status.json") for run in _subfolders(attention)]
-    return [path for path in found if path.is_file() or _was_a_run(path.parent)]
+def run_folders(runs: Path) -> Iterator[Path]:
+    """Every `<task>/<attention>/<run>` that may be a run's, without walking MLflow's artifacts."""
+    tasks = [path for path in _subfolders(runs) if path.name not in ("artifacts", "sweeps")]
+    for attention in (path for task in tasks for path in _subfolders(task)):
+        yield from _subfolders(attention)
 
 
-def _was_a_run(folder: Path) -> bool:
-    """Whether a folder without status.json has what else only a run's folder has."""
-    return (
-        (folder / "config.yaml").is_file()
-        or (folder / "history.csv").is_file()
-        or any(folder.glob("weights/epoch_*"))
-    )
+def _is_a_run(folder: Path) -> bool:
+    """Whether a folder is a run's; of one that was half deleted status.json may be missing."""
+    known = ("status.json", "config.yaml", "history.csv")
+    return any((folder / name).is_file() for name in known) or any(folder.glob("weights/epoch_*"))
 
 
-def _subfolders(folder: str | Path) -> list[str]:
+def _subfolders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            return [e.path for e in entries if e.is_dir() and not e.name.startswith(".")]
+            return [Path(e.path) for e in entries if e.is_dir() and not e.name.startswith(".")]
     except OSError:
         return []
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,7 @@ from attnlab.errors import RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.run import console, interrupts
 from attnlab.run.building import make_model, start_afresh
-from attnlab.run.recorder import Recorder
-from attnlab.run.result import summary
-from attnlab.run.training_state import TrainingState
+from attnlab.run.recorder import Recorder, summary
 from attnlab.tasks.base import Learner, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
@@ -29,6 +28,43 @@ log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
 # A checkpoint waits until training has taken this many times what saving the last one took.
 _TRAINING_PER_SAVING = 20.0
+
+
+@dataclass
+class TrainingState:
+    """How far the training of a run is."""
+
+    # A row for each epoch that is over.
+    history: list[dict[str, float]] = field(default_factory=list)
+    steps_taken: int = 0  # gradient steps of those epochs
+    steps_an_epoch: int = 0  # of the first epoch, by which the schedule reckons; 0 before it
+    chunks_done: int = 0  # of the epoch under way
+    seconds: float = 0.0  # that earlier processes spent on the run
+    epoch_seconds: float = 0.0  # that they spent on the epoch under way
+    # Of the epoch under way, an array for each chunk done.
+    losses: list[np.ndarray] = field(default_factory=list)
+    # The number of items or tokens of each of these losses.
+    sizes: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def epochs(self) -> int:
+        """How many are over."""
+        return len(self.history)
+
+    @property
+    def steps_in_epoch(self) -> int:
+        """Gradient steps of the epoch under way."""
+        return sum(map(len, self.losses))
+
+    def end_epoch(self, row: dict[str, float]) -> None:
+        """Count the epoch under way as over."""
+        self.steps_taken += self.steps_in_epoch
+        self.history.append(row)
+        self.chunks_done, self.epoch_seconds, self.losses, self.sizes = 0, 0.0, [], []
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the arrays, JSON-ready."""
+        return {k: v for k, v in asdict(self).items() if k not in ("losses", "sizes")}
 
 
 class Session:

@@ -17,12 +17,7 @@ from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 
-_STATUSES = {
-    "running": "RUNNING",
-    "completed": "FINISHED",
-    "failed": "FAILED",
-    "killed": "KILLED",
-}
+_STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 _FILES = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
 
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.

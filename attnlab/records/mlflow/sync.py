@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.copying import Copy, lock_of_copy
@@ -31,19 +31,17 @@ def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> S
     Raises:
         RequestError: the folder is damaged, a process writes it, or the store fails.
     """
-    try:
-        with FolderLock(run.path), lock_of_copy(run.path), store.explained():
-            snapshot = run_snapshot(run, served=served)
-            if snapshot.status == "RUNNING":
-                raise RequestError(f"{run.path}: running: MLflow gets it from who runs it.")
-            copy = Copy.of(snapshot, store)
-            is_new = not copy.run_id
-            added = copy.add(snapshot)
-            if snapshot.uri == store.uri:
-                _keep_ids(snapshot, copy)
-            return Synced(copy.run_id, is_new, added, snapshot.missing)
-    except OSError as error:
-        raise RequestError(f"{run.path}: can't be locked ({error.strerror or error}).") from error
+    locked = explained(f"{run.path}: can't be locked")
+    with locked, FolderLock(run.path), lock_of_copy(run.path), store.explained():
+        snapshot = run_snapshot(run, served=served)
+        if snapshot.status == "RUNNING":
+            raise RequestError(f"{run.path}: running: MLflow gets it from who runs it.")
+        copy = Copy.of(snapshot, store)
+        is_new = not copy.run_id
+        added = copy.add(snapshot)
+        if snapshot.uri == store.uri:
+            _keep_ids(snapshot, copy)
+        return Synced(copy.run_id, is_new, added, snapshot.missing)
 
 
 def _keep_ids(snapshot: Snapshot, copy: Copy) -> None:
