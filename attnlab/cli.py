@@ -150,7 +150,8 @@ def _train(arguments: list[str]) -> int:
         raise
     except Exception as error:
         # `_job` and sweeps keep their own errors, so this one is about the command line's words.
-        if _is_hydra(error) or isinstance(error, ValueError):
+        hydras = type(error).__module__.startswith(("hydra", "omegaconf"))
+        if hydras or isinstance(error, ValueError):
             raise RequestError(config.explain(error, arguments)) from error
         raise
     finally:
@@ -204,7 +205,9 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
         if flag in _CONFIG_PATH:
             flags += ["--config-path", *_config_location(value)]
         elif flag in _CONFIG_DIR:
-            add_folder(_existing_folder(flag, value))
+            if not Path(value).expanduser().is_dir():
+                raise RequestError(f"{flag}: expected a folder, got {value}.")
+            add_folder(value)
         else:
             flags += [flag, value] if value else [flag]
     for override in overrides:
@@ -266,12 +269,6 @@ def _refuse_class(override: str) -> None:
         )
 
 
-def _existing_folder(flag: str, given: str) -> str:
-    if not Path(given).expanduser().is_dir():
-        raise RequestError(f"{flag}: expected a folder, got {given}.")
-    return given
-
-
 def _as_url(folder: Path) -> str:
     """A folder as an entry of Hydra's search path, quoted for its grammar of overrides."""
     escaped = str(folder).replace("\\", "\\\\").replace("'", "\\'")
@@ -305,11 +302,6 @@ def _require_settings_alone(file: Path) -> None:
                 f"--config-path: expected the settings of a run, got {file} with the key {key}, "
                 "which no run saves."
             )
-
-
-def _is_hydra(error: BaseException) -> bool:
-    module = type(error).__module__
-    return module.startswith(("hydra", "omegaconf"))
 
 
 def _report(error: BaseException) -> int:

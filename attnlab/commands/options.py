@@ -67,11 +67,7 @@ def runs_folder(runs: str | None) -> Path:
 
 
 def listed_runs(runs: str | None) -> list[ListedRun]:
-    """All runs of the folder that `--runs` names, the oldest first.
-
-    Raises:
-        RequestError: there is no such folder.
-    """
+    """All runs of the folder that `--runs` names, which must exist, the oldest first."""
     from attnlab.records.run_directory import list_runs
 
     folder = runs_folder(runs)
@@ -81,11 +77,7 @@ def listed_runs(runs: str | None) -> list[ListedRun]:
 
 
 def require_kind(run: RunDirectory, kind: Kind) -> None:
-    """Check that a run is of a kind.
-
-    Raises:
-        RequestError: it is of another one, or of none that is known here.
-    """
+    """Raise `RequestError` where a run is not of this kind."""
     task = run.read_config().get("task", {}).get("name")
     own = kind_of(task)
     if own.name != kind.name:
@@ -97,11 +89,7 @@ def require_kind(run: RunDirectory, kind: Kind) -> None:
 
 
 def find(run: str, runs: str | None) -> RunDirectory:
-    """The run that RUN names.
-
-    Raises:
-        RequestError: none fits, or it is damaged.
-    """
+    """The run that RUN names; raises `RequestError` where none fits, or it is damaged."""
     from attnlab.records.run_directory import find_run
 
     return find_run(run, runs_folder(runs))

@@ -61,11 +61,7 @@ def remove(
 
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
-    """The runs that RUN... name, each once; damaged ones only by their folder.
-
-    Raises:
-        RequestError: one fits no run, or several.
-    """
+    """The runs that RUN... name, each once; damaged ones only by their folder."""
     known = {entry.run.path: entry for entry in list_runs(folder)}
     found = {}
     for name in names:

@@ -82,11 +82,7 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; not to be changed.
-
-    Raises:
-        RequestError: the file can't be read, or holds something else.
-    """
+    """The mapping in a YAML file, not to be changed; raises `RequestError` where there is none."""
     return _read(path, path.stat().st_mtime_ns)
 
 

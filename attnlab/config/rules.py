@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import gt, lt
 from typing import Any
 
 from attnlab.errors import RequestError
@@ -74,7 +75,10 @@ def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | Non
     if value is None and (rule.optional or (rule.choices and None in rule.choices)):
         return
     if not _fits(value, rule):
-        raise RequestError(_sentence(key, rule.expected(), value, rule.why, rule.choices))
+        given = "null" if value is None else str(value)
+        hint = did_you_mean(given, [str(choice) for choice in rule.choices or ()])
+        reason = f" ({rule.why})" if rule.why else ""
+        raise RequestError(f"{key}: expected {rule.expected()}{reason}, got {given}.{hint}")
     if config is not None:
         _check_relations(key, value, rule, config)
 
@@ -87,12 +91,10 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
         raise RequestError(
             f"{key}: expected a divisor of {rule.divides}={whole} ({divisors}), got {value}."
         )
-    most = lookup(config, rule.at_most) if rule.at_most else None
-    if isinstance(most, int) and value > most:
-        raise RequestError(f"{key}: expected at most {rule.at_most}={most}, got {value}.")
-    least = lookup(config, rule.at_least) if rule.at_least else None
-    if isinstance(least, int) and value < least:
-        raise RequestError(f"{key}: expected at least {rule.at_least}={least}, got {value}.")
+    for path, words, breaks in ((rule.at_most, "at most", gt), (rule.at_least, "at least", lt)):
+        bound = lookup(config, path) if path else None
+        if isinstance(bound, int) and breaks(value, bound):
+            raise RequestError(f"{key}: expected {words} {path}={bound}, got {value}.")
 
 
 def _fits(value: Any, rule: Rule) -> bool:
@@ -114,13 +116,6 @@ def _fits(value: Any, rule: Rule) -> bool:
             and (rule.below is None or value < rule.below)
         )
     return True
-
-
-def _sentence(key: str, expected: str, value: Any, why: str | None, choices: Any) -> str:
-    given = "null" if value is None else str(value)
-    hint = did_you_mean(given, [str(choice) for choice in choices or ()])
-    reason = f" ({why})" if why else ""
-    return f"{key}: expected {expected}{reason}, got {given}.{hint}"
 
 
 def nearest(word: str, candidates: list[str]) -> str | None:

@@ -154,19 +154,13 @@ def parse(
         _check_group(group, document, rules.get(group, {}))
     tracking = _section("tracking", TrackingConfig, document)
     _refuse_credentials(tracking.uri)
-    options = {group: Option.from_mapping(document[group]) for group in groups}
     return RunConfig(
-        task=options["task"],
-        attention=options["attention"],
-        model=options["model"],
-        optimizer=options["optimizer"],
-        schedule=options["schedule"],
+        **{group: Option.from_mapping(document[group]) for group in groups},
         trainer=_section("trainer", TrainerConfig, document),
         tracking=tracking,
         paths=_section("paths", PathsConfig, document),
         seed=document["seed"],
         document=document,
-        data=options.get("data"),
     )
 
 
@@ -181,11 +175,7 @@ def without_classes(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_sweep(values: Mapping[str, Any]) -> SweepConfig:
-    """Check the section `sweep`, which is taken out of the document before `parse`.
-
-    Raises:
-        RequestError: a key is unknown or a value breaks its rule; the text names the key.
-    """
+    """Check the section `sweep`, which is taken out of the document before `parse`."""
     return _section("sweep", SweepConfig, {"sweep": values})
 
 

@@ -50,11 +50,7 @@ class Checkpoints:
         self.keep(_KEPT)
 
     def keep(self, count: int) -> None:
-        """Remove all but the newest ones.
-
-        Raises:
-            OSError: One can't be removed.
-        """
+        """Remove all but the newest ones; raises `OSError`."""
         for path in self._paths()[:-count]:
             path.unlink(missing_ok=True)
 

@@ -38,6 +38,9 @@ class RunDirectory:
         self.path = Path(path)
         self.status = Status(self.path / "status.json")
         self.history = History(self.path / "history.csv")
+        self.assets = self.path / "assets"  # the task's scaler or tokenizer
+        self.plots = self.path / "plots"
+        self.checkpoint = self.path / "checkpoint"  # what resuming needs
 
     def __repr__(self) -> str:
         return f"RunDirectory({str(self.path)!r})"
@@ -77,11 +80,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
-        """The run in an existing folder.
-
-        Raises:
-            RequestError: There is no such folder, it isn't a run's, or its status is damaged.
-        """
+        """The run in an existing folder; raises `RequestError` where it is no run's or damaged."""
         path = Path(path)
         if not path.exists():
             raise RequestError(f"RUN: expected a run folder, but {str(path)!r} does not exist.")
@@ -95,21 +94,6 @@ class RunDirectory:
     def name(self) -> str:
         """The last three parts of the path: task, attention, and when it began."""
         return "/".join(self.path.parts[-3:])
-
-    @property
-    def assets(self) -> Path:
-        """Where the task keeps its scaler or tokenizer."""
-        return self.path / "assets"
-
-    @property
-    def plots(self) -> Path:
-        """Where figures go."""
-        return self.path / "plots"
-
-    @property
-    def checkpoint(self) -> Path:
-        """What resuming needs."""
-        return self.path / "checkpoint"
 
     def weights_path(self, epoch: int) -> Path:
         """The weights after `epoch` (from 1), loadable by Keras."""
@@ -127,11 +111,7 @@ class RunDirectory:
             (self.path / folder).mkdir(parents=True, exist_ok=True)
 
     def discard_after(self, epochs: int) -> None:
-        """Remove the weights of later epochs, and files that a killed process left half written.
-
-        Raises:
-            OSError: One can't be removed.
-        """
+        """Remove the weights of later epochs, and files that a killed process left half written."""
         later = [self.weights_path(epoch) for epoch in self.weights_epochs() if epoch > epochs]
         ours = f".tmp-{os.getpid()}-"  # another thread may be writing
         halves = [p for p in self.path.rglob(".tmp-*") if not p.name.startswith(ours)]
@@ -158,10 +138,8 @@ class RunDirectory:
     def write_predictions(self, columns: Mapping[str, Any]) -> None:
         """Write predictions.csv: a row for each test item, and of forecasts for each step.
 
-        Args:
-            columns: Name to array (N,); of forecasts index, time, step, target, prediction and
-                each baseline in natural units, of translations index, source, reference,
-                hypothesis and scores of the sentence.
+        The columns (N,) are of forecasts index, time, step, target, prediction and each baseline in
+        natural units, of translations index, source, reference, hypothesis and sentences' scores.
         """
         files.write_table(self.path / "predictions.csv", columns)
 

@@ -220,8 +220,7 @@ class Session:
     def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
         """Put everything where the checkpoint has it; without one the run begins again.
 
-        Raises:
-            RequestError: the checkpoint is of another model, or the best weights are missing.
+        Raises `RequestError` where it is of another model, or the best weights are missing.
         """
         if checkpoint is None:
             self.recorder.rewind([])

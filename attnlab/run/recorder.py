@@ -165,11 +165,7 @@ def summary(
 
 
 def save_weights(model: keras.Model, path: Path) -> None:
-    """Save a model's weights as HDF5.
-
-    Raises:
-        OSError: the file can't be written. HDF5 says so with errors of several kinds.
-    """
+    """Save a model's weights as HDF5; raises `OSError`, of which HDF5 has several kinds."""
     _require_space(model, path)
     try:
         model.save_weights(path)

@@ -31,10 +31,8 @@ class LiveCopy:
     """The copy of one folder that is being written.
 
     The folder is that of a run, which no other process may copy meanwhile, or with a `task` that of
-    a sweep, whose copy is made in the task's experiment. `resumed`: there may be a copy.
-
-    Raises:
-        RequestError: the store can't be used, or the folder is damaged.
+    a sweep, whose copy is made in the task's experiment. `resumed`: there may be a copy. Raises
+    `RequestError` where the store can't be used, or the folder is damaged.
     """
 
     def __init__(self, uri: str, folder: str, task: str | None, resumed: bool):
@@ -55,11 +53,7 @@ class LiveCopy:
             self.close()
 
     def update(self, state: str = "running") -> None:
-        """Add what is new.
-
-        Raises:
-            RequestError: the store or the folder fails.
-        """
+        """Add what is new; raises `RequestError` where the store or the folder fails."""
         with self._store.explained():
             self.copy.add(self._snapshot(state))
 

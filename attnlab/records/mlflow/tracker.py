@@ -139,11 +139,7 @@ class Tracker:
 
 
 class _Helper:
-    """The process in which all folders of this process are copied; answers come in a thread.
-
-    Raises:
-        OSError: the process can't be started.
-    """
+    """The process in which all folders of this process are copied; answers come in a thread."""
 
     _current: _Helper | None = None
     _lock = threading.RLock()
