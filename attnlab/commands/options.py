@@ -11,10 +11,16 @@ import click
 
 from attnlab.compare.selection import STATES, Filters
 from attnlab.errors import RequestError
+from attnlab.records.run_directory import (
+    ListedRun,
+    RunDirectory,
+    default_runs_folder,
+    find_run,
+    list_runs,
+)
 from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import ListedRun, RunDirectory
     from attnlab.tasks.base import Kind
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -61,15 +67,11 @@ runs_option = click.option(
 
 def runs_folder(runs: str | None) -> Path:
     """The folder of all runs that `--runs` names, or the default one."""
-    from attnlab.records.run_directory import default_runs_folder
-
     return Path(runs).expanduser() if runs else default_runs_folder()
 
 
 def listed_runs(runs: str | None) -> list[ListedRun]:
     """All runs of the folder that `--runs` names, which must exist, the oldest first."""
-    from attnlab.records.run_directory import list_runs
-
     folder = runs_folder(runs)
     if runs and not folder.is_dir():
         raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
@@ -90,8 +92,6 @@ def require_kind(run: RunDirectory, kind: Kind) -> None:
 
 def find(run: str, runs: str | None) -> RunDirectory:
     """The run that RUN names; raises `RequestError` where none fits, or it is damaged."""
-    from attnlab.records.run_directory import find_run
-
     return find_run(run, runs_folder(runs))
 
 

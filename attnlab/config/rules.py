@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import gt, lt
 from typing import Any
@@ -30,7 +30,7 @@ class Rule:
     max: float | None = None  # largest value allowed
     above: float | None = None  # the value must be greater
     below: float | None = None  # the value must be smaller
-    choices: tuple[Any, ...] | None = None  # the only values allowed
+    choices: Sequence[Any] | None = None  # the only values allowed
     optional: bool = False  # whether null is allowed
     # Dotted path of a whole number in the configuration that the value must divide.
     divides: str | None = None
@@ -39,14 +39,6 @@ class Rule:
     at_least: str | None = None  # dotted path of a number that the value must reach
     why: str | None = None  # the reason, added to the message when the rule is broken
     auto: Any = None  # what the value `auto` stands for; see `attnlab.config`
-
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> Rule:
-        """Read a rule from YAML; raises `TypeError` on a field that no rule has."""
-        values = dict(mapping)
-        if "choices" in values:
-            values["choices"] = tuple(values["choices"])
-        return cls(**values)
 
     def expected(self) -> str:
         """The rule in words, for messages."""

@@ -24,7 +24,7 @@ OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
 
 def ruled(default: Any, **rule: Any) -> Any:
     """A dataclass field with a default and a `Rule`."""
-    return field(default=default, metadata={"rule": Rule.from_mapping(rule)})
+    return field(default=default, metadata={"rule": Rule(**rule)})
 
 
 @dataclass
@@ -232,7 +232,7 @@ def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, An
             _check_known(key, ["name", *rules], f"{group}.")
     for key, mapping in rules.items():
         path = key if "." in key else f"{group}.{key}"
-        rule = Rule.from_mapping(mapping)
+        rule = Rule(**mapping)
         if "." in key and rule.choices is not None:
             _check_combination(group, settings["name"], path, lookup(document, path), rule)
         else:

@@ -16,7 +16,7 @@ from attnlab.errors import RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.run import console, interrupts
 from attnlab.run.building import make_model, start_afresh
-from attnlab.run.recorder import Recorder, summary
+from attnlab.run.recorder import Recorder
 from attnlab.tasks.base import Learner, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
@@ -67,30 +67,22 @@ class TrainingState:
         return {k: v for k, v in asdict(self).items() if k not in ("losses", "sizes")}
 
 
+@dataclass(eq=False)
 class Session:
-    """A run under way: the parts that its steps share.
+    """A run under way: the parts that its steps share."""
 
-    The task is loaded; `started` is `time.perf_counter()` when the run began in this process;
-    `resumed` says that the folder holds a part of it; `on_epoch` may raise `Pruned`.
-    """
+    config: RunConfig
+    task: Task  # loaded
+    data: TaskData
+    recorder: Recorder
+    started: float  # `time.perf_counter()` when the run began in this process
+    resumed: bool = False  # whether the folder holds a part of the run already
+    on_epoch: OnEpoch | None = None  # gets each row of the history; may raise `Pruned`
 
-    def __init__(
-        self,
-        config: RunConfig,
-        task: Task,
-        data: TaskData,
-        recorder: Recorder,
-        started: float,
-        *,
-        resumed: bool = False,
-        on_epoch: OnEpoch | None = None,
-    ) -> None:
-        self.config, self.task, self.data = config, task, data
-        self.recorder, self.started = recorder, started
-        self.resumed, self.on_epoch = resumed, on_epoch
+    def __post_init__(self) -> None:
         self.state = TrainingState()
-        self._monitor = Monitor(*task.monitor, config.trainer.min_delta)
-        self._checkpoints = Checkpoints(recorder.folder.checkpoint)
+        self._monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
+        self._checkpoints = Checkpoints(self.recorder.folder.checkpoint)
         self._best_weights: list[np.ndarray] = []
         self._epoch_started = 0.0
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
@@ -256,17 +248,28 @@ class Session:
     # The result
 
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
-        report = learner.report()
-        metrics = summary(
-            self.config,
-            self.task,
-            learner,
-            report,
-            epochs=self.state.epochs,
-            best_epoch=self._best_epoch(),
-            monitored=self._monitored(),
-            seconds=self.state.seconds + time.perf_counter() - self.started,
-        )
+        """What metrics.json says of the run, and the best weights' report on the test part."""
+        config, report = self.config, learner.report()
+        monitored, best_epoch = self._monitored(), self._best_epoch()
+        scores, notes = report.scores(), list(report.notes)
+        if not monitored:
+            notes.append("No validation part: the last epoch is reported.")
+        metrics = {
+            "task": config.task.name,
+            "attention": config.attention.name,
+            "model": config.model.name,
+            "seed": config.seed,
+            "monitor": self._monitor.metric if monitored else None,
+            "best_epoch": best_epoch,
+            "best_value": monitored[best_epoch - 1] if monitored else None,
+            "epochs": self.state.epochs,
+            "test": scores.pop("metrics"),
+            **scores,
+            "extra": learner.extra_reports(),
+            "parameters": learner.model.count_params(),
+            "seconds": self.state.seconds + time.perf_counter() - self.started,
+            "notes": notes,
+        }
         return metrics, report
 
 

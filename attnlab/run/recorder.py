@@ -127,43 +127,6 @@ class Recorder:
             self._write_failed = True
 
 
-def summary(
-    config: RunConfig,
-    task: Task,
-    learner: Learner,
-    report: Report,
-    *,
-    epochs: int,
-    best_epoch: int,
-    monitored: Sequence[float],
-    seconds: float,
-) -> dict[str, Any]:
-    """What metrics.json says of a run whose learner has the best weights.
-
-    `report` is of those on the test part; `monitored` is the value of each epoch, empty without a
-    validation part.
-    """
-    scores, notes = report.scores(), list(report.notes)
-    if not monitored:
-        notes.append("No validation part: the last epoch is reported.")
-    return {
-        "task": config.task.name,
-        "attention": config.attention.name,
-        "model": config.model.name,
-        "seed": config.seed,
-        "monitor": task.monitor[0] if monitored else None,
-        "best_epoch": best_epoch,
-        "best_value": monitored[best_epoch - 1] if monitored else None,
-        "epochs": epochs,
-        "test": scores.pop("metrics"),
-        **scores,
-        "extra": learner.extra_reports(),
-        "parameters": learner.model.count_params(),
-        "seconds": seconds,
-        "notes": notes,
-    }
-
-
 def save_weights(model: keras.Model, path: Path) -> None:
     """Save a model's weights as HDF5; raises `OSError`, of which HDF5 has several kinds."""
     _require_space(model, path)

@@ -8,8 +8,9 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from attnlab.errors import RequestError
@@ -42,8 +43,6 @@ class Store:
         RequestError: it is missing, can't be reached or can't be used; one sentence says why.
     """
 
-    _shared: ClassVar[dict[str, Store]] = {}
-
     def __init__(self, uri: str, artifact_root: Path | None = None, *, writing: bool = True):
         self.uri = uri
         self._artifact_root = None
@@ -66,11 +65,10 @@ class Store:
         return path is None or path.exists()
 
     @classmethod
+    @cache
     def shared(cls, uri: str) -> Store:
         """The one store object of this process for a URI, which is checked once."""
-        if uri not in cls._shared:
-            cls._shared[uri] = cls(uri)
-        return cls._shared[uri]
+        return cls(uri)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
