@@ -12,7 +12,11 @@ import click
 from attnlab.commands.options import filter_options, runs_folder, runs_option
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.mlflow.snapshot import run_snapshot
 from attnlab.records.run_directory import RunDirectory, find_run, list_runs
+from attnlab.tasks.base import load
+from attnlab.tasks.kinds import known_kind
 
 if TYPE_CHECKING:
     from attnlab.records.mlflow.store import Store
@@ -67,8 +71,6 @@ def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Sto
         named: whether the user has named the runs.
         stores: those in use, by URI.
     """
-    from attnlab.records.mlflow.settings import own_uri
-    from attnlab.records.mlflow.snapshot import run_snapshot
     from attnlab.records.mlflow.store import Store
     from attnlab.records.mlflow.sync import sync_run
 
@@ -116,8 +118,5 @@ def _summary(counts: Counter[str]) -> list[str]:
 
 def _served(config: Mapping[str, Any]) -> Any:
     """What the model of a run takes and gives, of a version that did not write it down."""
-    from attnlab.tasks.base import load
-    from attnlab.tasks.kinds import known_kind
-
     kind = known_kind(config["task"]["name"])
     return load(kind.served)(config) if kind else None

@@ -10,13 +10,13 @@ from typing import Any
 
 from attnlab.errors import RequestError
 
-_TYPES = {"int": int, "float": float, "bool": bool, "str": str, "list": list}
-_ARTICLE = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "str": "a text",
-    "list": "a list",
+# Name of a type -> the type, and its word in messages.
+_TYPES: dict[str, tuple[type, str]] = {
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a text"),
+    "list": (list, "a list"),
 }
 
 
@@ -44,7 +44,7 @@ class Rule:
         """The rule in words, for messages."""
         if self.choices is not None:
             return "one of " + ", ".join(str(choice) for choice in self.choices)
-        words = _ARTICLE.get(self.type or "", "a value")
+        words = _TYPES[self.type][1] if self.type else "a value"
         bounds = [
             f"{label} {bound:,.10g}"
             for label, bound in (
@@ -91,7 +91,7 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
 
 def _fits(value: Any, rule: Rule) -> bool:
     if rule.type is not None:
-        expected = _TYPES[rule.type]
+        expected = _TYPES[rule.type][0]
         numeric = rule.type == "float" and isinstance(value, int)
         if isinstance(value, bool) and expected is not bool:
             return False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
@@ -12,12 +13,15 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records import files
-from attnlab.records.mlflow.parameters import flatten
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 
 _STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
+# What MLflow takes of the name and the value of a parameter.
+_LONGEST_VALUE = 6000
+_LONGEST_KEY = 250
+_LEFT_OUT = ("hydra", "paths", "tracking")
 _FILES = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
 
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
@@ -272,3 +276,32 @@ def _model(
         example = served(config)
     parts = {"config.yaml": run.path / "config.yaml", "assets": run.assets}
     return Model(best, {**parts, "best.weights.h5": weights}, example)
+
+
+def flatten(config: Mapping[str, Any], left_out: Collection[str] = _LEFT_OUT) -> dict[str, str]:
+    """The leaves of a config under dotted keys, as text in YAML's spelling (`null`, `true`).
+
+    Cut to what MLflow takes; an empty mapping or list counts as a leaf. Left out are keys that
+    start with `_`, `rules`, which say what other values would have been allowed, and by default the
+    sections that say where a run went and not what it was.
+    """
+    wanted = {key: value for key, value in config.items() if key not in left_out}
+    return {key[:_LONGEST_KEY]: _text(value)[:_LONGEST_VALUE] for key, value in _leaves(wanted)}
+
+
+def _leaves(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in config.items():
+        if str(key).startswith("_") or key == "rules":
+            continue
+        if isinstance(value, Mapping) and value:
+            found += _leaves(value, f"{prefix}{key}.")
+        else:
+            found.append((f"{prefix}{key}", value))
+    return found
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool | list | tuple | Mapping):
+        return json.dumps(value, default=str)
+    return str(value)
