@@ -63,13 +63,8 @@ def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunD
 def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Store]) -> str:
     """Log what MLflow lacks of a run, and say so; returns what became of it, as it is counted.
 
-    What is wrong with the run is only said; a store that can't be used raises `RequestError`.
-
-    Args:
-        run: its folder.
-        uri: the store for all runs; None for each run's own.
-        named: whether the user has named the runs.
-        stores: those in use, by URI.
+    What is wrong with the run is only said; a store that can't be used raises `RequestError`. It
+    is that of `uri`, or the run's own. `named`: the user has named the runs.
     """
     from attnlab.records.mlflow.store import Store
     from attnlab.records.mlflow.sync import sync_run

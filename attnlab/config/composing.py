@@ -33,7 +33,7 @@ from attnlab.config.sections import (
     TrackingConfig,
     TrainerConfig,
     parse,
-    parse_sweep,
+    parse_section,
 )
 from attnlab.errors import RequestError
 
@@ -121,7 +121,7 @@ def _settle(document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]) ->
 
 def sweep_from_hydra(cfg: DictConfig) -> SweepConfig:
     """The checked section `sweep` of a composed configuration; the defaults where it has none."""
-    return parse_sweep(_section(cfg, "sweep"))
+    return parse_section("sweep", SweepConfig, {"sweep": _section(cfg, "sweep")})
 
 
 def search_from_hydra(cfg: DictConfig) -> dict[str, Any]:

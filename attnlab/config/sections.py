@@ -152,13 +152,13 @@ def parse(
     groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
     for group in groups:
         _check_group(group, document, rules.get(group, {}))
-    tracking = _section("tracking", TrackingConfig, document)
+    tracking = parse_section("tracking", TrackingConfig, document)
     _refuse_credentials(tracking.uri)
     return RunConfig(
         **{group: Option.from_mapping(document[group]) for group in groups},
-        trainer=_section("trainer", TrainerConfig, document),
+        trainer=parse_section("trainer", TrainerConfig, document),
         tracking=tracking,
-        paths=_section("paths", PathsConfig, document),
+        paths=parse_section("paths", PathsConfig, document),
         seed=document["seed"],
         document=document,
     )
@@ -172,11 +172,6 @@ def without_classes(document: Mapping[str, Any]) -> dict[str, Any]:
         else value
         for key, value in document.items()
     }
-
-
-def parse_sweep(values: Mapping[str, Any]) -> SweepConfig:
-    """Check the section `sweep`, which is taken out of the document before `parse`."""
-    return _section("sweep", SweepConfig, {"sweep": values})
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
@@ -264,7 +259,8 @@ def _refuse_credentials(uri: str | None) -> None:
         )
 
 
-def _section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
+def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
+    """Check a section of a configuration: an object of its class; raises `RequestError`."""
     values = document.get(name, {})
     known = {f.name: f for f in dataclasses.fields(cls)}
     for key in values:

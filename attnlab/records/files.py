@@ -35,7 +35,8 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
     try:
         yield temporary
-        _sync(temporary)
+        with open(temporary, "rb+") as stream:
+            os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -144,12 +145,3 @@ def _plain(data: Any) -> Any:
     if isinstance(data, os.PathLike):
         return os.fspath(data)
     return data
-
-
-def _sync(path: Path) -> None:
-    """Bring a written file to the disk."""
-    handle = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
