@@ -103,6 +103,8 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
         document.pop("data", None)
     groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
     rules = {group: _pop_rules(group, document) for group in groups}
+    if document.get("model", {}).get("name") == _PLAIN:  # it has nothing to be combined with
+        rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
     _settle(document, rules)
     return parse(document, rules)
 

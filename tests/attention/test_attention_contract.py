@@ -16,6 +16,7 @@ from attnlab.attention import (
     padding_mask,
 )
 from attnlab.attention.keras_internals import keras_mask
+from attnlab.config.options import option_content
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -80,8 +81,9 @@ def test_class_attributes_are_of_the_protocol(mechanism):
 def test_the_yaml_names_place_and_readout_unless_they_are_the_usual_ones(mechanism):
     """So that a run's configuration can say them before any mechanism is made."""
     usual = {"placement": "after_step", "readout": "concat"}
+    rules = option_content("attention", mechanism.option)["rules"]
     for key, otherwise in usual.items():
-        named = mechanism.rules.get(f"model.{key}", {}).get("auto", otherwise)
+        named = rules.get(f"model.{key}", {}).get("auto", otherwise)
         assert named == getattr(mechanism.cls, key)
 
 

@@ -276,8 +276,8 @@ def test_a_saved_configuration_can_be_swept(swept, here):
     assert sweep_folder(here).name == "again"
 
 
-def test_a_preset_may_choose_the_launcher(here):
-    preset = here.folder / "mine" / "experiment" / "side_by_side.yaml"
+def test_a_preset_may_choose_the_launcher(attnlab):
+    preset = attnlab.folder / "mine" / "experiment" / "side_by_side.yaml"
     preset.parent.mkdir(parents=True)
     preset.write_text(
         "# @package _global_\n"
@@ -285,10 +285,10 @@ def test_a_preset_may_choose_the_launcher(here):
         "hydra:\n  launcher: {timeout_min: 7}\n"
     )
     words = ("--config-dir", "mine", "experiment=side_by_side")
-    code, out, err = here("-m", *words, *SMALL, UNTRACKED)
+    code, out, err = attnlab("-m", *words, *SMALL, UNTRACKED)
     assert code == 0, err
-    assert states(here) == ["completed"]
-    assert (sweep_folder(here) / ".submitit").is_dir()
+    assert states(attnlab) == ["completed"]
+    assert (sweep_folder(attnlab) / ".submitit").is_dir()
 
 
 def begun(attnlab, epochs: int = 1):
