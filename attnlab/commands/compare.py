@@ -125,10 +125,11 @@ def _show(found: Comparisons, form: str) -> None:
 
 
 def _draw(found: Comparisons, path: Path) -> None:
-    from attnlab.compare.figure import draw_comparisons
+    from attnlab.compare import figure
+    from attnlab.figures.style import save
 
     with explained(f"--plot: expected a file that can be written, got {str(path)!r}"):
-        draw_comparisons(found, path)
+        save(figure.comparison_figure(found), path)
 
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:

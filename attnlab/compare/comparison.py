@@ -44,83 +44,57 @@ _MOST_NAMED = 5
 
 
 class Options(NamedTuple):
-    """How runs are compared.
+    """How runs are compared."""
 
-    Attributes:
-        by: Config keys whose values make the groups; `attention` means `attention.name`.
-        metric: See `Quantity.path`; None for each task's reported one.
-        reference: The group that others are held against, as its values or `key=value,...`; None
-            for the one without attention, else the one of most seeds.
-        geometric: Average logarithms: means are geometric and differences are ratios.
-        bootstrap: Whether tests over test items that take long are made, as the paired bootstrap
-            of translations does; None where they take seconds.
-    """
-
+    # config keys whose values make the groups; `attention` means `attention.name`
     by: tuple[str, ...] = ("attention",)
-    metric: str | None = None
+    metric: str | None = None  # see `Quantity.path`; None for each task's reported one
+    # the group that others are held against, as its values or `key=value,...`; None for the one
+    # without attention, else the one of most seeds
     reference: str | None = None
-    geometric: bool = False
+    geometric: bool = False  # average logarithms: means are geometric and differences are ratios
+    # whether tests over test items that take long are made, as the paired bootstrap of translations
+    # does; None where they take seconds
     bootstrap: bool | None = None
 
 
 @dataclass(frozen=True)
 class GroupResult:
-    """What a group amounts to.
+    """What a group amounts to."""
 
-    Attributes:
-        group: Its runs.
-        interval: Mean over seeds and its interval, in the metric's units.
-        best: Of all seeds.
-        worst: Of all seeds.
-        skill: Mean over seeds of what is gained on the best baseline; None where undefined.
-        parameters: Smallest and largest number of parameters.
-        seconds_per_epoch: Mean over seeds of the run's median epoch.
-        difference: To the reference, or with `geometric` the ratio; None of the reference itself.
-        p_holm: The paired test's p value, corrected over the table.
-        item_test: The test over test items, of the shared seeds; None where there is none.
-        verdict: better, worse, ... in words; empty of the reference.
-    """
-
-    group: Group
-    interval: Interval
-    best: float
-    worst: float
+    group: Group  # its runs
+    interval: Interval  # mean over seeds and its interval, in the metric's units
+    best: float  # of all seeds
+    worst: float  # of all seeds
+    # mean over seeds of what is gained on the best baseline; None where undefined
     skill: float | None
-    parameters: tuple[int, int] | None
-    seconds_per_epoch: float | None
+    parameters: tuple[int, int] | None  # smallest and largest number of parameters
+    seconds_per_epoch: float | None  # mean over seeds of the run's median epoch
+    # to the reference, or with `geometric` the ratio; None of the reference itself
     difference: Difference | None = None
-    p_holm: float | None = None
+    p_holm: float | None = None  # the paired test's p value, corrected over the table
+    # the test over test items, of the shared seeds; None where there is none
     item_test: ItemTest | None = None
-    verdict: str = ""
+    verdict: str = ""  # better, worse, ... in words; empty of the reference
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The groups of one task.
+    """The groups of one task."""
 
-    Attributes:
-        task: Its name.
-        by: The compared keys.
-        metric: What is compared.
-        units: Of the metric; empty where it has none.
-        geometric: Whether means are geometric and differences ratios.
-        results: The best group first; in the order of keys where no way is better.
-        reference: The label of the group that the others are held against; None for a lone group.
-        baseline: The baseline that the skill is about; None where runs name several or none.
-        notes: What to know for reading it.
-        warnings: What makes it doubtful.
-    """
-
-    task: str
-    by: tuple[str, ...]
-    metric: Quantity
-    units: str
-    geometric: bool
+    task: str  # its name
+    by: tuple[str, ...]  # the compared keys
+    metric: Quantity  # what is compared
+    units: str  # of the metric; empty where it has none
+    geometric: bool  # whether means are geometric and differences ratios
+    # the best group first; in the order of keys where no way is better
     results: tuple[GroupResult, ...]
+    # the label of the group that the others are held against; None for a lone group
     reference: str | None
+    # the baseline that the skill is about; None where runs name several or none
     baseline: str | None
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what to know for reading it
+    warnings: list[str] = field(default_factory=list)  # what makes it doubtful
 
     @property
     def groups(self) -> list[Group]:
@@ -148,9 +122,7 @@ class Comparisons(NamedTuple):
 def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Comparisons:
     """Compare runs.
 
-    Args:
-        entries: The runs, the oldest first, at least one; those that aren't completed are counted.
-        options: How.
+    The entries, at least one, have the oldest first; those that aren't completed are counted.
 
     Raises:
         RequestError: No run is completed, or a key, a metric or the reference isn't known.
@@ -344,9 +316,6 @@ def _seconds_per_epoch(record: RunRecord) -> float | None:
     return plain.median(seconds) if seconds else None
 
 
-# Differences
-
-
 def _against(
     results: list[GroupResult], reference: Group, metric: Quantity, options: Options
 ) -> tuple[list[GroupResult], list[str]]:
@@ -355,19 +324,13 @@ def _against(
     differences = [_difference(each.group, reference, options.geometric) for each in others]
     groups = [each.group for each in others]
     tests, notes = item_tests(groups, reference, metric, options.bootstrap)
-    judged = iter(
-        replace(
-            each,
-            difference=difference,
-            p_holm=p,
-            item_test=test,
-            verdict=_verdict(difference, p, metric.direction, 1.0 if options.geometric else 0.0),
-        )
-        for each, difference, p, test in zip(
-            others, differences, holm([d.p for d in differences]), tests, strict=True
-        )
-    )
-    return [each if each.group is reference else next(judged) for each in results], notes
+    corrected = holm([difference.p for difference in differences])
+    nothing, judged = 1.0 if options.geometric else 0.0, {}
+    for each, gain, p, test in zip(others, differences, corrected, tests, strict=True):
+        words = _verdict(gain, p, metric.direction, nothing)
+        found = replace(each, difference=gain, p_holm=p, item_test=test, verdict=words)
+        judged[each.group.key] = found
+    return [judged.get(each.group.key, each) for each in results], notes
 
 
 def _difference(group: Group, reference: Group, geometric: bool) -> Difference:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
 from attnlab.compare.tables import heading, p_text
-from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, save, tidy, words
+from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy, words
 from attnlab.tasks.base import Kind
 from attnlab.tasks.kinds import known_kind
 
@@ -45,19 +44,6 @@ class Style(NamedTuple):
     colour: str
     dashes: Literal["-", "--", ":", "-."]
     marker: str
-
-
-def draw_comparisons(found: Comparisons, path: Path) -> Path:
-    """Draw `comparison_figure` into a file.
-
-    Args:
-        found: What was compared.
-        path: Ends with .png, .pdf or .svg.
-
-    Raises:
-        OSError: The file can't be written.
-    """
-    return save(comparison_figure(found), path)
 
 
 def comparison_figure(found: Comparisons) -> Figure:
@@ -144,9 +130,6 @@ def _draw_legend(part: SubFigure, styles: Mapping[str, Style], title: str) -> No
     )
 
 
-# Curves
-
-
 def _curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
     """Two columns of the histories: the loss, and what comes closest to the metric."""
     known = {column for seeds in histories.values() for history in seeds for column in history}
@@ -207,9 +190,6 @@ def _by_epoch(curves: list[list[float]]) -> np.ndarray:
         table[: len(curve), number] = curve[:epochs]
     table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
     return table
-
-
-# Means and differences
 
 
 def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:
@@ -321,9 +301,6 @@ def _judged(result: GroupResult) -> str:
     p = p_text(result.p_holm)
     sign = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
     return f"{result.verdict}, p {sign}" if result.p_holm is not None else result.verdict
-
-
-# Axes over several decades
 
 
 def _far_apart(values: Iterable[float]) -> bool:

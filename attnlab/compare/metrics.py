@@ -19,21 +19,13 @@ _MOST_NAMED = 24
 
 
 class Quantity(NamedTuple):
-    """A number of metrics.json.
+    """A number of metrics.json."""
 
-    Attributes:
-        path: As a user gives it: `rmse`, or dotted, such as `extra.compositions.bleu`.
-        direction: 1 where higher is better, -1 where lower is, 0 where neither is known.
-        is_test: Whether it is one of the main test results.
-        is_reported: Whether it is what the kind reports, of whatever part.
-        metric: What the kind says of it; None where it says nothing.
-    """
-
-    path: str
-    direction: int
-    is_test: bool
-    is_reported: bool = False
-    metric: Metric | None = None
+    path: str  # as a user gives it: `rmse`, or dotted, such as `extra.compositions.bleu`
+    direction: int  # 1 where higher is better, -1 where lower is, 0 where neither is known
+    is_test: bool  # whether it is one of the main test results
+    is_reported: bool = False  # whether it is what the kind reports, of whatever part
+    metric: Metric | None = None  # what the kind says of it; None where it says nothing
 
     @classmethod
     def of(cls, path: str | None, metrics: Mapping[str, Any], kind: Kind | None) -> Quantity:
@@ -47,11 +39,8 @@ class Quantity(NamedTuple):
         reported = reported_metric(metrics, kind)
         path = path or reported
         leaf = path.rpartition(".")[2]
-        known = (
-            kind.metric(str(metrics.get("monitor")) if leaf == "best_value" else leaf)
-            if kind
-            else None
-        )
+        name = str(metrics.get("monitor")) if leaf == "best_value" else leaf
+        known = kind.metric(name) if kind else None
         direction = _OF_EVERY_RUN.get(leaf, 0)
         if known:
             direction = 1 if known.direction == "max" else -1
@@ -63,11 +52,7 @@ class Quantity(NamedTuple):
         return self.path.rpartition(".")[2]
 
     def value(self, metrics: Mapping[str, Any]) -> float | None:
-        """A run's value; NaN where the file has null for a number that isn't finite.
-
-        Returns:
-            None where metrics.json has no such number.
-        """
+        """A run's value; NaN where the file has null for what isn't finite, None without any."""
         return _number(metrics, self.path)
 
     def skill(self, metrics: Mapping[str, Any]) -> float | None:

@@ -23,19 +23,13 @@ _MOST_GROUPS_NAMED = 3
 
 
 class RunRecord(NamedTuple):
-    """A completed run as its folder tells it.
+    """A completed run as its folder tells it."""
 
-    Attributes:
-        run: Its folder.
-        status: status.json.
-        settings: The leaves of config.yaml by dotted key, as text; see `read_settings`.
-        metrics: metrics.json.
-    """
-
-    run: RunDirectory
-    status: Mapping[str, Any]
+    run: RunDirectory  # its folder
+    status: Mapping[str, Any]  # status.json
+    # the leaves of config.yaml by dotted key, as text; see `read_settings`
     settings: Mapping[str, str]
-    metrics: Mapping[str, Any]
+    metrics: Mapping[str, Any]  # metrics.json
 
     @property
     def task(self) -> str:
@@ -60,17 +54,11 @@ class RunRecord(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """The completed ones of some runs.
+    """The completed ones of some runs."""
 
-    Attributes:
-        records: In the order of the runs.
-        states: How many of the others there are in each state.
-        damaged: What is wrong with completed runs that can't be read.
-    """
-
-    records: list[RunRecord]
-    states: Counter[str]
-    damaged: list[str]
+    records: list[RunRecord]  # in the order of the runs
+    states: Counter[str]  # how many of the others there are in each state
+    damaged: list[str]  # what is wrong with completed runs that can't be read
 
 
 def read_completed(entries: Iterable[ListedRun]) -> Completed:
@@ -100,22 +88,14 @@ def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
     return RunRecord(run, status, settings, metrics)
 
 
-# Groups
-
-
 @dataclass(frozen=True)
 class Group:
-    """Runs that share the compared settings, one for each seed.
+    """Runs that share the compared settings, one for each seed."""
 
-    Attributes:
-        key: The values of the compared settings; None where a run has no such setting.
-        runs: The newest run of each seed, in the order of seeds.
-        values: The compared quantity of each seed.
-    """
-
+    # the values of the compared settings; None where a run has no such setting
     key: tuple[str | None, ...]
-    runs: Mapping[int, RunRecord]
-    values: Mapping[int, float]
+    runs: Mapping[int, RunRecord]  # the newest run of each seed, in the order of seeds
+    values: Mapping[int, float]  # the compared quantity of each seed
 
     @property
     def label(self) -> str:
@@ -130,11 +110,7 @@ class Group:
 def grouped(
     records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
 ) -> tuple[list[Group], list[tuple[RunRecord, RunRecord]]]:
-    """The groups in the order of their keys; of several runs of a seed the newest counts.
-
-    Returns:
-        The groups, and each older run with the one that came after it.
-    """
+    """The groups by key, with the newest run of each seed; and each older run with the next one."""
     found: dict[tuple[str | None, ...], dict[int, RunRecord]] = {}
     older = []
     for record in records:  # the oldest first
@@ -162,9 +138,6 @@ def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ..
     return sorted(keys, key=lambda key: [order(value) for value in key])
 
 
-# What else differs
-
-
 def changed_settings(first: RunRecord, second: RunRecord) -> list[str]:
     """The decisive settings in which two runs differ."""
     keys = dict.fromkeys([*first.settings, *second.settings])
@@ -177,10 +150,6 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
     What an option brings along is a matter of course: `attention.window` where `attention` is
     compared, `model.heads` where `model` is said to differ. It is named where runs of one option
     differ in it.
-
-    Args:
-        groups: What is compared.
-        by: The compared keys.
     """
     found = [
         f"{key} differs: {_who(groups, partial(_text, key=key))}"

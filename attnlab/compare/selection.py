@@ -28,26 +28,17 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True)
 class Filters:
-    """What a run must be to be meant; a field that is empty asks for nothing.
+    """What a run must be to be meant; a field that is empty asks for nothing."""
 
-    Attributes:
-        tasks: names of tasks, one of which it must have.
-        attentions: names of mechanisms, one of which it must have.
-        where: `KEY=VALUE` each, with a key of the config or the name of a group such as
-            `attention`; VALUE may be several with commas between, either of which fits.
-        states: of `STATES`.
-        failed: `failed` and `killed` are meant too.
-        sweep: name of its sweep.
-        since: the greatest age, or a date.
-    """
-
-    tasks: tuple[str, ...] = ()
-    attentions: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()  # names of tasks, one of which it must have
+    attentions: tuple[str, ...] = ()  # names of mechanisms, one of which it must have
+    # `KEY=VALUE` each, with a key of the config or the name of a group such as `attention`; VALUE
+    # may be several with commas between, either of which fits
     where: tuple[str, ...] = ()
-    states: tuple[str, ...] = ()
-    failed: bool = False
-    sweep: str | None = None
-    since: str | None = None
+    states: tuple[str, ...] = ()  # of `STATES`
+    failed: bool = False  # `failed` and `killed` are meant too
+    sweep: str | None = None  # name of its sweep
+    since: str | None = None  # the greatest age, or a date
 
     def __bool__(self) -> bool:
         """Whether anything is asked for."""
@@ -113,12 +104,10 @@ class Filters:
 def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
     """A sentence for filters that leave none of some runs over: which of them, and what fits."""
     statuses = [entry.status for entry in entries]
+    tasks, attentions = (_values(s[key] for s in statuses) for key in ("task", "attention"))
     asked: list[tuple[str, str, Sequence[str], list[str]]] = [
-        ("--task", "task", filters.tasks, _values(status["task"] for status in statuses)),
-        (
-            *("--attention", "attention", filters.attentions),
-            _values(status["attention"] for status in statuses),
-        ),
+        ("--task", "task", filters.tasks, tasks),
+        ("--attention", "attention", filters.attentions, attentions),
         ("--sweep", "sweep", [filters.sweep] if filters.sweep else [], sweep_names(entries)),
     ]
     settings = [_known_settings(entry.run) for entry in entries] if filters.where else []
@@ -157,11 +146,6 @@ def setting(settings: Mapping[str, str], key: str) -> str | None:
 
 def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str]]) -> None:
     """Check that runs have these config keys.
-
-    Args:
-        option: What an error calls the place where they were given.
-        keys: Dotted keys, or names of groups with options.
-        runs: The settings of each.
 
     Raises:
         RequestError: No run has one of them.

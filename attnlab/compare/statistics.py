@@ -29,37 +29,24 @@ _ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval; without ends where one value says nothing of the spread.
+    """A mean and its 95 % interval; without ends where one value says nothing of the spread."""
 
-    Attributes:
-        n: How many values.
-        mean: Their mean.
-        low: The lower end; None below two values.
-        high: The upper end.
-    """
-
-    n: int
-    mean: float
-    low: float | None = None
-    high: float | None = None
+    n: int  # how many values
+    mean: float  # their mean
+    low: float | None = None  # the lower end; None below two values
+    high: float | None = None  # the upper end
 
 
 class Difference(NamedTuple):
-    """What a variant gains or loses over another one, paired.
+    """What a variant gains or loses over another one, paired."""
 
-    Attributes:
-        n: How many pairs.
-        mean: Mean of variant - reference, or geometric mean of their ratio; None without pairs.
-        low: Lower end of its 95 % interval; None below two pairs.
-        high: Upper end.
-        p: Two-sided p value of the paired t test; None where it isn't defined: below two pairs, or
-            where all differences are the same.
-    """
-
-    n: int
+    n: int  # how many pairs
+    # mean of variant - reference, or geometric mean of their ratio; None without pairs
     mean: float | None = None
-    low: float | None = None
-    high: float | None = None
+    low: float | None = None  # lower end of its 95 % interval; None below two pairs
+    high: float | None = None  # upper end
+    # two-sided p value of the paired t test; None where it isn't defined: below two pairs, or where
+    # all differences are the same
     p: float | None = None
 
 
@@ -112,14 +99,7 @@ def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction for several tests: Holm 1979, step-down Bonferroni.
-
-    Args:
-        p_values: One for each test; None for a test that could not be made, which doesn't count.
-
-    Returns:
-        Corrected values in the same order, at most 1.
-    """
+    """Holm's correction for several tests (1979, step-down Bonferroni); None counts for no test."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0
@@ -164,8 +144,6 @@ def _two_sided(statistic: float, freedom: int) -> float:
     return float(2 * stdtr(freedom, -abs(statistic)))
 
 
-# Over test items
-
 Pairs = Sequence[tuple[Sequence[RunDirectory], Sequence[RunDirectory]]]
 
 
@@ -174,14 +152,8 @@ def item_tests(
 ) -> tuple[list[ItemTest | None], list[str]]:
     """Test over test items whether groups differ from a reference, as the metric's kind says how.
 
-    Args:
-        groups: Those that are held against the reference, over the seeds that both have.
-        reference: What they are held against.
-        metric: What is compared.
-        bootstrap: Whether tests that take long are made; None where they take seconds.
-
-    Returns:
-        A test of each group; None where there is none. And notes about why.
+    Those that take long are made if `bootstrap`; if it is None, where they take seconds. Notes say
+    why a group has none.
     """
     tests: list[ItemTest | None] = [None] * len(groups)
     way = metric.metric.item_test if metric.metric and metric.is_test else None
@@ -214,48 +186,34 @@ def _forecast_tests(pairs: Pairs, squared: bool) -> list[ItemTest | None]:
 
     Losses are averaged over the runs first, so each test window counts once.
     """
-    losses, how = _Losses(squared), "losses averaged over shared seeds, small-sample correction"
+    items, horizon = np.empty(0), 1  # index, step and target of each row
+    losses: dict[Path, np.ndarray] = {}  # of each window, in the order of time
+    # The reference first: what other runs must be like.
+    runs = {run.path: run for own, base in pairs for run in (*base, *own)}
+    for path, run in runs.items():
+        table = _read_forecast(path / "predictions.csv")
+        if not losses:
+            items, horizon = table[:, :3], int(table[:, 1].max())
+        if not np.array_equal(items, table[:, :3]):
+            raise NoItemTest(
+                f"no test over test items: {run.name} has other test items than the others"
+            )
+        error = table[:, 3] - table[:, 2]
+        each = error**2 if squared else np.abs(error)
+        order = np.argsort(items[::horizon, 0], kind="stable")
+        losses[path] = each.reshape(-1, horizon).mean(axis=1)[order]
+    how = "losses averaged over shared seeds, small-sample correction"
     tests: list[ItemTest | None] = []
-    for runs, reference in pairs:
-        base, own = losses.averaged(reference), losses.averaged(runs)
+    for pair in pairs:
+        own, base = (np.mean([losses[run.path] for run in side], axis=0) for side in pair)
         method = f"Diebold-Mariano over {len(own)} test windows ({how})"
-        found = diebold_mariano(own, base, losses.horizon)
+        found = diebold_mariano(own, base, horizon)
         tests.append(
             ItemTest("Diebold-Mariano", "DM p", method, len(own), found.p, found.statistic)
             if found
             else None
         )
     return tests
-
-
-class _Losses:
-    """Losses of forecasts of the same test windows; each run's are read once."""
-
-    def __init__(self, squared: bool):
-        self.horizon = 0
-        self._squared = squared
-        self._items: np.ndarray | None = None  # index, step and target of each row
-        self._read: dict[Path, np.ndarray] = {}
-
-    def averaged(self, runs: Sequence[RunDirectory]) -> np.ndarray:
-        """The loss of each window in the order of time, mean of the runs."""
-        for run in runs:
-            if run.path not in self._read:
-                self._read[run.path] = self._from_file(run)
-        return np.mean([self._read[run.path] for run in runs], axis=0)
-
-    def _from_file(self, run: RunDirectory) -> np.ndarray:
-        table = _read_forecast(run.path / "predictions.csv")
-        if self._items is None:
-            self._items, self.horizon = table[:, :3], int(table[:, 1].max())
-        if not np.array_equal(self._items, table[:, :3]):
-            raise NoItemTest(
-                f"no test over test items: {run.name} has other test items than the others"
-            )
-        error = table[:, 3] - table[:, 2]
-        losses = error**2 if self._squared else np.abs(error)
-        order = np.argsort(self._items[:: self.horizon, 0], kind="stable")
-        return losses.reshape(-1, self.horizon).mean(axis=1)[order]
 
 
 def _read_forecast(path: Path) -> np.ndarray:

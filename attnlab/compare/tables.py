@@ -42,19 +42,12 @@ _LATEX = {
 
 
 class TextTable(NamedTuple):
-    """A table of text.
+    """A table of text."""
 
-    Attributes:
-        title: What it shows; empty where the heading says it.
-        words: How many columns at the left hold words; the others hold numbers.
-        header: A name for each column.
-        rows: The cells.
-    """
-
-    title: str
-    words: int
-    header: list[str]
-    rows: list[list[str]]
+    title: str  # what it shows; empty where the heading says it
+    words: int  # how many columns at the left hold words; the others hold numbers
+    header: list[str]  # a name for each column
+    rows: list[list[str]]  # the cells
 
 
 def heading(comparison: Comparison) -> str:
@@ -131,12 +124,7 @@ def footnotes(comparison: Comparison) -> list[str]:
 
 
 def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[float], str]:
-    """How to write numbers of one table: with as many decimals, unless they are far apart.
-
-    Args:
-        values: All of them; None for one that there isn't.
-        digits: Significant ones of the largest.
-    """
+    """How to write a table's numbers: with as many decimals, unless they are far apart."""
     sizes = [abs(value) for value in values if value]
     if not sizes:
         return lambda value: f"{value:g}"
@@ -179,9 +167,6 @@ def _parameters(sizes: tuple[int, int] | None) -> str:
         return _NOTHING
     least, most = sizes
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"
-
-
-# On a terminal
 
 
 def print_comparisons(found: Comparisons, file: Any = None) -> None:
@@ -278,9 +263,6 @@ def _picture(low: int, mean: int, high: int, nothing: int, *, width: int, unicod
     cells[nothing] = crossed if low <= nothing <= high else zero
     cells[mean] = dot
     return "".join(cells).rstrip()
-
-
-# In files
 
 
 def markdown(found: Comparisons) -> str:

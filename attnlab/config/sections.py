@@ -81,8 +81,6 @@ class SweepConfig:
     retry_failed: bool = ruled(False, type="bool")
     dry_run: bool = ruled(False, type="bool")  # list what would run, and nothing else
     fail_fast: bool = ruled(False, type="bool")  # stop at the first job that fails
-    # The number of a search's trial, which the sweep sets itself.
-    trial: int | None = ruled(None, type="int", min=0, optional=True)
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,13 @@ _NO_GLYPH = "\N{WHITE SQUARE}"
 def _glyphs() -> dict[str, frozenset[int]]:
     """The code points of each installed family of `_FAMILIES`, in its order."""
     files = {entry.name: entry.fname for entry in reversed(font_manager.fontManager.ttflist)}
-    upright = {
-        entry.name: entry.fname
-        for entry in font_manager.fontManager.ttflist
-        if entry.style == "normal" and entry.weight == 400
+    for entry in font_manager.fontManager.ttflist:
+        if entry.style == "normal" and entry.weight == 400:
+            files[entry.name] = entry.fname
+    known = {family: files[family] for family in _FAMILIES if family in files}
+    return {
+        name: frozenset(font_manager.get_font(path).get_charmap()) for name, path in known.items()
     }
-    files.update(upright)
-    found = {}
-    for family in _FAMILIES:
-        if family in files:
-            found[family] = frozenset(font_manager.get_font(files[family]).get_charmap())
-    return found
 
 
 def label_font(size: float) -> FontProperties:
@@ -46,12 +42,7 @@ def label_font(size: float) -> FontProperties:
 
 
 def drawable(text: str, most: int | None = None) -> str:
-    """A text as it can be drawn: a square for what no font has, long ones cut in their middle.
-
-    Args:
-        text: Any text.
-        most: The most characters; what is left out becomes an ellipsis.
-    """
+    """A text as it can be drawn: a square for what no font has, cut in its middle beyond `most`."""
     drawn = "".join(_drawn(character) for character in unicodedata.normalize("NFC", text))
     if most is not None and len(drawn) > most:
         head = most // 2

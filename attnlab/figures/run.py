@@ -15,14 +15,7 @@ from attnlab.tasks.kinds import kind_of
 
 
 def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
-    """Draw a run's figures.
-
-    Args:
-        run: A run with metrics, history and predictions.
-        output: The folder for the figures; the run's `plots` if None.
-
-    Returns:
-        The files.
+    """Draw a run's figures into a folder, its `plots` if none is named; returns the files.
 
     Raises:
         RequestError: A file of the run is missing or damaged.

@@ -22,15 +22,7 @@ DOTS_PER_INCH = 100
 def new_figure(
     width: float, height: float, title: str, subtitle: str = "", *, placed: bool = False
 ) -> Figure:
-    """An empty figure with a bold title and a line below it.
-
-    Args:
-        width: In inches.
-        height: In inches.
-        title: What is shown.
-        subtitle: What came out.
-        placed: The caller gives every axes its place; else they share what room there is.
-    """
+    """An empty figure with a title, in inches; if `placed`, the caller gives axes their places."""
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
     inch = 1 / height
     lines = 0.56 if subtitle else 0.34

@@ -8,9 +8,11 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
@@ -19,11 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 from attnlab.config import composing as config
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.internals.hydra import apply_overrides
-
-if TYPE_CHECKING:
-    from hydra.core.config_loader import ConfigLoader
-    from hydra.core.override_parser.types import Override
+from attnlab.sweeps.internals import apply_overrides
 
 # Sections that decide nothing about a run's result.
 _OUTSIDE = ("sweep", "paths", "tracking")
@@ -32,17 +30,11 @@ _NAMED_KEYS = 3
 
 @dataclass(frozen=True)
 class Axis:
-    """The values that one key takes.
+    """The values that one key takes."""
 
-    Attributes:
-        key: as it was typed: with Hydra's `+`, `++` or `~`.
-        overrides: Hydra's override for each value.
-        swept: whether it was typed as several values, and not as one.
-    """
-
-    key: str
-    overrides: tuple[str, ...]
-    swept: bool
+    key: str  # as it was typed: with Hydra's `+`, `++` or `~`
+    overrides: tuple[str, ...]  # Hydra's override for each value
+    swept: bool  # whether it was typed as several values, and not as one
 
     @property
     def name(self) -> str:
@@ -62,13 +54,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every combination of the values of some keys.
+    """Every combination of the values of some keys."""
 
-    Attributes:
-        axes: the keys, in the order in which they were typed.
-    """
-
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...]  # the keys, in the order in which they were typed
 
     @classmethod
     def parse(cls, arguments: Iterable[str], loader: ConfigLoader) -> Grid:
@@ -80,7 +68,6 @@ class Grid:
         axes: dict[str, Axis] = {}
         for override in parse(map(_opened, arguments), loader):
             axis = _axis(override)
-            _check(axis, override)
             axes[axis.key] = axis
         return cls(tuple(axes.values()))
 
@@ -98,15 +85,8 @@ class Grid:
         """The overrides of each job; the last key varies fastest."""
         return list(itertools.product(*(axis.overrides for axis in self.axes)))
 
-    def value(self, key: str) -> str | None:
-        """The one value of a key; None where it was not given."""
-        return next((axis.values[0] for axis in self.axes if axis.name == key), None)
-
     def default_name(self) -> str:
-        """The same for the same command: what varies, and the beginning of a hash.
-
-        A search that goes on with more trials stays the same.
-        """
+        """The same for the same command but for `search.trials`: what varies, part of a hash."""
         decisive = sorted(
             (axis.key, sorted(axis.overrides), axis.swept)
             for axis in self.axes
@@ -114,8 +94,8 @@ class Grid:
         )
         digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
         words = [axis.name.rpartition(".")[2] for axis in self.varying[:_NAMED_KEYS]]
-        search = self.value("search")
-        return "-".join([*([search] if search else []), *words, digest])
+        search = [axis.values[0] for axis in self.axes if axis.name == "search"][:1]
+        return "-".join([*search, *words, digest])
 
 
 class Composer:
@@ -123,10 +103,6 @@ class Composer:
 
     Hydra needs a tenth of a second for a configuration, most of it for the choice of files; what
     only changes values is applied to a copy.
-
-    Args:
-        loader: Hydra's.
-        master: the configuration of the sweep itself, with Hydra's part.
     """
 
     def __init__(self, loader: ConfigLoader, master: DictConfig):
@@ -214,17 +190,13 @@ def _axis(override: Override) -> Axis:
         values = list(override.sweep_string_iterator())
     except HydraException as error:
         raise RequestError(f"{key}: expected values to try, but: {error}.") from error
-    return Axis(key, tuple(f"{key}={value}" for value in values), swept=True)
-
-
-def _check(axis: Axis, override: Override) -> None:
-    if not axis.overrides:
-        raise RequestError(_empty(axis.name, override.get_value_string()))
-    if axis.swept and not axis.decisive:
-        raise RequestError(
-            f"{axis.name}: expected one value for the whole sweep, "
-            f"got {override.get_value_string()}."
-        )
+    axis = Axis(key, tuple(f"{key}={value}" for value in values), swept=True)
+    given = override.get_value_string()
+    if not values:
+        raise RequestError(_empty(axis.name, given))
+    if not axis.decisive:
+        raise RequestError(f"{axis.name}: expected one value for the whole sweep, got {given}.")
+    return axis
 
 
 def _is_value(override: Override) -> bool:

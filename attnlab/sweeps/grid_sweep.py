@@ -6,24 +6,21 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from attnlab.config.sections import RunConfig
 from attnlab.errors import SweepFailed
 from attnlab.records import files
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
-from attnlab.sweeps.launching import LauncherDied, one_line
+from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
+from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table
 from attnlab.sweeps.worker import Outcome, run_point
 from attnlab.tasks.kinds import kind_of
-
-if TYPE_CHECKING:
-    from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launcher
-    from attnlab.sweeps.plan import Point, SweepPlan
 
 _WOULD = {
     NOT_RUN: "would run",
@@ -35,12 +32,7 @@ _WOULD = {
 
 
 class GridSweep(Sweep):
-    """All points are known and checked before the first begins, and are launched together.
-
-    Args:
-        plan: what is asked for.
-        launcher: runs it.
-    """
+    """All points are known and checked before the first begins, and are launched together."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher):
         super().__init__(plan, launcher)
@@ -52,16 +44,8 @@ class GridSweep(Sweep):
     def preview(self) -> None:  # noqa: D102
         rows = self.rows()
         todo = [row for row in rows if self._is_to_run(row)]
-        shown = [
-            dataclasses.replace(
-                row,
-                state="would run again"
-                if row.state == FAILED and row in todo
-                else _WOULD[row.state],
-            )
-            for row in rows
-        ]
-        print_table(shown, [])
+        would = {**_WOULD, FAILED: "would run again"} if self.plan.settings.retry_failed else _WOULD
+        print_table([dataclasses.replace(row, state=would[row.state]) for row in rows], [])
         self._say_duplicates()
         print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {self.folder.path}")
 
@@ -100,10 +84,7 @@ class GridSweep(Sweep):
         return found
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
-        found: dict[str, RunConfig] = {}
-        for point in self.points:
-            found.setdefault(point.config.task.name, point.config)
-        return list(found.values())
+        return list({point.config.task.name: point.config for point in self.points}.values())
 
     def has_orphans(self) -> bool:  # noqa: D102
         if not self.earlier.get("bound", True):

@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attnlab.sweeps.internals import hydra, joblib, submitit
+from hydra.types import HydraContext
+from omegaconf import DictConfig
 
-if TYPE_CHECKING:
-    from hydra.types import HydraContext
-    from omegaconf import DictConfig
+from attnlab.sweeps import internals
 
 
 class LauncherDied(Exception):
@@ -20,34 +19,25 @@ class LauncherDied(Exception):
 
 
 class Launcher:
-    """The launcher of a sweep: this process, joblib's workers, or submitit's.
-
-    Args:
-        context: Hydra's.
-        config: the configuration of the sweep, with Hydra's part.
-        folder: the sweep's.
-    """
+    """The launcher of a sweep: this process, joblib's workers, or submitit's."""
 
     def __init__(self, context: HydraContext, config: DictConfig, folder: Path):
         self._context = context
-        self._config = hydra.in_folder(config, folder)
-
-    @property
-    def bound(self) -> bool:
-        """Whether work ends with this process: what is in a cluster's queue doesn't."""
-        return "submitit" not in self._target
-
-    @property
-    def here(self) -> bool:
-        """Whether work is done in this process."""
-        return self.bound and not self._is_joblib
+        self._config = internals.in_folder(config, folder)
+        target = str(config.hydra.launcher._target_)
+        self._is_joblib = target.endswith("JoblibLauncher")
+        # Whether work ends with this process: what is in a cluster's queue doesn't.
+        self.bound = "submitit" not in target
+        self.here = self.bound and not self._is_joblib  # whether work is done in this process
 
     @property
     def workers(self) -> int:
         """How many processes work at a time."""
         settings = self._config.hydra.launcher
         if self._is_joblib:
-            return joblib.worker_count(settings.n_jobs)
+            import joblib
+
+            return int(joblib.effective_n_jobs(settings.n_jobs))
         return int(settings.get("array_parallelism") or 1)
 
     @property
@@ -55,38 +45,27 @@ class Launcher:
         """How many threads each of several processes on this machine gets."""
         return max(1, _processors() // self.workers) if self._is_joblib else None
 
-    @property
-    def _target(self) -> str:
-        return str(self._config.hydra.launcher._target_)
-
-    @property
-    def _is_joblib(self) -> bool:
-        return self._target.endswith("JoblibLauncher")
-
     def __call__(
         self, work: Callable[[DictConfig], Any], overrides: Sequence[Sequence[str]]
     ) -> list[Any]:
-        """Do work once for each list of overrides.
-
-        Returns:
-            What each call returned, or the exception that it raised.
+        """Do work once for each list of overrides; returns what each did, or its exception.
 
         Raises:
             LauncherDied: the launcher itself failed, or one of its processes has gone.
             KeyboardInterrupt: interrupted.
         """
         try:
-            with nullcontext() if self.bound else submitit.every_result():
-                return hydra.launch(self._context, work, self._config, overrides)
+            with nullcontext() if self.bound else internals.every_result():
+                return internals.launch(self._context, work, self._config, overrides)
         except Exception as error:
             raise LauncherDied(one_line(error)) from error
         finally:
             if self._is_joblib:
-                joblib.end_workers()
+                internals.end_workers()
 
     def was_ended(self, result: object) -> bool:
         """Whether a call has no result because the system ended its process."""
-        return not self.bound and submitit.was_ended(result)
+        return not self.bound and internals.was_ended(result)
 
 
 def one_line(error: BaseException) -> str:

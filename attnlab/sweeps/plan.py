@@ -5,36 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from hydra.core.config_loader import ConfigLoader
+from omegaconf import DictConfig
 
 from attnlab.config import composing as config
+from attnlab.config.sections import RunConfig, SweepConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.grid import Axis, Composer, Grid, shown, varied
+from attnlab.sweeps.grid import Composer, Grid, shown, varied
 from attnlab.sweeps.search.settings import SearchSettings, is_wanted
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
-
-if TYPE_CHECKING:
-    from hydra.core.config_loader import ConfigLoader
-    from omegaconf import DictConfig
-
-    from attnlab.config.sections import RunConfig, SweepConfig
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run that a sweep asks for: a point of a grid, or a trial.
+    """One run that a sweep asks for: a point of a grid, or a trial."""
 
-    Attributes:
-        number: its place in the sweep, from 1; of a trial its number in the study, from 0.
-        overrides: which make its configuration.
-        varying: the keys along which points differ, and its values.
-        config: its configuration, checked.
-    """
-
-    number: int
-    overrides: tuple[str, ...]
-    varying: Mapping[str, str]
-    config: RunConfig
+    number: int  # its place in the sweep, from 1; of a trial its number in the study, from 0
+    overrides: tuple[str, ...]  # which make its configuration
+    varying: Mapping[str, str]  # the keys along which points differ, and its values
+    config: RunConfig  # its configuration, checked
 
     @property
     def digest(self) -> str:
@@ -44,34 +34,19 @@ class Point:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A sweep as it was asked for. Can be pickled.
+    """A sweep as it was asked for. Can be pickled."""
 
-    Attributes:
-        grid: what the overrides span; of a search one point.
-        settings: of the section `sweep`.
-        search: settings of a search; None for a grid.
-        first: the configuration of the first point, for what all share.
-        folder: the sweep's.
-        composer: makes configurations.
-        command: the overrides as they were typed.
-    """
-
-    grid: Grid
-    settings: SweepConfig
-    search: SearchSettings | None
-    first: RunConfig
-    folder: SweepFolder
-    composer: Composer
-    command: tuple[str, ...]
+    grid: Grid  # what the overrides span; of a search one point
+    settings: SweepConfig  # of the section `sweep`
+    search: SearchSettings | None  # settings of a search; None for a grid
+    first: RunConfig  # the configuration of the first point, for what all share
+    folder: SweepFolder  # the sweep's
+    composer: Composer  # makes configurations
+    command: tuple[str, ...]  # the overrides as they were typed
 
     @classmethod
     def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> SweepPlan:
         """Read and check the overrides of a sweep.
-
-        Args:
-            arguments: overrides, without Hydra's own.
-            loader: Hydra's.
-            master: the configuration of the sweep itself, with Hydra's part.
 
         Raises:
             RequestError: one of them is wrong; the text says which.
@@ -81,8 +56,6 @@ class SweepPlan:
         composer = Composer(loader, master)
         composed = composer.compose(grid.points()[0])
         settings, section = config.sweep_from_hydra(composed), config.search_from_hydra(composed)
-        if settings.trial is not None:
-            raise RequestError("sweep.trial: expected none, since a search counts its own trials.")
         first = config.from_hydra(composed)
         search = _search(section, grid, first) if is_wanted(section) else None
         runs = Path(first.paths.runs).expanduser().absolute()
@@ -120,7 +93,8 @@ class SweepPlan:
         found: dict[str, Point] = {}
         points = self.grid.points()
         for number, words in enumerate(points, start=1):
-            varying = {axis.name: shown(word) for axis, word in self._pairs(words) if axis.swept}
+            pairs = zip(self.grid.axes, words, strict=True)
+            varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
             point = Point(number, self._words(words), varying, self.composer.check(words))
             found.setdefault(point.digest, point)
         return list(found.values()), len(points) - len(found)
@@ -144,12 +118,9 @@ class SweepPlan:
         words = (*self.words, *overrides)
         return Point(number, words, varied(overrides), self.composer.check(words))
 
-    def _pairs(self, words: tuple[str, ...]) -> Iterable[tuple[Axis, str]]:
-        return zip(self.grid.axes, words, strict=True)
-
     def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """A point's overrides: those of the sweep itself are none of them."""
-        return tuple(w for axis, w in self._pairs(words) if not axis.name.startswith("sweep."))
+        return tuple(word for word in words if not word.lstrip("+~").startswith("sweep."))
 
 
 def _search(section: Mapping[str, object], grid: Grid, first: RunConfig) -> SearchSettings:

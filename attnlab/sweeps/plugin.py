@@ -12,20 +12,17 @@ from omegaconf import DictConfig
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.internals.hydra import register_sweeper
+from attnlab.sweeps.internals import register_sweeper
 
 
 class AttnlabSweeper(Sweeper):
-    """Grids and searches that go on where they stopped.
+    """Grids and searches that go on where they stopped."""
 
-    Attributes:
-        overrides: of the command, without Hydra's own. Hydra is not shown them when it composes the
-            sweep's own configuration, for a key may exist in some of the points only.
-        error: what the sweep ended with. It does not go through Hydra, whose own errors are about
-            the words of the command.
-    """
-
+    # of the command, without Hydra's own. Hydra is not shown them when it composes the sweep's own
+    # configuration, for a key may exist in some of the points only
     overrides: Sequence[str] = ()
+    # what the sweep ended with. It does not go through Hydra, whose own errors are about the words
+    # of the command
     error: Exception | None = None
 
     def setup(
@@ -36,9 +33,6 @@ class AttnlabSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> None:
         """Carry the sweep out; `raise_error` raises what went wrong.
-
-        Args:
-            arguments: those of the overrides that Hydra was shown; they are in `overrides`, too.
 
         Raises:
             KeyboardInterrupt: interrupted.
@@ -69,11 +63,7 @@ class AttnlabSweeper(Sweeper):
 
 
 def register(overrides: Sequence[str]) -> None:
-    """Make the sweeper known to Hydra.
-
-    Args:
-        overrides: of the command, without Hydra's own.
-    """
+    """Make the sweeper known to Hydra."""
     AttnlabSweeper.overrides, AttnlabSweeper.error = list(overrides), None
     register_sweeper(AttnlabSweeper)
 

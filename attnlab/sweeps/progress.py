@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO
 
 from rich import progress
-from rich.console import Console
 
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.table import TableRow, read_results, result_words
+from attnlab.terminal.console import plain_console
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _PAUSES_PER_LOOK = 20  # a large table takes a twentieth of the time at most
@@ -25,15 +25,9 @@ log = logging.getLogger("attnlab")
 
 
 class Progress:
-    """Looks at the table in a thread of its own, whatever process does the work.
+    """Looks at the table, by `look(True)`, in a thread of its own, whatever process does the work.
 
     On a terminal there are bars below the lines. All goes to standard error.
-
-    Args:
-        name: the sweep's.
-        total: how many runs the sweep has.
-        before: how many of them need not run.
-        look: called with True returns the table as it is noted.
     """
 
     def __init__(
@@ -45,7 +39,7 @@ class Progress:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._stream = _terminal_of_its_own()
-        self._console = Console(file=self._stream, highlight=False)
+        self._console = plain_console(self._stream)
         self._bars = progress.Progress(
             progress.TextColumn("{task.description}"),
             progress.BarColumn(bar_width=20),

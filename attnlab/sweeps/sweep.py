@@ -5,44 +5,40 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from attnlab.config.sections import RunConfig
 from attnlab.errors import SweepFailed
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
+from attnlab.records.mlflow.settings import default_uri
+from attnlab.records.mlflow.tracker import Tracker
 from attnlab.run.building import import_tensorflow
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
-from attnlab.sweeps.parents import Parents
-from attnlab.sweeps.sweep_folder import GRID
-from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results
+from attnlab.sweeps.launching import Launcher
+from attnlab.sweeps.plan import SweepPlan
+from attnlab.sweeps.sweep_folder import GRID, SweepFolder
+from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results, words
 from attnlab.sweeps.worker import ORPHANED_SECONDS, Launch, StoppedEarly
-
-if TYPE_CHECKING:
-    from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launcher
-    from attnlab.sweeps.plan import SweepPlan
 
 # How long to wait for processes of an earlier launch, which notice that they are alone.
 _SECONDS_FOR_ORPHANS = ORPHANED_SECONDS + 5.0
 
 
 class Sweep(ABC):
-    """What grids and searches have in common.
-
-    Args:
-        plan: what is asked for, checked.
-        launcher: runs it.
-    """
+    """What grids and searches have in common."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher):
         self.plan, self.launcher, self.folder = plan, launcher, plan.folder
         self.index = RunIndex(plan.folder.path.parents[1])
         self.before = 0  # how many runs were done when this process began
-        self.parents = Parents({}, self.folder)
-        self._results: dict[str, dict[str, Any]] = {}
+        self.asked = 0  # how many runs there are to be, where the table may lack some
+        self._trackers: dict[str, Tracker] = {}  # of the sweep's own run for each task
+        self.results_of = cache(read_results)  # of a completed run; each is read once
 
     @abstractmethod
     def preview(self) -> None:
@@ -54,11 +50,7 @@ class Sweep(ABC):
 
     @abstractmethod
     def rows(self, noted: bool = False) -> list[TableRow]:
-        """The table as it stands.
-
-        Args:
-            noted: go by the states that are noted, without results, as often as one likes.
-        """
+        """The table; as states are `noted`: without results, as often as one likes."""
 
     @abstractmethod
     def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
@@ -71,10 +63,6 @@ class Sweep(ABC):
     @abstractmethod
     def has_orphans(self) -> bool:
         """Whether a process of a launch whose owner was killed is at work on this machine."""
-
-    def total(self, rows: Sequence[TableRow]) -> int:
-        """How many runs there are to be."""
-        return len(rows)
 
     def remarks(self, rows: Sequence[TableRow]) -> list[str]:
         """Lines below the table."""
@@ -91,7 +79,9 @@ class Sweep(ABC):
         if self.plan.settings.dry_run:
             return self.preview()
         self.folder.create()
-        with self._owned(), logging_to(self.folder.log):
+        # One process at a time runs a grid; a search may have several.
+        owned = FolderLock(self.folder.path) if self.plan.kind == GRID else nullcontext()
+        with owned, logging_to(self.folder.log):
             self._begin()
             stop: BaseException | None = None
             try:
@@ -107,28 +97,24 @@ class Sweep(ABC):
         self._end(rows, stop)
 
     def start_parents(self) -> None:
-        """Begin the sweep's own runs in MLflow."""
-        self.parents = Parents.start(
-            self.folder,
-            self.configs(),
-            meanwhile=import_tensorflow if self.launcher.here else None,
-        )
+        """Begin the sweep's own runs in MLflow, or go on with those of an earlier process.
+
+        There is one for each task, before the first job, for jobs are logged below them. This also
+        makes a new store, and the experiments, before several jobs would try to at a time.
+        """
+        tracked = [config for config in self.configs() if config.tracking.enabled]
+        trackers = {config.task.name: _tracker(config, self.folder) for config in tracked}
+        if self.launcher.here:
+            import_tensorflow()  # while MLflow begins
+        for config in tracked:
+            trackers[config.task.name].wait_run_id(config.tracking.timeout)
+        self._trackers = trackers
 
     def wait_for_orphans(self) -> None:
         """Wait for processes that notice in a moment that they are alone."""
         end = time.monotonic() + _SECONDS_FOR_ORPHANS
         while self.has_orphans() and time.monotonic() < end:
             time.sleep(0.5)
-
-    def results_of(self, folder: Path) -> dict[str, Any]:
-        """What the table says of a completed run; each is read once."""
-        if (key := str(folder)) not in self._results:
-            self._results[key] = read_results(folder)
-        return self._results[key]
-
-    def _owned(self) -> AbstractContextManager[object]:
-        """One process at a time runs a grid; a search may have several."""
-        return FolderLock(self.folder.path) if self.plan.kind == GRID else nullcontext()
 
     def _begin(self) -> None:
         self.earlier = self.folder.read()
@@ -148,12 +134,25 @@ class Sweep(ABC):
 
     def _keep(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
         files.write_text(self.folder.table, csv_text(rows))
-        best = {row.task: row for row in reversed(self.best(rows))}
+        self._keep_results(rows)
         failed = any(row.state == FAILED for row in rows)
         others = any(row.state == RUNNING for row in rows)
         state = "killed" if stop else "failed" if failed else "completed"
-        self.parents.finish("running" if others else state, rows, best, self.launch.number)
+        for tracker in self._trackers.values():
+            tracker.ended("running" if others else state)
         self.folder.update(finished=stop is None and not others)
+
+    def _keep_results(self, rows: Sequence[TableRow]) -> None:
+        """Keep what this launch came to for each task, for its run in MLflow."""
+        best = {row.task: row for row in reversed(self.best(rows))}
+        for task in self._trackers:
+            states = [row.state for row in rows if row.task == task]
+            metrics = {"jobs": len(states), **{f"jobs_{s}": states.count(s) for s in set(states)}}
+            found = None
+            if task in best:
+                metrics["best_value"] = best[task].results["best"]
+                found = words(best[task].varying) or str(best[task].path or "")
+            self.folder.add_results(task, self.launch.number, metrics, found)
 
     def _print(self, rows: Sequence[TableRow]) -> None:
         print_table(rows, [row.number for row in self.best(rows)], self.folder.table)
@@ -164,7 +163,7 @@ class Sweep(ABC):
 
     def _counts(self, rows: Sequence[TableRow]) -> dict[str, int]:
         counts = {state: sum(row.state == state for row in rows) for state in _COUNTED}
-        counts[NOT_RUN] += self.total(rows) - len(rows)
+        counts[NOT_RUN] += max(0, self.asked - len(rows))
         return counts
 
     def _summary(self, rows: Sequence[TableRow]) -> str:
@@ -176,7 +175,7 @@ class Sweep(ABC):
 
     def _end(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
         """Tell how it ended by an error, unless it ended well."""
-        counts, total = self._counts(rows), self.total(rows)
+        counts, total = self._counts(rows), max(len(rows), self.asked)
         if isinstance(stop, KeyboardInterrupt):
             if not rows:
                 raise KeyboardInterrupt
@@ -185,20 +184,17 @@ class Sweep(ABC):
                 "others"
             )
         if failed := counts[FAILED]:
-            raise SweepFailed(f"{failed} of {total} jobs failed{self._advice(stop)}")
+            advice = "; sweep.retry_failed=true runs them again"
+            if stop:
+                advice = ", and sweep.fail_fast=true stopped the sweep there"
+            elif self.plan.settings.retry_failed:
+                advice = ""
+            raise SweepFailed(f"{failed} of {total} jobs failed{advice}")
         if stop is not None:
             raise SweepFailed(f"sweep.fail_fast=true stopped the sweep: {stop}")
         for state, what in _UNDONE.items():
             if counts[state]:
                 raise SweepFailed(f"{counts[state]} of {total} jobs {what}")
-
-    def _advice(self, stop: BaseException | None) -> str:
-        """What to do about runs that failed."""
-        if stop:
-            return ", and sweep.fail_fast=true stopped the sweep there"
-        if self.plan.settings.retry_failed:
-            return ""
-        return "; sweep.retry_failed=true runs them again"
 
 
 _COUNTED = {
@@ -215,6 +211,17 @@ _UNDONE = {
     "comes of them",
     NOT_RUN: "were not run; the same command goes on",
 }
+
+
+def _tracker(config: RunConfig, folder: SweepFolder) -> Tracker:
+    return Tracker.start(
+        config.tracking.uri or default_uri(Path(config.paths.runs).expanduser()),
+        folder.path,
+        task=config.task.name,
+        resumed=True,
+        timeout=config.tracking.timeout,
+        on_run_id=partial(folder.add_parent, config.task.name),
+    )
 
 
 def plain_error(text: Any) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ class SweepFolder:
     """`<runs>/sweeps/<name>`: sweep.json, table.csv, sweep.log, and of a search its study.
 
     Its runs lie among all others and are found by the digests of their configurations.
-
-    Args:
-        path: the folder; it need not exist.
     """
 
     def __init__(self, path: Path):
         self.path = Path(path)
+        self.name = self.path.name
+        self.table = self.path / "table.csv"
+        self.log = self.path / "sweep.log"
 
     @classmethod
     def named(cls, runs: Path, name: str) -> SweepFolder:
@@ -36,21 +37,6 @@ class SweepFolder:
         if not name or name.startswith(".") or Path(name).name != name:
             raise RequestError(f"sweep.name: expected a name that a folder can have, got {name!r}.")
         return cls(runs / "sweeps" / name)
-
-    @property
-    def name(self) -> str:
-        """The sweep's name."""
-        return self.path.name
-
-    @property
-    def table(self) -> Path:
-        """Where the table of all runs is kept."""
-        return self.path / "table.csv"
-
-    @property
-    def log(self) -> Path:
-        """The sweep's own log."""
-        return self.path / "sweep.log"
 
     def create(self) -> None:
         """Make the folder, if it is not there.
@@ -75,55 +61,38 @@ class SweepFolder:
         path = self.path / "sweep.json"
         return files.read_json(path) if path.is_file() else {}
 
-    def update(self, **changes: Any) -> None:
-        """Change entries of sweep.json; the others stay."""
-        self.change(lambda before: changes)
-
-    def change(self, changes: Callable[[dict[str, Any]], Mapping[str, Any]]) -> dict[str, Any]:
-        """Change entries of sweep.json by what it says; the others stay.
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        """What sweep.json says, to be changed in the body.
 
         Other processes wait meanwhile, so that none loses what another one writes.
-
-        Args:
-            changes: gets what the file says, and returns the entries to change.
-
-        Returns:
-            What the file said before.
         """
         # Not the folder's own lock: the copy in MLflow is begun under that.
         with flocked(self.path.parent):
-            before = self.read()
-            updated = datetime.now(timezone.utc).isoformat()
-            files.write_json(
-                self.path / "sweep.json", {**before, **changes(before), "updated": updated}
-            )
-            return before
+            known = self.read()
+            yield known
+            known["updated"] = datetime.now(timezone.utc).isoformat()
+            files.write_json(self.path / "sweep.json", known)
+
+    def update(self, **changes: Any) -> None:
+        """Change entries of sweep.json; the others stay."""
+        with self.changing() as known:
+            known.update(changes)
 
     def begin_launch(self, entries: Mapping[str, Any], varying: Mapping[str, Iterable[str]]) -> int:
-        """Note a launch in sweep.json.
-
-        Args:
-            entries: what it says from now on.
-            varying: keys of several values, which are added to those of earlier launches.
-
-        Returns:
-            The number of the launch, from 1.
-        """
-
-        def changes(before: dict[str, Any]) -> dict[str, Any]:
-            known = before.get("varying", {})
-            values = {
-                key: list(dict.fromkeys([*known.get(key, []), *varying.get(key, [])]))
-                for key in [*known, *varying]
-            }
-            number = int(before.get("launches", 0)) + 1
-            return {**entries, "varying": values, "launches": number, "finished": False}
-
-        return int(self.change(changes).get("launches", 0)) + 1
+        """Note a launch, which may add values to keys that vary; returns its number, from 1."""
+        with self.changing() as known:
+            values = known.setdefault("varying", {})
+            for key, more in varying.items():
+                values[key] = list(dict.fromkeys([*values.get(key, []), *more]))
+            number = int(known.get("launches", 0)) + 1
+            known.update(entries, launches=number, finished=False)
+        return number
 
     def stop_launch(self, number: int) -> None:
         """Note that what a launch has in a queue shall not begin."""
-        self.change(lambda before: {"stopped": [*before.get("stopped", []), number]})
+        with self.changing() as known:
+            known.setdefault("stopped", []).append(number)
 
     def is_stopped(self, number: int) -> bool:
         """Whether a launch was stopped."""
@@ -131,29 +100,22 @@ class SweepFolder:
 
     def add_parent(self, task: str, run_id: str) -> None:
         """Keep the id of the MLflow run that stands for the sweep in a task's experiment."""
-        self.change(lambda before: {"parents": {**before.get("parents", {}), task: run_id}})
+        with self.changing() as known:
+            known.setdefault("parents", {})[task] = run_id
 
     def add_results(
         self, task: str, launch: int, metrics: Mapping[str, float], best: str | None
     ) -> None:
         """Keep what a launch came to for a task: its numbers, and which job was the best one."""
-
-        def changes(before: dict[str, Any]) -> dict[str, Any]:
-            known = before.get("results", {})
-            numbers = {**known.get(task, {}).get("metrics", {}), str(launch): metrics}
-            return {"results": {**known, task: {"metrics": numbers, "best": best}}}
-
-        self.change(changes)
+        with self.changing() as known:
+            results = known.setdefault("results", {}).setdefault(task, {})
+            results.setdefault("metrics", {})[str(launch)] = metrics
+            results["best"] = best
 
     def require_same(
         self, kind: str, fixed: Mapping[str, str], varying: Mapping[str, Iterable[str]]
     ) -> None:
-        """Check that the folder is that of this command; a grid may have grown or shrunk.
-
-        Args:
-            kind: `GRID` or `SEARCH`.
-            fixed: keys of one value, and it.
-            varying: keys of several values.
+        """Check that the folder is of this command, with its keys of one value and of several.
 
         Raises:
             RequestError: it belongs to another kind of sweep, or one of other fixed values.

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
+from attnlab.sweeps.plan import Point
+from attnlab.terminal.console import plain_console, plain_table
 
-if TYPE_CHECKING:
-    from attnlab.sweeps.plan import Point
-
-WIDTH = 100
 NOT_RUN = "not run"
 _MOST_ROWS = 60
 _LONGEST_VALUE = 24
@@ -31,31 +26,19 @@ _STYLES = {COMPLETED: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow",
 
 @dataclass(frozen=True)
 class TableRow:
-    """What the table says of one run.
+    """What the table says of one run."""
 
-    Attributes:
-        number: its place in the sweep, from 1; of a search its trial, from 0.
-        task: the name of its task.
-        varying: the keys along which runs differ, and its values.
-        label: the run in a few words.
-        state: how it stands, in a word.
-        results: of a completed one; see `read_results`.
-        error: why it failed.
-        path: its folder.
-        epoch: how many epochs it has.
-        epochs: how many it is to have.
-    """
-
-    number: int
-    task: str
-    varying: Mapping[str, str]
-    label: str = ""
-    state: str = NOT_RUN
+    number: int  # its place in the sweep, from 1; of a search its trial, from 0
+    task: str  # the name of its task
+    varying: Mapping[str, str]  # the keys along which runs differ, and its values
+    label: str = ""  # the run in a few words
+    state: str = NOT_RUN  # how it stands, in a word
+    # of a completed one; see `read_results`
     results: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
-    path: Path | None = None
-    epoch: int = 0
-    epochs: int = 0
+    error: str | None = None  # why it failed
+    path: Path | None = None  # its folder
+    epoch: int = 0  # how many epochs it has
+    epochs: int = 0  # how many it is to have
 
     @classmethod
     def of(cls, point: Point) -> TableRow:
@@ -81,25 +64,19 @@ def csv_text(rows: Sequence[TableRow]) -> str:
     for row in rows:
         known = {**row.results, "state": row.state, "error": row.error, "folder": row.path}
         cells = [row.varying.get(key) for key in keys] + [known.get(name) for name in columns]
-        writer.writerow([row.number, *("" if cell is None else cell for cell in cells)])
+        writer.writerow([row.number, *cells])
     return text.getvalue()
 
 
 def print_table(
     rows: Sequence[TableRow], best: Sequence[int], rest: Path | None = None, file: Any = None
 ) -> None:
-    """Print the table, at most `WIDTH` columns wide, without what was not run.
-
-    Args:
-        rows: of all runs, in the order to show them.
-        best: numbers of the rows that stand out.
-        rest: the file with the rows that are too many to be shown; None shows all.
-        file: where to; standard output by default.
-    """
-    console = Console(file=file or sys.stdout, highlight=False)
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    """Print what was begun; rows that are too many stand in the file `rest`, where one is given."""
+    console = plain_console(file)
     begun = [row for row in rows if row.state != NOT_RUN]
-    shown = _most_of(begun, best) if rest else begun
+    shown = begun
+    if rest:  # the first ones, and those that stand out
+        shown = [r for place, r in enumerate(begun) if place < _MOST_ROWS or r.number in best]
     if shown:
         console.print(_table(shown, _keys(rows), set(best)))
     if len(begun) > len(shown):
@@ -134,21 +111,14 @@ def result_words(results: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _most_of(rows: Sequence[TableRow], best: Sequence[int]) -> list[TableRow]:
-    """The first rows, and those that stand out."""
-    return [row for place, row in enumerate(rows) if place < _MOST_ROWS or row.number in best]
-
-
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("#", justify="right", no_wrap=True)
-    for key in _short(keys):
-        table.add_column(key, overflow="ellipsis", no_wrap=True)
-    table.add_column("state", no_wrap=True)
     monitor, metric = _only(rows, "monitor"), _only(rows, "metric")
-    table.add_column(f"best {monitor or ''}".strip(), justify="right", no_wrap=True)
-    table.add_column(f"test {metric or ''}".strip(), justify="right", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
+    results = [f"best {monitor or ''}".strip(), f"test {metric or ''}".strip(), "seconds"]
+    words = [*_short(keys), "state"]
+    table = plain_table(["#", *words, *results], words)
+    table.show_edge = True
+    for column in table.columns[1 : len(words)]:
+        column.overflow = "ellipsis"
     for row in rows:
         cells = [_cut(row.varying.get(key, "")) for key in keys]
         table.add_row(

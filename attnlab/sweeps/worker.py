@@ -14,19 +14,17 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig
 
 from attnlab.config import composing
+from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.run import console, interrupts
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from attnlab.config.sections import RunConfig
 
 composing.register_schema()
 
@@ -48,25 +46,17 @@ class StoppedEarly(BaseException):
 
 @dataclass(frozen=True)
 class Launch:
-    """What the work of one launch has in common; it travels to the processes that do it.
+    """What the work of one launch has in common; it travels to the processes that do it."""
 
-    Attributes:
-        folder: the sweep's.
-        number: counts the launches of the sweep.
-        owner: the process that launched, as `this_process` describes it.
-        threads: for the mathematics of each process; None leaves it to the libraries.
-        bound: whether work ends with the process that launched it.
-        fail_fast: whether the first run that fails stops the others.
-        retry_failed: folders of failed runs that are to be tried again.
-    """
-
-    folder: Path
-    number: int
+    folder: Path  # the sweep's
+    number: int  # counts the launches of the sweep
+    # the process that launched, as `this_process` describes it
     owner: Mapping[str, Any] = field(default_factory=this_process)
+    # for the mathematics of each process; None leaves it to the libraries
     threads: int | None = None
-    bound: bool = True
-    fail_fast: bool = False
-    retry_failed: Collection[Path] = ()
+    bound: bool = True  # whether work ends with the process that launched it
+    fail_fast: bool = False  # whether the first run that fails stops the others
+    retry_failed: Collection[Path] = ()  # folders of failed runs that are to be tried again
 
     def goes_on(self) -> bool:
         """Whether more may begin: the launch was not stopped, and its owner lives if it must."""
@@ -83,18 +73,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """What came of a run."""
 
-    Attributes:
-        state: `completed`, `failed`, `pruned`, `running` where another process is at it, or `new`
-            where it was not to begin.
-        folder: of a completed run.
-        error: why it failed, or was given up.
-    """
-
+    # `completed`, `failed`, `pruned`, `running` where another process is at it, or `new` where it
+    # was not to begin
     state: str
-    folder: Path | None = None
-    error: str | None = None
+    folder: Path | None = None  # of a completed run
+    error: str | None = None  # why it failed, or was given up
 
 
 def run_point(cfg: DictConfig, *, launch: Launch) -> Outcome:

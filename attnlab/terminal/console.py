@@ -14,12 +14,7 @@ WIDTH = 100
 
 
 def plain_console(file: Any = None, width: int = WIDTH) -> Console:
-    """Standard output or another file, without colours for numbers.
-
-    Args:
-        file: Where to.
-        width: Columns where it is no terminal, unless $COLUMNS asks for more.
-    """
+    """Standard output or another file, of this width where it is no terminal; plain numbers."""
     console = Console(file=file or sys.stdout, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, width)
@@ -33,14 +28,7 @@ def plain_table(
     folded: Collection[str] = (),
     ruled: bool = True,
 ) -> Table:
-    """A table without rows, whose columns are right-aligned and never broken.
-
-    Args:
-        header: A name for each column.
-        left: Columns that are left-aligned.
-        folded: Columns that may go on in a next line.
-        ruled: Whether a line stands below the header.
-    """
+    """A table without rows: right-aligned but for `left`, never broken but for `folded`."""
     table = Table(
         box=box.SIMPLE_HEAD if ruled else None,
         padding=(0, 1, 0, 0),

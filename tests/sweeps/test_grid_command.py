@@ -193,7 +193,6 @@ REFUSED = [
     ("sweep.name=a/b", "sweep.name: expected a name that a folder can have, got 'a/b'."),
     ("sweep.name=..", "sweep.name: expected a name that a folder can have, got '..'."),
     ("sweep.fail_fast=maybe", "sweep.fail_fast: expected true or false, got maybe."),
-    ("sweep.trial=3", "sweep.trial: expected none"),
     ("search=nothing", "search=nothing: there is no such option."),
     ("seed=0,1 search.trials=5", "seed: expected one value in a search"),
 ]

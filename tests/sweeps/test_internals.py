@@ -17,12 +17,8 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from attnlab.config import composing
-from attnlab.sweeps import plugin
+from attnlab.sweeps import internals, plugin
 from attnlab.sweeps.grid import parse
-from attnlab.sweeps.internals import hydra as hydra_internals
-from attnlab.sweeps.internals import joblib as joblib_internals
-from attnlab.sweeps.internals import submitit as submitit_internals
-from attnlab.sweeps.internals.optuna import trial_of
 
 
 @pytest.fixture
@@ -58,7 +54,7 @@ def test_hydra_applies_overrides_to_a_configuration_that_is_composed(hydra):
     context, load = hydra
     composed = load()
     overrides = parse(["trainer.epochs=7", "++search.space={a.b: 3}"], context.config_loader)
-    hydra_internals.apply_overrides(overrides, composed)
+    internals.apply_overrides(overrides, composed)
     assert composed.trainer.epochs == 7 and composed.search.space == {"a.b": 3}
 
 
@@ -72,8 +68,8 @@ def work(cfg):
 def test_hydras_launcher_returns_what_each_call_did(hydra, tmp_path, launcher):
     context, load = hydra
     more = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=1"] if launcher == "joblib" else []
-    composed = hydra_internals.in_folder(load(*more), tmp_path)
-    found = hydra_internals.launch(context, work, composed, [["seed=0"], ["seed=1"], ["seed=2"]])
+    composed = internals.in_folder(load(*more), tmp_path)
+    found = internals.launch(context, work, composed, [["seed=0"], ["seed=1"], ["seed=2"]])
     assert [each[0] for each in (found[0], found[2])] == [0, 2]
     assert isinstance(found[1], ValueError)
 
@@ -83,11 +79,11 @@ def test_joblibs_workers_are_ended():
     from joblib.externals.loky import get_reusable_executor
 
     pids = set(joblib.Parallel(n_jobs=2)(joblib.delayed(os.getpid)() for _ in range(2)))
-    assert joblib_internals.worker_count(2) == 2 and os.getpid() not in pids
+    assert os.getpid() not in pids
     executor = get_reusable_executor()
-    joblib_internals.end_workers()
+    internals.end_workers()
     assert executor is not get_reusable_executor()
-    joblib_internals.end_workers()
+    internals.end_workers()
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
@@ -106,10 +102,10 @@ def test_a_job_of_submitit_without_a_result_has_an_error_instead():
             raise UncompletedJobError("taken away")
 
     before = Job.results
-    with submitit_internals.every_result():
+    with internals.every_result():
         (found,) = Ended().results()
-    assert submitit_internals.was_ended(found._return_value)
-    assert not submitit_internals.was_ended(ValueError("x"))
+    assert internals.was_ended(found._return_value)
+    assert not internals.was_ended(ValueError("x"))
     assert Job.results is before
 
 
@@ -118,7 +114,7 @@ def test_optuna_opens_a_trial_that_exists(recwarn):
     template = optuna.trial.create_trial(state=optuna.trial.TrialState.RUNNING)
     study.add_trial(template)
     (known,) = study.get_trials()
-    trial = trial_of(study, known._trial_id)
+    trial = internals.trial_of(study, known._trial_id)
     assert 0 <= trial.suggest_float("x", 0, 1) <= 1
     trial.report(0.5, 1)
     (told,) = study.get_trials()

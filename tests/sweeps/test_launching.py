@@ -12,8 +12,7 @@ from omegaconf import OmegaConf
 from attnlab.records.lock import FolderLock
 from attnlab.records.processes import this_process
 from attnlab.run import once
-from attnlab.sweeps import launching, worker
-from attnlab.sweeps.internals import hydra as hydra_internals
+from attnlab.sweeps import internals, launching, worker
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.worker import Launch, StoppedEarly, carry_out, prepare_process, run_point
 
@@ -55,7 +54,7 @@ def test_what_a_launcher_dies_of_is_said_in_a_line(tmp_path, monkeypatch):
     def dies(*_):
         raise RuntimeError("a worker\nwas killed")
 
-    monkeypatch.setattr(hydra_internals, "launch", dies)
+    monkeypatch.setattr(internals, "launch", dies)
     with pytest.raises(LauncherDied, match="^RuntimeError: a worker was killed$"):
         make(tmp_path, BASIC)(print, [[]])
 

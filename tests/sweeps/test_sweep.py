@@ -498,9 +498,9 @@ def test_a_search_interrupted_while_it_opens_its_study_keeps_what_is_there(searc
 def test_the_last_process_of_a_search_ends_it(search, training, others, monkeypatch):
     training(lambda number: "completed")
     ended = []
-    parents = SimpleNamespace(finish=lambda *how: ended.append(how[0]))
-    monkeypatch.setattr(module.Parents, "start", lambda *_, **__: parents)
     mine = search(at_work, trials=2)
+    mine._trackers = {"fib": SimpleNamespace(ended=ended.append)}
+    monkeypatch.setattr(mine, "start_parents", lambda: None)
     if others:
         mine.folder.create()
         mine._open().take({**ELSEWHERE, "launcher": None})

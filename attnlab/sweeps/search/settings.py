@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,49 +24,36 @@ DEFAULT_TRIALS = 20
 _INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
 
 
-def _open(default: Any) -> Any:
-    """A field whose type is that of what `parse` makes of it."""
-    return field(default=default)
-
-
 @dataclass(frozen=True)
 class SearchSettings:
-    """The keys of the `search` section with their defaults; `parse` leaves nothing open.
+    """The keys of the `search` section with their defaults; `parse` makes types of what is open."""
 
-    Attributes:
-        space: settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it.
-        sampler: who suggests the values; null: `tpe`, with several metrics `nsgaii`.
-        trials: how many runs in all, over all processes and restarts; null: 20, with `grid` every
-            point.
-        seed: of the sampler.
-        metrics: what is to be good: a name of `METRICS`, or a list of them.
-        directions: `min` or `max` for each metric; null: as the task's monitor has it, and `min`.
-        pruner: who gives hopeless runs up, by the validation of each epoch; null: `median`, with
-            other metrics than best_value `none`.
-        startup_trials: runs with random values before the sampler goes by what it has seen.
-        prune_after_trials: completed runs before `median` gives any run up.
-        prune_after_epochs: epochs that every run may have.
-        population: runs in a generation of `nsgaii` or `cmaes`; null: by the number of trials or
-            of settings.
-        storage: file or database URL that several sweeps share; null: study.log in the sweep's
-            folder.
-        monitor: no key: the column of history.csv that the task goes by, and its direction.
-        fixed: no key: the command's own overrides, as far as they decide what a value means.
-    """
-
-    space: Space = _open(None)
+    # settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it
+    space: Space = None  # type: ignore[assignment]
+    # who suggests the values; null: `tpe`, with several metrics `nsgaii`
     sampler: str = ruled(None, choices=list(SAMPLERS), optional=True)
+    # how many runs in all, over all processes and restarts; null: 20, with `grid` every point
     trials: int = ruled(None, type="int", min=1, optional=True)
-    seed: int = ruled(0, type="int", min=0, max=2**31 - 1)
-    metrics: tuple[str, ...] = _open("best_value")
-    directions: tuple[str, ...] = _open(None)
+    seed: int = ruled(0, type="int", min=0, max=2**31 - 1)  # of the sampler
+    # what is to be good: a name of `METRICS`, or a list of them
+    metrics: tuple[str, ...] = "best_value"  # type: ignore[assignment]
+    # `min` or `max` for each metric; null: as the task's monitor has it, and `min`
+    directions: tuple[str, ...] = None  # type: ignore[assignment]
+    # who gives hopeless runs up, by the validation of each epoch; null: `median`, with other
+    # metrics than best_value `none`
     pruner: str = ruled(None, choices=list(PRUNERS), optional=True)
+    # runs with random values before the sampler goes by what it has seen
     startup_trials: int = ruled(10, type="int", min=1)
+    # completed runs before `median` gives any run up
     prune_after_trials: int = ruled(5, type="int", min=1)
-    prune_after_epochs: int = ruled(5, type="int", min=1)
+    prune_after_epochs: int = ruled(5, type="int", min=1)  # epochs that every run may have
+    # runs in a generation of `nsgaii` or `cmaes`; null: by the number of trials or of settings
     population: int | None = ruled(None, type="int", min=4, optional=True)
+    # file or database URL that several sweeps share; null: study.log in the sweep's folder
     storage: str | None = ruled(None, type="str", optional=True)
+    # no key: the column of history.csv that the task goes by, and its direction
     monitor: tuple[str, str] = ("val_loss", "min")
+    # no key: the command's own overrides, as far as they decide what a value means
     fixed: tuple[str, ...] = ()
 
     @classmethod
@@ -77,10 +65,7 @@ class SearchSettings:
     ) -> SearchSettings:
         """Check the `search` section.
 
-        Args:
-            document: the section as plain mappings.
-            fixed: the command's own overrides, such as `task=fib`.
-            monitor: of the task: metric and direction.
+        `fixed` are the command's own overrides, `monitor` the task's metric and its direction.
 
         Raises:
             RequestError: a value has the wrong type or range, or doesn't go with another.
@@ -245,14 +230,8 @@ def _storage(given: str | None) -> str | None:
 
 
 def _decisive(fixed: Iterable[str]) -> tuple[str, ...]:
-    heads = {word: word.lstrip("+~").partition("=")[0] for word in fixed}
-    return tuple(
-        sorted(
-            word
-            for word, head in heads.items()
-            if head.replace("/", ".").partition(".")[0] not in _INCIDENTAL
-        )
-    )
+    sections = {word: re.split("[./=]", word.lstrip("+~"))[0] for word in fixed}
+    return tuple(sorted(word for word, head in sections.items() if head not in _INCIDENTAL))
 
 
 def _listed(names: tuple[str, ...]) -> str:

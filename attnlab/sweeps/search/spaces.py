@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attnlab.config.rules import did_you_mean
+from attnlab.config.rules import Rule, check_rule, did_you_mean
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
@@ -34,25 +34,15 @@ _REFUSED_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`, both included.
+    """Numbers from `low` to `high`, both included."""
 
-    Attributes:
-        key: the setting, as a dotted path.
-        low: smallest value.
-        high: largest value.
-        whole: whole numbers only.
-        log: small values are tried as often as large ones: each factor counts the same.
-        step: distance between the values; None: any.
-        points: how many values of it a grid tries.
-    """
-
-    key: str
-    low: float
-    high: float
-    whole: bool = False
-    log: bool = False
-    step: float | None = None
-    points: int | None = None
+    key: str  # the setting, as a dotted path
+    low: float  # smallest value
+    high: float  # largest value
+    whole: bool = False  # whole numbers only
+    log: bool = False  # small values are tried as often as large ones: each factor counts the same
+    step: float | None = None  # distance between the values; None: any
+    points: int | None = None  # how many values of it a grid tries
 
     def suggest(self, trial: optuna.trial.Trial) -> None:
         """Let the sampler choose a value for the trial."""
@@ -103,15 +93,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a list of values, or of a group's options.
+    """One of a list of values, or of a group's options."""
 
-    Attributes:
-        key: the setting or the group.
-        choices: what there is to choose from.
-    """
-
-    key: str
-    choices: tuple[Any, ...]
+    key: str  # the setting or the group
+    choices: tuple[Any, ...]  # what there is to choose from
 
     def suggest(self, trial: optuna.trial.Trial) -> None:
         """Let the sampler choose a value for the trial."""
@@ -128,24 +113,18 @@ class Choice:
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
 
-    def ends(self) -> list[Any]:
-        """The values that show whether the setting allows them all."""
-        return list(self.choices)
-
     def grid(self) -> list[Any]:
         """The values that a grid goes through."""
         return list(self.choices)
 
+    ends = grid
+
 
 @dataclass(frozen=True)
 class Space:
-    """What a search chooses for each trial, in the order of the settings.
+    """What a search chooses for each trial, in the order of the settings."""
 
-    Attributes:
-        dimensions: a range or a choice for each setting.
-    """
-
-    dimensions: tuple[Range | Choice, ...]
+    dimensions: tuple[Range | Choice, ...]  # a range or a choice for each setting
 
     @classmethod
     def parse(cls, document: Any, fixed: Iterable[str] = ()) -> Space:
@@ -168,7 +147,7 @@ class Space:
                 "with search=NAME or write search.space={optimizer.learning_rate: "
                 "{interval: [1e-4, 1e-1], log: true}}."
             )
-        given = dict(_key_and_value(override) for override in fixed)
+        given = {word.lstrip("+~").partition("=")[0].partition("@")[0]: word for word in fixed}
         for key in specs:
             _check_key(key, given)
         return cls(tuple(_dimension(key, spec) for key, spec in specs.items()))
@@ -239,11 +218,6 @@ def _specs(node: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Mapping[
             yield key, value
 
 
-def _key_and_value(override: str) -> tuple[str, str]:
-    key, _, value = override.lstrip("+~").partition("=")
-    return key.partition("@")[0], value
-
-
 def _check_key(key: str, fixed: Mapping[str, str]) -> None:
     if not _KEY.fullmatch(key):
         raise RequestError(f"search.space: expected a key such as model.units, got {key}.")
@@ -254,7 +228,7 @@ def _check_key(key: str, fixed: Mapping[str, str]) -> None:
     if key in fixed:
         raise RequestError(
             f"search.space: {key} is searched, and the command fixes it with "
-            f"{key}={fixed[key]}: leave one of the two out."
+            f"{key}={fixed[key].partition('=')[2]}: leave one of the two out."
         )
 
 
@@ -297,27 +271,19 @@ def _range(key: str, where: str, kind: str, spec: Mapping[str, Any]) -> Range:
     if not low < high:
         raise RequestError(f"{where}.{kind}: expected LOW below HIGH, got {bounds}.")
     log, step, points = spec.get("log", False), spec.get("step"), spec.get("points")
-    if not isinstance(log, bool):
-        raise RequestError(f"{where}.log: expected true or false, got {log}.")
+    check_rule(f"{where}.log", log, Rule("bool"))
     if log and low <= 0:
         raise RequestError(f"{where}.{kind}: expected numbers above 0 with log, got {bounds}.")
-    if points is not None and not (_is_number(points, True) and points >= 2):
-        raise RequestError(f"{where}.points: expected a whole number at least 2, got {points}.")
+    if points is not None:
+        check_rule(f"{where}.points", points, Rule("int", min=2))
     if step is not None:
-        _check_step(where, step, low, high, whole, log)
+        if log:
+            raise RequestError(f"{where}.step: expected no step with log, got {step}.")
+        rule = Rule("int" if whole else "float", above=0, max=high - low)
+        check_rule(f"{where}.step", step, rule)
         high = low + _steps(low, high, step) * step
         high = high if whole else float(f"{high:.12g}")
     return Range(key, low, high, whole, log, step, points)
-
-
-def _check_step(where: str, step: Any, low: float, high: float, whole: bool, log: bool) -> None:
-    if log:
-        raise RequestError(f"{where}.step: expected no step with log, got {step}.")
-    if not (_is_number(step, whole) and 0 < step <= high - low):
-        number = "a whole number" if whole else "a number"
-        raise RequestError(
-            f"{where}.step: expected {number} above 0 and at most {high - low:.12g}, got {step}."
-        )
 
 
 def _steps(low: float, high: float, step: float) -> int:

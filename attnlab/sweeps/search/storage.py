@@ -70,8 +70,8 @@ def location(settings: SearchSettings, folder: Path) -> str:
 
 def claims(settings: SearchSettings, folder: Path) -> Path:
     """The file whose lock a process holds while it takes trials."""
-    shared = settings.storage and not is_url(settings.storage)
-    path = Path(settings.storage) if settings.storage and shared else folder.absolute() / JOURNAL
+    place = location(settings, folder)
+    path = folder.absolute() / JOURNAL if is_url(place) else Path(place)
     return path.with_name(f"{path.name}.claims")
 
 
@@ -160,13 +160,9 @@ def _require_journal(path: Path) -> None:
 
 def _drop_half_a_line(path: Path) -> None:
     """Cut off what a full disk left of a last line: the next one would be glued to it."""
-    with open(path, "rb+") as stream:
-        if stream.seek(0, os.SEEK_END) == 0:
-            return
-        stream.seek(-1, os.SEEK_END)
-        if stream.read(1) != b"\n":
-            stream.seek(0)
-            stream.truncate(stream.read().rfind(b"\n") + 1)
+    written = path.read_bytes()
+    if not written.endswith(b"\n"):
+        os.truncate(path, written.rfind(b"\n") + 1)
 
 
 def _database(url: str) -> BaseStorage:

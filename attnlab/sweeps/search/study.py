@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
+from optuna import pruners, samplers
+from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from attnlab.records.processes import is_running
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
-from attnlab.sweeps.internals.optuna import trial_of
+from attnlab.sweeps.internals import trial_of
 from attnlab.sweeps.search import storage
-from attnlab.sweeps.search.samplers import make_pruner, make_sampler
 from attnlab.sweeps.search.settings import SearchSettings
 
 _STATES = {
@@ -28,32 +29,25 @@ _ORDER = (COMPLETED, PRUNED, FAILED, RUNNING)
 # A trial's own marks in the storage.
 _OWNER, _SURPLUS, _RETRIES = "attnlab:owner", "attnlab:surplus", "attnlab:retries"
 _RUN, _ERROR = "attnlab:run", "attnlab:error"
+# Of `asha` and `hyperband`: one run in three goes on to three times as many epochs.
+_REDUCTION = 3
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial, as the storage has it.
+    """One trial, as the storage has it."""
 
-    Attributes:
-        number: from 0.
-        overrides: the words of the command line that give the settings their values; none where
-            its process was killed before it had any.
-        state: `completed`, `pruned`, `failed`, or `running`: begun, and not ended.
-        values: of a completed one, its `SearchSettings.objectives`.
-        best: whether no other trial is better; with several metrics: than all of the Pareto front.
-        owner: the process that works on it; None where nobody does.
-        run: the name of its run's folder, as far as it was told.
-        error: why it failed, or was given up.
-    """
-
-    number: int
+    number: int  # from 0
+    # the words of the command line that give the settings their values; none where its process was
+    # killed before it had any
     overrides: tuple[str, ...]
-    state: str
-    values: tuple[float, ...] | None = None
+    state: str  # `completed`, `pruned`, `failed`, or `running`: begun, and not ended
+    values: tuple[float, ...] | None = None  # of a completed one, its `SearchSettings.objectives`
+    # whether no other trial is better; with several metrics: than all of the Pareto front
     best: bool = False
-    owner: Mapping[str, Any] | None = None
-    run: str | None = None
-    error: str | None = None
+    owner: Mapping[str, Any] | None = None  # the process that works on it; None where nobody does
+    run: str | None = None  # the name of its run's folder, as far as it was told
+    error: str | None = None  # why it failed, or was given up
 
 
 class Study:
@@ -65,24 +59,13 @@ class Study:
     empty folder suggests the same values, also where it was killed in between.
     """
 
-    def __init__(
-        self,
-        settings: SearchSettings,
-        storage: optuna.storages.BaseStorage,
-        name: str,
-        claims: Path,
-    ):
+    def __init__(self, settings: SearchSettings, storage: BaseStorage, name: str, claims: Path):
         self.settings, self._storage, self._name, self._claims = settings, storage, name, claims
         self._id = storage.get_study_id_from_name(name)
 
     @classmethod
     def open(cls, settings: SearchSettings, folder: Path, name: str) -> Study:
         """Begin a study, or go on with the one that is there.
-
-        Args:
-            settings: of the search.
-            folder: of the sweep; made if it is missing.
-            name: of the sweep, and of the study in a storage that several share.
 
         Raises:
             RequestError: the storage holds something else, or can't be used; nothing is changed.
@@ -96,22 +79,14 @@ class Study:
         return cls(settings, opened, name, claims)
 
     def take(
-        self,
-        owner: Mapping[str, Any],
-        skip: Collection[int] = (),
-        only: int | None = None,
+        self, owner: Mapping[str, Any], skip: Collection[int] = (), only: int | None = None
     ) -> Trial | None:
         """The next trial to run: one that was begun and is nobody's, or a new one.
 
-        Args:
-            owner: the process that works on it from now on; see `this_process`.
-            skip: numbers of trials that it leaves to others.
-            only: the number of the one trial that is wanted.
-
-        Returns:
-            None where all `settings.trials` are taken.
+        Those of `skip` are left to others; `only` wants one number alone. None where all
+        `settings.trials` are taken.
         """
-        with self._claiming():
+        with storage.locked(self._claims), storage.quiet():
             for trial in self._begun():
                 wanted = trial.number not in skip and only in (None, trial.number)
                 if wanted and trial.user_attrs.get(_OWNER) is None:
@@ -134,15 +109,7 @@ class Study:
         run: str | None = None,
         error: str | None = None,
     ) -> None:
-        """Take in how a trial ended; one that has ended before stays as it is.
-
-        Args:
-            number: of the trial.
-            state: `completed`, `failed` or `pruned`.
-            values: of a completed one: its `SearchSettings.objectives`.
-            run: the name of its run's folder.
-            error: why it failed, or was given up.
-        """
+        """Take in how a trial ended, in `run`; one that has ended before stays as it is."""
         if self._trial(number).state.is_finished():
             return
         ended = {word: known for known, word in _STATES.items()}[state]
@@ -166,15 +133,11 @@ class Study:
         ]
 
     def retry_failed(self) -> list[Trial]:
-        """Begin each failed trial again, as a new one with the same values, that is nobody's yet.
-
-        Returns:
-            Those that failed.
-        """
-        with self._claiming():
+        """Begin each failed trial anew, with its values, for whoever takes it; returns those."""
+        with storage.locked(self._claims), storage.quiet():
             replaced = self._replaced()
-            failed = [trial for trial in self._trials() if trial.state == TrialState.FAIL]
-            failed = [trial for trial in failed if trial.number not in replaced]
+            ended = [trial for trial in self._trials() if trial.state == TrialState.FAIL]
+            failed = [trial for trial in ended if trial.number not in replaced]
             for trial in failed:
                 self._create({_OWNER: None, _RETRIES: trial.number}, trial)
         return [self._told(trial) for trial in failed]
@@ -216,22 +179,13 @@ class Study:
         best = [study.best_trial] if len(self.settings.metrics) == 1 else study.best_trials
         return {trial.number for trial in best}
 
-    @contextmanager
-    def _claiming(self) -> Iterator[None]:
-        """Let one process at a time take trials, so that none is taken twice."""
-        with storage.locked(self._claims), storage.quiet():
-            yield
-
     def _study(self, number: int | None = None) -> optuna.Study:
         """The study with the sampler of a trial, and without any memory of its own."""
-        sampler: optuna.samplers.BaseSampler = optuna.samplers.RandomSampler(seed=0)
-        if number is not None:
-            sampler = make_sampler(self.settings, number)
         return optuna.load_study(
             study_name=self._name,
             storage=self._storage,
-            sampler=sampler,
-            pruner=make_pruner(self.settings),
+            sampler=_sampler(self.settings, number),
+            pruner=_pruner(self.settings),
         )
 
     def _create(self, marks: Mapping[str, Any], like: FrozenTrial | None = None) -> int:
@@ -297,3 +251,47 @@ class Study:
     def _key(self, number: int) -> int:
         """The storage's own number of a trial, which counts over all its studies."""
         return self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
+
+
+def _sampler(settings: SearchSettings, number: int | None) -> samplers.BaseSampler:
+    """The sampler that suggests the values of one trial.
+
+    Each trial has a sampler of its own, seeded by the search's seed and its number, which goes by
+    what the storage knows. A search that was killed so goes on as it would have, and processes
+    that share a storage don't suggest the same values.
+    """
+    if number is None:
+        return samplers.RandomSampler(seed=0)
+    seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1)[0])
+    with storage.quiet():  # Optuna calls some arguments experimental
+        if settings.sampler == "grid":
+            return samplers.GridSampler(settings.space.grid(), seed=settings.seed)
+        if settings.sampler == "random":
+            return samplers.RandomSampler(seed=seed)
+        if settings.sampler == "nsgaii":
+            return samplers.NSGAIISampler(population_size=settings.population or 50, seed=seed)
+        if settings.sampler == "cmaes":
+            return samplers.CmaEsSampler(
+                n_startup_trials=settings.startup_trials,
+                independent_sampler=samplers.RandomSampler(seed=seed),
+                warn_independent_sampling=False,
+                consider_pruned_trials=settings.pruner != "none",
+                popsize=settings.population,
+                seed=seed,
+            )
+        return samplers.TPESampler(
+            n_startup_trials=settings.startup_trials, constant_liar=True, seed=seed
+        )
+
+
+def _pruner(settings: SearchSettings) -> pruners.BasePruner:
+    """Who decides, after an epoch, whether a run is hopeless."""
+    epochs = settings.prune_after_epochs
+    if settings.pruner == "median":
+        return pruners.MedianPruner(settings.prune_after_trials, n_warmup_steps=epochs)
+    if settings.pruner == "asha":
+        return pruners.SuccessiveHalvingPruner(epochs, reduction_factor=_REDUCTION)
+    if settings.pruner == "hyperband":
+        # "auto", the most epochs that a run can have: known as soon as one has completed.
+        return pruners.HyperbandPruner(epochs, "auto", reduction_factor=_REDUCTION)
+    return pruners.NopPruner()

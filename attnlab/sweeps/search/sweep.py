@@ -9,46 +9,37 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from omegaconf import DictConfig
+from optuna.exceptions import OptunaError
+
+from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import interrupts
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.sweeps.grid import varied
-from attnlab.sweeps.launching import LauncherDied
+from attnlab.sweeps.launching import Launcher, LauncherDied
+from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.search import storage
+from attnlab.sweeps.search.settings import SearchSettings
 from attnlab.sweeps.search.study import Study, Trial
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import TableRow, words
 from attnlab.sweeps.worker import Launch, Outcome, carry_out, prepare_process, stop_early
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from attnlab.config.sections import RunConfig
-    from attnlab.sweeps.launching import Launcher
-    from attnlab.sweeps.plan import Point, SweepPlan
-    from attnlab.sweeps.search.settings import SearchSettings
-
 log = logging.getLogger("attnlab")
 
 
 class SearchSweep(Sweep):
-    """Workers are launched once and share a study; several processes may do so.
-
-    Args:
-        plan: what is asked for.
-        launcher: runs the workers.
-        search: settings of the search.
-    """
+    """Workers are launched once and share a study; several processes may do so."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher, search: SearchSettings):
         super().__init__(plan, launcher)
         plan.check_space()
-        self._settings = search
+        self._settings, self.asked = search, search.trials
         self._study: Study | None = None
         self._points: dict[int, Point | None] = {}
 
@@ -94,9 +85,6 @@ class SearchSweep(Sweep):
 
     def configs(self) -> list[RunConfig]:  # noqa: D102
         return [self.plan.first]
-
-    def total(self, rows: Sequence[TableRow]) -> int:  # noqa: D102
-        return max(len(rows), self._settings.trials)
 
     def has_orphans(self) -> bool:  # noqa: D102
         assert self._study is not None
@@ -192,12 +180,6 @@ def run_trials(
 ) -> None:
     """A worker: run trials one after another until all are taken.
 
-    Args:
-        cfg: what the launcher composed of the overrides that all trials share.
-        launch: what this worker belongs to.
-        plan: of the search.
-        only: the number of the one trial to run.
-
     Raises:
         KeyboardInterrupt: interrupted.
         StoppedEarly: a trial failed, and that ends the sweep.
@@ -252,10 +234,7 @@ def _judged(outcome: Outcome, settings: SearchSettings) -> tuple[Outcome, tuple[
 
 
 class TrialReporter:
-    """Reports each epoch of a trial's run, and gives the run up when it is hopeless.
-
-    A storage that fails costs the pruning, not the run.
-    """
+    """Reports a trial's epochs and gives its run up; a storage that fails costs only pruning."""
 
     def __init__(self, study: Study, number: int):
         self._study, self._number, self._broken = study, number, False
@@ -272,19 +251,15 @@ class TrialReporter:
             return
         if not (metric.endswith("_loss") or math.isfinite(row[metric])):
             return  # a score that was not computed in this epoch
-        epoch = int(row["epoch"])
-        if self._is_hopeless(epoch, float(row[metric])):
-            raise Pruned(
-                f"given up after epoch {epoch}: {metric} {row[metric]:.4g} is hopeless beside the "
-                "other trials"
-            )
-
-    def _is_hopeless(self, epoch: int, value: float) -> bool:
-        from optuna.exceptions import OptunaError
-
+        epoch, value = int(row["epoch"]), float(row[metric])
         try:
-            return self._study.is_hopeless(self._number, epoch, value)
+            hopeless = self._study.is_hopeless(self._number, epoch, value)
         except (OSError, OptunaError, ValueError) as error:
             log.warning("trial %d is not pruned: %s", self._number, error)
             self._broken = True
-            return False
+            return
+        if hopeless:
+            raise Pruned(
+                f"given up after epoch {epoch}: {metric} {value:.4g} is hopeless beside the other "
+                "trials"
+            )

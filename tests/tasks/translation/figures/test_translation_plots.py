@@ -142,9 +142,9 @@ def test_few_sentences(rows):
     assert len(bleu.get_xdata()) == 1
 
 
-def test_maps_are_drawn_without_padding():
+def test_maps_are_drawn_without_padding(tmp_path):
     kept = attention()
-    figures = translation_figures(history(), METRICS, predictions(), kept)
+    figures = translation_figures(make_run(tmp_path, **kept), METRICS)
     axes = figures["attention_2.png"].axes[0]
     assert [text.get_text() for text in axes.texts] == [
         *("target0", "target1", "target2", "<end>"),
@@ -154,9 +154,9 @@ def test_maps_are_drawn_without_padding():
 
 
 @pytest.mark.parametrize(("heads", "drawn"), [(2, 4), (4, 2), (8, 1), (64, 1)])
-def test_a_transformer_has_fewer_pictures_of_more_maps(heads, drawn):
+def test_a_transformer_has_fewer_pictures_of_more_maps(tmp_path, heads, drawn):
     kept = attention(layers=2, heads=heads, kinds=("cross", "encoder", "decoder"))
-    figures = translation_figures(history(), METRICS, predictions(), kept)
+    figures = translation_figures(make_run(tmp_path, **kept), METRICS)
     assert len(figures) == 2 + drawn
     *_, last = figures.values()
     pictures = [axes.images[0].get_array() for axes in last.axes if axes.images]

@@ -1,8 +1,14 @@
-"""What Hydra does not offer to others, as it is in hydra-core 1.3.8."""
+"""What sweeps use of other libraries that these do not offer.
+
+Seen in hydra-core 1.3.8, joblib 1.6.0 with the loky inside it, submitit 1.5.4 with Hydra's launcher
+for it, and Optuna 5.0.0; tests/sweeps/test_internals.py fails by name where another version does it
+differently.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +21,7 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig, flag_override
 
 if TYPE_CHECKING:
+    import optuna
     from hydra.core.override_parser.types import Override
 
 # Hydra takes sweepers of this package alone. There is none: the class is registered by that name.
@@ -46,10 +53,7 @@ def launch(
     composed: DictConfig,
     overrides: Sequence[Sequence[str]],
 ) -> list[Any]:
-    """Run a function by the launcher that the user chose, once for each list of overrides.
-
-    Returns:
-        What each call returned, or the exception that it raised.
+    """Run a function by the user's launcher for each list of overrides; its results or errors.
 
     Raises:
         Exception: the launcher itself failed.
@@ -71,3 +75,49 @@ def in_folder(composed: DictConfig, folder: Path) -> DictConfig:
         composed.hydra.sweep.dir = str(folder)
         composed.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")
     return composed
+
+
+def end_workers() -> None:
+    """End joblib's processes, which it would keep for minutes with all their memory."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def every_result() -> Iterator[None]:
+    """Have Hydra's launcher wait for all jobs, also after one that a cluster ended: no result."""
+    from hydra.core.utils import JobReturn, JobStatus
+    from submitit import Job
+    from submitit.core.utils import FailedJobError, UncompletedJobError
+
+    def results(self: Any) -> list[Any]:
+        try:
+            return original(self)
+        except (FailedJobError, UncompletedJobError) as error:
+            return [JobReturn(status=JobStatus.FAILED, _return_value=error)]
+
+    original = Job.results
+    Job.results = results  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Job.results = original  # type: ignore[method-assign]
+
+
+def was_ended(result: object) -> bool:
+    """Whether a job has no result because the system ended it."""
+    from submitit.core.utils import FailedJobError, UncompletedJobError
+
+    return isinstance(result, (FailedJobError, UncompletedJobError))
+
+
+def trial_of(study: optuna.Study, key: int) -> optuna.trial.Trial:
+    """A trial that exists already, so that it can be given values, or report.
+
+    `Study.ask` makes new ones only. The constructor draws nothing; values are drawn when they are
+    asked for.
+    """
+    from optuna.trial import Trial
+
+    return Trial(study, key)
