@@ -61,10 +61,7 @@ def run() -> NoReturn:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command.
-
-    Args:
-        arguments: words after `attnlab`; those of the process by default.
+    """Run one command, by default this process's.
 
     Returns:
         Exit code: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
@@ -153,7 +150,8 @@ def _train(arguments: list[str]) -> int:
         raise
     except Exception as error:
         # `_job` and sweeps keep their own errors, so this one is about the command line's words.
-        if _is_hydra(error) or isinstance(error, ValueError):
+        hydras = type(error).__module__.startswith(("hydra", "omegaconf"))
+        if hydras or isinstance(error, ValueError):
             raise RequestError(config.explain(error, arguments)) from error
         raise
     finally:
@@ -207,7 +205,9 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
         if flag in _CONFIG_PATH:
             flags += ["--config-path", *_config_location(value)]
         elif flag in _CONFIG_DIR:
-            add_folder(_existing_folder(flag, value))
+            if not Path(value).expanduser().is_dir():
+                raise RequestError(f"{flag}: expected a folder, got {value}.")
+            add_folder(value)
         else:
             flags += [flag, value] if value else [flag]
     for override in overrides:
@@ -235,9 +235,7 @@ def _next_value(flag: str, words: deque[str]) -> str:
 def _sweeper(overrides: list[str], saved: bool) -> list[str]:
     """Register the sweeper with the overrides of a sweep; returns Hydra's word for it.
 
-    Args:
-        overrides: of the command.
-        saved: whether the configuration is one that was saved, which has no section `sweep`.
+    A configuration that was saved has no section `sweep`.
     """
     from attnlab.sweeps import plugin
 
@@ -269,12 +267,6 @@ def _refuse_class(override: str) -> None:
             f"{override}: there is no such key: {group}=NAME chooses the class, by the file "
             f"{group}/NAME.yaml of the shipped ones or of a folder given by --config-dir."
         )
-
-
-def _existing_folder(flag: str, given: str) -> str:
-    if not Path(given).expanduser().is_dir():
-        raise RequestError(f"{flag}: expected a folder, got {given}.")
-    return given
 
 
 def _as_url(folder: Path) -> str:
@@ -310,11 +302,6 @@ def _require_settings_alone(file: Path) -> None:
                 f"--config-path: expected the settings of a run, got {file} with the key {key}, "
                 "which no run saves."
             )
-
-
-def _is_hydra(error: BaseException) -> bool:
-    module = type(error).__module__
-    return module.startswith(("hydra", "omegaconf"))
 
 
 def _report(error: BaseException) -> int:

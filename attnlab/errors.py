@@ -1,11 +1,25 @@
 """The errors that end a command with one clear sentence instead of a traceback."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class RequestError(ValueError):
     """The request was wrong: a config value, an argument, a file. Exit code 2.
 
     The text names the key or file, what was expected and what was given.
     """
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turn an `OSError` into a `RequestError` that says what is wrong and the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise RequestError(f"{what} ({error.strerror or error}).") from error
 
 
 class RunBusy(RequestError):

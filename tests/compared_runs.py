@@ -41,7 +41,7 @@ _ENVIRONMENT = {
 
 def _without_sync() -> Any:
     """Decorate what need not wait for the disk: these runs are made for one test."""
-    return patch("attnlab.records.files._sync", lambda path: None)
+    return patch("os.fsync", lambda handle: None)
 
 
 @_without_sync()

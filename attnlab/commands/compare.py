@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.filters import Filters, filter_options, none_fits
-from attnlab.commands.options import listed_runs, runs_folder, runs_option
-from attnlab.errors import RequestError, RunFailed
+from attnlab.commands.options import filter_options, listed_runs, runs_folder, runs_option
+from attnlab.compare.selection import Filters, none_fits
+from attnlab.errors import RequestError, RunFailed, explained
+from attnlab.records.mlflow.settings import default_uri
+from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten
 
 if TYPE_CHECKING:
     from attnlab.compare.comparison import Comparisons
-    from attnlab.records.mlflow.snapshot import Snapshot
 
 FORMATS = ("table", "md", "csv", "latex", "json")
 PICTURES = (".png", ".pdf", ".svg")
@@ -127,19 +128,13 @@ def _draw(found: Comparisons, path: Path) -> None:
     from attnlab.compare import figure
     from attnlab.figures.style import save
 
-    try:
+    with explained(f"--plot: expected a file that can be written, got {str(path)!r}"):
         save(figure.comparison_figure(found), path)
-    except OSError as error:
-        raise RequestError(
-            f"--plot: expected a file that can be written, got {str(path)!r} "
-            f"({error.strerror or error})."
-        ) from error
 
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:
     """Send the tables and the figure to MLflow; returns the run's id there."""
     from attnlab.records.mlflow.copying import Copy
-    from attnlab.records.mlflow.settings import default_uri
     from attnlab.records.mlflow.store import Store
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -172,9 +167,6 @@ def _written(found: Comparisons, folder: Path, plot: Path | None) -> list[Path]:
 
 def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
     """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
-    from attnlab.records.mlflow.parameters import flatten
-    from attnlab.records.mlflow.snapshot import Measured, Snapshot
-
     means = {
         f"{each.task}/{result.group.label.replace(' / ', '/')}_{each.metric.path}": mean
         for each in found.tasks

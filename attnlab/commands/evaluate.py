@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from attnlab.commands.options import find, run_argument, runs_option
 from attnlab.errors import RequestError
-
-if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
-    from attnlab.run.loading import TrainedRun
 
 
 @click.command("evaluate")
@@ -56,8 +50,12 @@ def command(
     same = trained.load_data(folder.status.read().get("data_digest"))
     if not same:
         click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
-    settings = {"beam": beam} if beam is not None else {}
-    _check_settings(settings, trained, folder)
+    settings = {} if beam is None else {"beam": beam}
+    kind = trained.task.kind
+    if not settings.keys() <= set(kind.evaluation):
+        raise RequestError(
+            f"--beam: expected a run of another kind, got {folder.path}, which is of {kind.name}."
+        )
     report = trained.task.evaluate(trained.model, part, **settings)
     result = {
         "task": trained.config.task.name,
@@ -71,12 +69,3 @@ def command(
         click.echo(json.dumps(result, indent=2))
         return
     console.print_table({**result, "test": report.metrics}, f"{part}, epoch {trained.epoch}")
-
-
-def _check_settings(settings: Mapping[str, Any], trained: TrainedRun, run: RunDirectory) -> None:
-    """Refuse what runs of this kind are not evaluated by."""
-    kind = trained.task.kind
-    for name in set(settings) - set(kind.evaluation):
-        raise RequestError(
-            f"--{name}: expected a run of another kind, got {run.path}, which is of {kind.name}."
-        )

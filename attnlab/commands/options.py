@@ -1,18 +1,60 @@
-"""Arguments that several verbs share."""
+"""Arguments that several verbs share, those that choose runs among them."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from attnlab.compare.selection import STATES, Filters
 from attnlab.errors import RequestError
+from attnlab.records.run_directory import (
+    ListedRun,
+    RunDirectory,
+    default_runs_folder,
+    find_run,
+    list_runs,
+)
 from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import ListedRun, RunDirectory
     from attnlab.tasks.base import Kind
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_OPTIONS = {
+    "tasks": click.option(
+        "--task", "tasks", metavar="NAME", multiple=True, help="Runs of this task; may be repeated."
+    ),
+    "attentions": click.option(
+        *("--attention", "attentions"),
+        metavar="NAME",
+        multiple=True,
+        help="Runs with this mechanism; may be repeated.",
+    ),
+    "where": click.option(
+        "--where",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Runs whose config has this value, as model.units=64 or seed=0,1 (either); "
+        "may be repeated, and all must fit.",
+    ),
+    "states": click.option(
+        "--state", "states", type=click.Choice(STATES), multiple=True, help="Runs in this state."
+    ),
+    "failed": click.option(
+        "--failed", is_flag=True, help="Runs that came to no end: --state failed --state killed."
+    ),
+    "sweep": click.option("--sweep", metavar="NAME", help="Runs of this sweep."),
+    "since": click.option(
+        "--since",
+        metavar="AGE",
+        help="Runs that began at most this long ago, as 90m, 12h, 2d or 1w, or since 2026-01-31.",
+    ),
+}
+
 
 run_argument = click.argument("run", metavar="RUN")
 runs_option = click.option(
@@ -25,19 +67,11 @@ runs_option = click.option(
 
 def runs_folder(runs: str | None) -> Path:
     """The folder of all runs that `--runs` names, or the default one."""
-    from attnlab.records.run_directory import default_runs_folder
-
     return Path(runs).expanduser() if runs else default_runs_folder()
 
 
 def listed_runs(runs: str | None) -> list[ListedRun]:
-    """All runs of the folder that `--runs` names, the oldest first.
-
-    Raises:
-        RequestError: there is no such folder.
-    """
-    from attnlab.records.run_directory import list_runs
-
+    """All runs of the folder that `--runs` names, which must exist, the oldest first."""
     folder = runs_folder(runs)
     if runs and not folder.is_dir():
         raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
@@ -45,11 +79,7 @@ def listed_runs(runs: str | None) -> list[ListedRun]:
 
 
 def require_kind(run: RunDirectory, kind: Kind) -> None:
-    """Check that a run is of a kind.
-
-    Raises:
-        RequestError: it is of another one, or of none that is known here.
-    """
+    """Raise `RequestError` where a run is not of this kind."""
     task = run.read_config().get("task", {}).get("name")
     own = kind_of(task)
     if own.name != kind.name:
@@ -61,11 +91,22 @@ def require_kind(run: RunDirectory, kind: Kind) -> None:
 
 
 def find(run: str, runs: str | None) -> RunDirectory:
-    """The run that RUN names.
-
-    Raises:
-        RequestError: none fits, or it is damaged.
-    """
-    from attnlab.records.run_directory import find_run
-
+    """The run that RUN names; raises `RequestError` where none fits, or it is damaged."""
     return find_run(run, runs_folder(runs))
+
+
+def filter_options(*names: str) -> Callable[[_Command], _Command]:
+    """Give a click command these fields of `Filters`, or all, as the argument `filters`."""
+    chosen = names or tuple(_OPTIONS)
+
+    def decorate(function: _Command) -> _Command:
+        @functools.wraps(function)
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            given = {name: options.pop(name) for name in chosen}
+            return function(*arguments, filters=Filters(**given), **options)
+
+        for name in reversed(chosen):
+            wrapped = _OPTIONS[name](wrapped)
+        return wrapped  # type: ignore[return-value]
+
+    return decorate

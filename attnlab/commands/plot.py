@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
 from attnlab.commands.options import find, run_argument, runs_option
-from attnlab.errors import RequestError
+from attnlab.errors import explained
 from attnlab.tasks.base import load
 from attnlab.tasks.kinds import kinds
 
@@ -72,16 +71,9 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     say(drawn)
 
 
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> AbstractContextManager[None]:
     """Turn a folder that can't be written into a sentence that names it."""
-    try:
-        yield
-    except OSError as error:
-        raise RequestError(
-            f"--output: expected a folder that can be written, got {str(folder)!r} "
-            f"({error.strerror or error})."
-        ) from error
+    return explained(f"--output: expected a folder that can be written, got {str(folder)!r}")
 
 
 def say(paths: list[Path]) -> None:

@@ -7,11 +7,11 @@ import json
 import click
 from click.core import ParameterSource
 
-from attnlab.commands.filters import Filters, filter_options, none_fits
-from attnlab.commands.options import listed_runs, runs_folder, runs_option
+from attnlab.commands.options import filter_options, listed_runs, runs_folder, runs_option
 from attnlab.commands.runs_rm import remove
 from attnlab.commands.runs_sync import sync
 from attnlab.commands.runs_table import SORTS, arranged, print_errors, print_rows, row
+from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.terminal.console import plain_console
 

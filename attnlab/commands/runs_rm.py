@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from attnlab.commands.filters import Filters, filter_options, none_fits
-from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.options import filter_options, runs_folder, runs_option
 from attnlab.commands.runs_table import print_rows, row
+from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, find_run, list_runs
 from attnlab.records.status import shown_state
@@ -61,11 +61,7 @@ def remove(
 
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
-    """The runs that RUN... name, each once; damaged ones only by their folder.
-
-    Raises:
-        RequestError: one fits no run, or several.
-    """
+    """The runs that RUN... name, each once; damaged ones only by their folder."""
     known = {entry.run.path: entry for entry in list_runs(folder)}
     found = {}
     for name in names:

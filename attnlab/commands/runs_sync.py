@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.filters import Filters, filter_options, none_fits
-from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.options import filter_options, runs_folder, runs_option
+from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.mlflow.snapshot import run_snapshot
 from attnlab.records.run_directory import RunDirectory, find_run, list_runs
+from attnlab.tasks.base import load
+from attnlab.tasks.kinds import known_kind
 
 if TYPE_CHECKING:
     from attnlab.records.mlflow.store import Store
-    from attnlab.records.mlflow.sync import Synced
 
 _WRONG = 2
 
@@ -38,12 +41,13 @@ def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | 
     folder = runs_folder(runs).absolute()
     if names and filters:
         raise RequestError("RUN: expected runs or filters that choose them, not both.")
-    syncing = _Syncing(uri, named=bool(names))
+    counts: Counter[str] = Counter()
+    stores: dict[str, Store] = {}
     for run in _chosen(names, filters, folder):
-        syncing.sync(run)
-    for line in syncing.summary():
+        counts[_sync(run, uri, bool(names), stores)] += 1
+    for line in _summary(counts):
         click.echo(line)
-    return _WRONG if syncing.refused else None
+    return _WRONG if counts["refused"] else None
 
 
 def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunDirectory]:
@@ -56,89 +60,58 @@ def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunD
     return [entry.run for entry in found]
 
 
-class _Syncing:
-    """Logs runs one after the other, says so, and counts.
+def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Store]) -> str:
+    """Log what MLflow lacks of a run, and say so; returns what became of it, as it is counted.
 
-    Args:
-        uri: the store for all of them; None for each run's own.
-        named: whether the user has named the runs.
+    What is wrong with the run is only said; a store that can't be used raises `RequestError`. It
+    is that of `uri`, or the run's own. `named`: the user has named the runs.
     """
+    from attnlab.records.mlflow.store import Store
+    from attnlab.records.mlflow.sync import sync_run
 
-    def __init__(self, uri: str | None, named: bool) -> None:
-        self._uri, self._named = uri, named
-        self._stores: dict[str, Store] = {}
-        self._counts: Counter[str] = Counter()
+    try:
+        state, config = run.status.state(), run.read_config()
+        run_snapshot(run)
+    except RequestError as error:
+        click.echo(f"attnlab: not logged: {error}", err=True)
+        return "refused"
+    if state == "running":
+        return "running"
+    if not named and not (config.get("tracking") or {}).get("enabled", True):
+        return "untracked"
+    uri = uri or own_uri(run.path, config)
+    if uri not in stores:
+        stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
+    done = sync_run(run, stores[uri], _served)
+    if done.is_new:
+        click.echo(f"{run.name}: logged as {done.run_id}")
+    elif done.added:
+        click.echo(f"{run.name}: added {', '.join(done.added)}")
+    for sentence in done.missing:
+        click.echo(f"attnlab: logged without it: {sentence}", err=True)
+    return "logged" if done.is_new else "completed" if done.added else "complete"
 
-    @property
-    def refused(self) -> int:
-        """How many were not logged, since something is wrong with them."""
-        return self._counts["refused"]
 
-    def sync(self, run: RunDirectory) -> None:
-        """Log what MLflow lacks of a run.
-
-        Raises:
-            RequestError: the store can't be used; what is wrong with a run is only said.
-        """
-        from attnlab.records.mlflow.settings import own_uri
-        from attnlab.records.mlflow.snapshot import run_snapshot
-        from attnlab.records.mlflow.sync import sync_run
-
-        try:
-            state, config = run.status.state(), run.read_config()
-            run_snapshot(run)
-        except RequestError as error:
-            self._counts["refused"] += 1
-            click.echo(f"attnlab: not logged: {error}", err=True)
-            return
-        if state == "running":
-            self._counts["running"] += 1
-        elif not self._named and not (config.get("tracking") or {}).get("enabled", True):
-            self._counts["untracked"] += 1
-        else:
-            store = self._store(self._uri or own_uri(run.path, config), run)
-            self._tell(run, sync_run(run, store, _served))
-
-    def summary(self) -> list[str]:
-        """What was done, in sentences."""
-        counts, told = self._counts, []
-        parts = {
-            "logged": "{} logged",
-            "completed": "{} completed",
-            "complete": "{} had everything already",
-            "refused": "{} not logged, see above",
-        }
-        if done := [text.format(counts[key]) for key, text in parts.items() if counts[key]]:
-            told.append(", ".join(done) + ".")
-        if counts["running"]:
-            told.append(f"{counts['running']} running: MLflow gets them from who runs them.")
-        if counts["untracked"]:
-            told.append(
-                f"{counts['untracked']} trained with tracking.enabled=false: name them to log them."
-            )
-        return told
-
-    def _store(self, uri: str, run: RunDirectory) -> Store:
-        from attnlab.records.mlflow.store import Store
-
-        if uri not in self._stores:
-            self._stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
-        return self._stores[uri]
-
-    def _tell(self, run: RunDirectory, done: Synced) -> None:
-        self._counts["logged" if done.is_new else "completed" if done.added else "complete"] += 1
-        if done.is_new:
-            click.echo(f"{run.name}: logged as {done.run_id}")
-        elif done.added:
-            click.echo(f"{run.name}: added {', '.join(done.added)}")
-        for sentence in done.missing:
-            click.echo(f"attnlab: logged without it: {sentence}", err=True)
+def _summary(counts: Counter[str]) -> list[str]:
+    """What was done, in sentences."""
+    parts = {
+        "logged": "{} logged",
+        "completed": "{} completed",
+        "complete": "{} had everything already",
+        "refused": "{} not logged, see above",
+    }
+    done = [text.format(counts[key]) for key, text in parts.items() if counts[key]]
+    told = [", ".join(done) + "."] if done else []
+    if counts["running"]:
+        told.append(f"{counts['running']} running: MLflow gets them from who runs them.")
+    if counts["untracked"]:
+        told.append(
+            f"{counts['untracked']} trained with tracking.enabled=false: name them to log them."
+        )
+    return told
 
 
 def _served(config: Mapping[str, Any]) -> Any:
     """What the model of a run takes and gives, of a version that did not write it down."""
-    from attnlab.tasks.base import load
-    from attnlab.tasks.kinds import known_kind
-
     kind = known_kind(config["task"]["name"])
     return load(kind.served)(config) if kind else None

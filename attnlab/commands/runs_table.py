@@ -49,12 +49,9 @@ def row(entry: ListedRun) -> dict[str, Any]:
 def arranged(
     rows: Sequence[dict[str, Any]], by: str = "started", reverse: bool = False
 ) -> list[dict[str, Any]]:
-    """The rows in another order; what has no value comes last in both directions.
+    """The rows, given as the runs began, by one of `SORTS`; what has no value comes last both ways.
 
-    Args:
-        rows: in the order in which the runs began.
-        by: one of `SORTS`. Results are sorted from the best to the worst, the rest upwards.
-        reverse: the other way round.
+    Results are sorted from the best to the worst, the rest upwards.
     """
     if by == "started":
         return list(reversed(rows)) if reverse else list(rows)

@@ -44,15 +44,10 @@ def command(host: str, port: int, runs: str | None) -> int:
 
 
 def check_store(uri: str, runs: Path) -> None:
-    """Check that the UI can show the store at a tracking URI.
+    """Raise `RequestError` where the UI can't show the store at a tracking URI.
 
-    Args:
-        uri: The tracking URI.
-        runs: The runs folder that it is of.
-
-    Raises:
-        RequestError: It is a server, which has a UI of its own, or it is missing, locked, of
-            another version of MLflow, or no store.
+    It is a server, which has a UI of its own, or it is missing, locked, of another version of
+    MLflow, or no store.
     """
     if uri.startswith(("http://", "https://")):
         raise RequestError(f"MLFLOW_TRACKING_URI: {uri} is a server: open it in a browser.")
@@ -69,11 +64,7 @@ def check_store(uri: str, runs: Path) -> None:
 
 
 def check_port(host: str, port: int) -> None:
-    """Check that a server could listen there.
-
-    Raises:
-        RequestError: The port is taken, or the address is none of this machine's.
-    """
+    """Raise `RequestError` where no server could listen."""
     try:
         with socket.create_server((host, port)):
             pass

@@ -14,7 +14,7 @@ from typing import Any
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.records.mlflow.parameters import flatten
+from attnlab.records.mlflow.snapshot import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names

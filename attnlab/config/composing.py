@@ -33,7 +33,7 @@ from attnlab.config.sections import (
     TrackingConfig,
     TrainerConfig,
     parse,
-    parse_sweep,
+    parse_section,
 )
 from attnlab.errors import RequestError
 
@@ -95,11 +95,7 @@ def model_settings(task: str, attention: str, model: str) -> str:
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
-    """Resolve and check a composed configuration.
-
-    Raises:
-        RequestError: a value is of the wrong type, out of range or can't be combined.
-    """
+    """Resolve and check a composed configuration; raises `RequestError` on a wrong value."""
     document = _plain(cfg)
     for key in _BESIDE:
         document.pop(key, None)
@@ -126,20 +122,12 @@ def _settle(document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]) ->
 
 
 def sweep_from_hydra(cfg: DictConfig) -> SweepConfig:
-    """The checked section `sweep` of a composed configuration; the defaults where it has none.
-
-    Raises:
-        RequestError: a key is unknown or a value breaks its rule.
-    """
-    return parse_sweep(_section(cfg, "sweep"))
+    """The checked section `sweep` of a composed configuration; the defaults where it has none."""
+    return parse_section("sweep", SweepConfig, {"sweep": _section(cfg, "sweep")})
 
 
 def search_from_hydra(cfg: DictConfig) -> dict[str, Any]:
-    """The section `search` of a composed configuration, unchecked; empty where none is chosen.
-
-    Raises:
-        RequestError: a value is missing or refers to nothing.
-    """
+    """The section `search` of a composed configuration, unchecked; empty where none is chosen."""
     return _section(cfg, "search")
 
 
@@ -160,8 +148,7 @@ def _plain(cfg: DictConfig) -> dict[str, Any]:
 def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     """The rules of a group's option: composed with it, or from its file by name.
 
-    Raises:
-        RequestError: the name was changed without the settings that go with it.
+    Raises `RequestError` where the name was changed without the settings that go with it.
     """
     settings = document.get(group)
     if not isinstance(settings, dict):

@@ -66,10 +66,7 @@ def options(group: str) -> list[str]:
 def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any] | None:
     """What an option's file says of its group, wherever it puts it; None where there is none.
 
-    Args:
-        group: a folder of `conf`.
-        name: of the file.
-        whole: all that the file says, not of its group alone.
+    `whole`: all that the file says, not of its group alone.
 
     Raises:
         RequestError: the file can't be read, or is no YAML.
@@ -85,11 +82,7 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; not to be changed.
-
-    Raises:
-        RequestError: the file can't be read, or holds something else.
-    """
+    """The mapping in a YAML file, not to be changed; raises `RequestError` where there is none."""
     return _read(path, path.stat().st_mtime_ns)
 
 

@@ -3,67 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import gt, lt
 from typing import Any
 
 from attnlab.errors import RequestError
 
-_TYPES = {"int": int, "float": float, "bool": bool, "str": str, "list": list}
-_ARTICLE = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "str": "a text",
-    "list": "a list",
+# Name of a type -> the type, and its word in messages.
+_TYPES: dict[str, tuple[type, str]] = {
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a text"),
+    "list": (list, "a list"),
 }
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What one setting may be.
+    """What one setting may be."""
 
-    Attributes:
-        type: `int`, `float`, `bool`, `str` or `list`; a whole number passes for a `float`.
-        min: smallest value allowed.
-        max: largest value allowed.
-        above: the value must be greater.
-        below: the value must be smaller.
-        choices: the only values allowed.
-        optional: whether null is allowed.
-        divides: dotted path of a whole number in the configuration that the value must divide.
-        at_most: dotted path of a number in the configuration that the value must not pass.
-        at_least: dotted path of a number that the value must reach.
-        why: the reason, added to the message when the rule is broken.
-        auto: what the value `auto` stands for; see `attnlab.config`.
-    """
-
+    # `int`, `float`, `bool`, `str` or `list`; a whole number passes for a `float`.
     type: str | None = None
-    min: float | None = None
-    max: float | None = None
-    above: float | None = None
-    below: float | None = None
-    choices: tuple[Any, ...] | None = None
-    optional: bool = False
+    min: float | None = None  # smallest value allowed
+    max: float | None = None  # largest value allowed
+    above: float | None = None  # the value must be greater
+    below: float | None = None  # the value must be smaller
+    choices: Sequence[Any] | None = None  # the only values allowed
+    optional: bool = False  # whether null is allowed
+    # Dotted path of a whole number in the configuration that the value must divide.
     divides: str | None = None
+    # Dotted path of a number in the configuration that the value must not pass.
     at_most: str | None = None
-    at_least: str | None = None
-    why: str | None = None
-    auto: Any = None
-
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> Rule:
-        """Read a rule from YAML; raises `TypeError` on a field that no rule has."""
-        values = dict(mapping)
-        if "choices" in values:
-            values["choices"] = tuple(values["choices"])
-        return cls(**values)
+    at_least: str | None = None  # dotted path of a number that the value must reach
+    why: str | None = None  # the reason, added to the message when the rule is broken
+    auto: Any = None  # what the value `auto` stands for; see `attnlab.config`
 
     def expected(self) -> str:
         """The rule in words, for messages."""
         if self.choices is not None:
             return "one of " + ", ".join(str(choice) for choice in self.choices)
-        words = _ARTICLE.get(self.type or "", "a value")
+        words = _TYPES[self.type][1] if self.type else "a value"
         bounds = [
             f"{label} {bound:,.10g}"
             for label, bound in (
@@ -79,18 +60,17 @@ class Rule:
 
 
 def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | None = None) -> None:
-    """Raise `RequestError` if `value` breaks `rule`.
+    """Raise `RequestError` if the value of a setting, named by its dotted path, breaks a rule.
 
-    Args:
-        key: dotted path of the setting, for the message.
-        value: what was given.
-        rule: what is expected.
-        config: the whole configuration as nested mappings, for rules that look across groups.
+    `config` is the whole configuration, for rules that look across groups.
     """
     if value is None and (rule.optional or (rule.choices and None in rule.choices)):
         return
     if not _fits(value, rule):
-        raise RequestError(_sentence(key, rule.expected(), value, rule.why, rule.choices))
+        given = "null" if value is None else str(value)
+        hint = did_you_mean(given, [str(choice) for choice in rule.choices or ()])
+        reason = f" ({rule.why})" if rule.why else ""
+        raise RequestError(f"{key}: expected {rule.expected()}{reason}, got {given}.{hint}")
     if config is not None:
         _check_relations(key, value, rule, config)
 
@@ -103,17 +83,15 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
         raise RequestError(
             f"{key}: expected a divisor of {rule.divides}={whole} ({divisors}), got {value}."
         )
-    most = lookup(config, rule.at_most) if rule.at_most else None
-    if isinstance(most, int) and value > most:
-        raise RequestError(f"{key}: expected at most {rule.at_most}={most}, got {value}.")
-    least = lookup(config, rule.at_least) if rule.at_least else None
-    if isinstance(least, int) and value < least:
-        raise RequestError(f"{key}: expected at least {rule.at_least}={least}, got {value}.")
+    for path, words, breaks in ((rule.at_most, "at most", gt), (rule.at_least, "at least", lt)):
+        bound = lookup(config, path) if path else None
+        if isinstance(bound, int) and breaks(value, bound):
+            raise RequestError(f"{key}: expected {words} {path}={bound}, got {value}.")
 
 
 def _fits(value: Any, rule: Rule) -> bool:
     if rule.type is not None:
-        expected = _TYPES[rule.type]
+        expected = _TYPES[rule.type][0]
         numeric = rule.type == "float" and isinstance(value, int)
         if isinstance(value, bool) and expected is not bool:
             return False
@@ -130,13 +108,6 @@ def _fits(value: Any, rule: Rule) -> bool:
             and (rule.below is None or value < rule.below)
         )
     return True
-
-
-def _sentence(key: str, expected: str, value: Any, why: str | None, choices: Any) -> str:
-    given = "null" if value is None else str(value)
-    hint = did_you_mean(given, [str(choice) for choice in choices or ()])
-    reason = f" ({why})" if why else ""
-    return f"{key}: expected {expected}{reason}, got {given}.{hint}"
 
 
 def nearest(word: str, candidates: list[str]) -> str | None:

@@ -24,95 +24,71 @@ OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
 
 def ruled(default: Any, **rule: Any) -> Any:
     """A dataclass field with a default and a `Rule`."""
-    return field(default=default, metadata={"rule": Rule.from_mapping(rule)})
+    return field(default=default, metadata={"rule": Rule(**rule)})
 
 
 @dataclass
 class TrainerConfig:
-    """How long and in which batches a model is trained.
+    """How long and in which batches a model is trained."""
 
-    Attributes:
-        epochs: passes over the training part.
-        batch_size: items a gradient step, or tokens of the longer side, padding included.
-        batch_by: what `batch_size` counts: `items` (windows, sentences) or `tokens`.
-        patience: epochs without a better monitored value before training stops; null never stops.
-        min_delta: how much better counts as better.
-        checkpoint_every_seconds: how long training goes on inside an epoch before a checkpoint is
-            saved; null saves them only where an epoch ends. Results don't depend on it.
-        precision: `float32`, or `mixed_bfloat16` for GPUs that have it.
-        jit: compile with XLA; false keeps TensorFlow's graph mode; null: XLA, but for translation
-            on a CPU, where it compiles for long and gains little.
-    """
-
-    epochs: int = ruled(30, type="int", min=1, max=999)
+    epochs: int = ruled(30, type="int", min=1, max=999)  # passes over the training part
+    # Items a gradient step, or tokens of the longer side, padding included.
     batch_size: int = ruled(32, type="int", min=1)
+    # What `batch_size` counts: `items` (windows, sentences) or `tokens`.
     batch_by: str = ruled("items", choices=["items", "tokens"])
+    # Epochs without a better monitored value before training stops; null never stops.
     patience: int | None = ruled(None, type="int", min=1, optional=True)
-    min_delta: float = ruled(0.0, type="float", min=0)
+    min_delta: float = ruled(0.0, type="float", min=0)  # how much better counts as better
+    # How long training goes on inside an epoch before a checkpoint is saved; null saves them only
+    # where an epoch ends. Results don't depend on it.
     checkpoint_every_seconds: float | None = ruled(300.0, type="float", min=0, optional=True)
+    # `float32`, or `mixed_bfloat16` for GPUs that have it.
     precision: str = ruled("float32", choices=["float32", "mixed_bfloat16"])
+    # Compile with XLA; false keeps TensorFlow's graph mode; null: XLA, but for translation on a
+    # CPU, where it compiles for long and gains little.
     jit: bool | None = ruled(None, type="bool", optional=True)
 
 
 @dataclass
 class TrackingConfig:
-    """What MLflow gets.
+    """What MLflow gets."""
 
-    Attributes:
-        enabled: whether the run is logged to MLflow at all.
-        uri: tracking server or store; null means $MLFLOW_TRACKING_URI, else a SQLite file in
-            the runs folder.
-        weights: which epochs' weights become artifacts; the run folder keeps all of them.
-        timeout: seconds to wait at the end of a run for a tracker that does not answer.
-    """
-
-    enabled: bool = ruled(True, type="bool")
+    enabled: bool = ruled(True, type="bool")  # whether the run is logged to MLflow at all
+    # Tracking server or store; null means $MLFLOW_TRACKING_URI, else a SQLite file in the runs
+    # folder.
     uri: str | None = ruled(None, type="str", optional=True)
+    # Which epochs' weights become artifacts; the run folder keeps all of them.
     weights: str = ruled("best", choices=["all", "best", "none"])
+    # Seconds to wait at the end of a run for a tracker that does not answer.
     timeout: float = ruled(30.0, type="float", above=0)
 
 
 @dataclass
 class PathsConfig:
-    """Where runs and downloads lie.
+    """Where runs and downloads lie."""
 
-    Attributes:
-        runs: folder of run folders.
-        data: cache of downloaded corpora.
-    """
-
-    runs: str = ruled("./runs", type="str")
-    data: str = ruled("~/.cache/attnlab", type="str")
+    runs: str = ruled("./runs", type="str")  # folder of run folders
+    data: str = ruled("~/.cache/attnlab", type="str")  # cache of downloaded corpora
 
 
 @dataclass
 class SweepConfig:
-    """How a sweep goes about its jobs; nothing of it is a part of a run's configuration.
+    """How a sweep goes about its jobs; nothing of it is a part of a run's configuration."""
 
-    Attributes:
-        name: of its folder below `paths.runs`/sweeps; null makes one from the command.
-        retry_failed: run failed jobs again; else they are only counted.
-        dry_run: list what would run, and nothing else.
-        fail_fast: stop at the first job that fails.
-    """
-
+    # Of its folder below `paths.runs`/sweeps; null makes one from the command.
     name: str | None = ruled(None, type="str", optional=True)
+    # Run failed jobs again; else they are only counted.
     retry_failed: bool = ruled(False, type="bool")
-    dry_run: bool = ruled(False, type="bool")
-    fail_fast: bool = ruled(False, type="bool")
+    dry_run: bool = ruled(False, type="bool")  # list what would run, and nothing else
+    fail_fast: bool = ruled(False, type="bool")  # stop at the first job that fails
 
 
 @dataclass(frozen=True)
 class Option:
-    """One choice from a group that grows by files: its name, by which its class is found.
+    """One choice from a group that grows by files: its name, by which its class is found."""
 
-    Attributes:
-        name: for example `luong_local`.
-        settings: keyword arguments for its class.
-    """
-
-    name: str
-    settings: Mapping[str, Any]
+    name: str  # for example `luong_local`
+    settings: Mapping[str, Any]  # keyword arguments for its class
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Option:
@@ -122,33 +98,19 @@ class Option:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A whole run, checked.
+    """A whole run, checked."""
 
-    Attributes:
-        task: what is learned, from which data, under which protocol.
-        attention: the mechanism.
-        model: the architecture around it.
-        optimizer: the update rule.
-        schedule: the learning rate over the run.
-        trainer: epochs, batches, stopping.
-        tracking: MLflow.
-        paths: folders.
-        seed: seed of weights, data order, dropout and generated data.
-        data: the corpus; None where the task brings its own data.
-        document: the same as plain nested mappings, as it is saved.
-    """
-
-    task: Option
-    attention: Option
-    model: Option
-    optimizer: Option
-    schedule: Option
-    trainer: TrainerConfig
-    tracking: TrackingConfig
-    paths: PathsConfig
-    seed: int
-    document: Mapping[str, Any]
-    data: Option | None = None
+    task: Option  # what is learned, from which data, under which protocol
+    attention: Option  # the mechanism
+    model: Option  # the architecture around it
+    optimizer: Option  # the update rule
+    schedule: Option  # the learning rate over the run
+    trainer: TrainerConfig  # epochs, batches, stopping
+    tracking: TrackingConfig  # MLflow
+    paths: PathsConfig  # folders
+    seed: int  # seed of weights, data order, dropout and generated data
+    document: Mapping[str, Any]  # the same as plain nested mappings, as it is saved
+    data: Option | None = None  # the corpus; None where the task brings its own data
 
     @property
     def digest(self) -> str:
@@ -188,21 +150,15 @@ def parse(
     groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
     for group in groups:
         _check_group(group, document, rules.get(group, {}))
-    tracking = _section("tracking", TrackingConfig, document)
+    tracking = parse_section("tracking", TrackingConfig, document)
     _refuse_credentials(tracking.uri)
-    options = {group: Option.from_mapping(document[group]) for group in groups}
     return RunConfig(
-        task=options["task"],
-        attention=options["attention"],
-        model=options["model"],
-        optimizer=options["optimizer"],
-        schedule=options["schedule"],
-        trainer=_section("trainer", TrainerConfig, document),
+        **{group: Option.from_mapping(document[group]) for group in groups},
+        trainer=parse_section("trainer", TrainerConfig, document),
         tracking=tracking,
-        paths=_section("paths", PathsConfig, document),
+        paths=parse_section("paths", PathsConfig, document),
         seed=document["seed"],
         document=document,
-        data=options.get("data"),
     )
 
 
@@ -216,21 +172,10 @@ def without_classes(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def parse_sweep(values: Mapping[str, Any]) -> SweepConfig:
-    """Check the section `sweep`, which is taken out of the document before `parse`.
-
-    Raises:
-        RequestError: a key is unknown or a value breaks its rule; the text names the key.
-    """
-    return _section("sweep", SweepConfig, {"sweep": values})
-
-
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     """The configuration of a run that goes on: all as it was, but for the number of epochs.
 
-    Args:
-        config: the run's.
-        changes: dotted key -> its value as YAML.
+    `changes` are dotted keys and their values as YAML.
 
     Raises:
         RequestError: there is no such key, or it is another than `trainer.epochs` and its value is
@@ -280,7 +225,7 @@ def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, An
             _check_known(key, ["name", *rules], f"{group}.")
     for key, mapping in rules.items():
         path = key if "." in key else f"{group}.{key}"
-        rule = Rule.from_mapping(mapping)
+        rule = Rule(**mapping)
         if "." in key and rule.choices is not None:
             _check_combination(group, settings["name"], path, lookup(document, path), rule)
         else:
@@ -312,7 +257,8 @@ def _refuse_credentials(uri: str | None) -> None:
         )
 
 
-def _section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
+def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
+    """Check a section of a configuration: an object of its class; raises `RequestError`."""
     values = document.get(name, {})
     known = {f.name: f for f in dataclasses.fields(cls)}
     for key in values:

@@ -24,23 +24,14 @@ _KEPT = 2
 
 
 class Checkpoint(NamedTuple):
-    """What was saved.
+    """What was saved."""
 
-    Attributes:
-        state: JSON-ready; NaN and infinities included.
-        arrays: in the order in which they were saved.
-    """
-
-    state: dict[str, Any]
-    arrays: list[np.ndarray]
+    state: dict[str, Any]  # JSON-ready; NaN and infinities included
+    arrays: list[np.ndarray]  # in the order in which they were saved
 
 
 class Checkpoints:
-    """The checkpoints in a folder, `step_000000123.ckpt`: magic, state, arrays, SHA-256.
-
-    Args:
-        folder: Where they lie; it must exist when one is saved.
-    """
+    """The checkpoints in a folder, `step_000000123.ckpt`: magic, state, arrays, SHA-256."""
 
     def __init__(self, folder: Path):
         self._folder = Path(folder)
@@ -48,10 +39,7 @@ class Checkpoints:
     def save(self, step: int, state: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
         """Write a checkpoint, whole or not at all, and remove all but the last two.
 
-        Args:
-            step: Gradient steps taken; a later checkpoint has more of them, or replaces this one.
-            state: What is no array, JSON-ready.
-            arrays: Numbers of any shape.
+        A later one has more steps, or replaces that of the same step. `state` is JSON-ready.
 
         Raises:
             OSError: It can't be written; those before it stay.
@@ -62,11 +50,7 @@ class Checkpoints:
         self.keep(_KEPT)
 
     def keep(self, count: int) -> None:
-        """Remove all but the newest ones.
-
-        Raises:
-            OSError: One can't be removed.
-        """
+        """Remove all but the newest ones; raises `OSError`."""
         for path in self._paths()[:-count]:
             path.unlink(missing_ok=True)
 

@@ -31,20 +31,17 @@ THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
 
 
 def environment() -> dict[str, Any]:
-    """The entries of environment.json.
+    """The entries of environment.json; packages are None where one is missing.
 
     Versions come from the packages' metadata, so nothing is imported. Environment variables are
     left out but for numbers of threads, since they may hold credentials.
-
-    Returns:
-        python, platform, processor, cpus (that the process may use), threads, packages (None where
-        one is missing), code (see `code_version`), command.
     """
+    has_affinity = hasattr(os, "sched_getaffinity")
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": platform.machine(),
-        "cpus": _usable_cpus(),
+        "cpus": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
         "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
@@ -70,12 +67,6 @@ def _comparable(environment: Mapping[str, Any]) -> dict[str, Any]:
         **{name: threads.get(name) for name in THREADS},
         **({"code": commit} if code else {}),
     }
-
-
-def _usable_cpus() -> int | None:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
 
 
 def code_version(root: Path) -> dict[str, Any] | None:

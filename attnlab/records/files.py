@@ -1,4 +1,8 @@
-"""Files that are either the old version or the new one, at whatever moment a run is killed."""
+"""Files that are either the old version or the new one, at whatever moment a run is killed.
+
+Writing raises `OSError` where a file can't be written, reading `RequestError` where it is missing
+or damaged.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +31,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
     The file is synced to disk before it is renamed. When the body raises, `path` stays as it was.
     The temporary name ends like `path`, because Keras and matplotlib choose a format by it.
-
-    Raises:
-        OSError: The folder is missing, read-only or full.
     """
     temporary = path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
     try:
         yield temporary
-        _sync(temporary)
+        with open(temporary, "rb+") as stream:
+            os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -42,11 +44,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 with the line ends it has, whole or not at all.
-
-    Raises:
-        OSError: The file can't be written.
-    """
+    """Write `text` as UTF-8 with the line ends it has, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
 
@@ -57,7 +55,6 @@ def write_json(path: Path, data: Any) -> None:
     NumPy scalars and arrays become numbers and lists, paths become text.
 
     Raises:
-        OSError: The file can't be written.
         TypeError: Something in `data` has no form in JSON.
     """
     write_text(path, json.dumps(_plain(data), indent=2, ensure_ascii=False) + "\n")
@@ -68,7 +65,6 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
 
     Raises:
         ValueError: The columns differ in length.
-        OSError: The file can't be written.
     """
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -84,9 +80,6 @@ def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
     """The columns of a CSV: int64 or float64 where all cells are such numbers, else text.
 
     Columns of `text` are text even where they look like numbers.
-
-    Raises:
-        RequestError: The file is missing or damaged.
     """
     try:
         with open(path, encoding="utf-8", newline="") as stream:
@@ -99,11 +92,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
-
-    Raises:
-        RequestError: The file is missing or damaged.
-    """
+    """The object in a JSON file."""
     try:
         data = json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -156,12 +145,3 @@ def _plain(data: Any) -> Any:
     if isinstance(data, os.PathLike):
         return os.fspath(data)
     return data
-
-
-def _sync(path: Path) -> None:
-    """Bring a written file to the disk."""
-    handle = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -39,11 +39,7 @@ class History:
         self._columns = columns
 
     def replace(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write these rows in place of all.
-
-        Raises:
-            OSError: The file can't be written.
-        """
+        """Write these rows in place of all; raises `OSError`."""
         self._columns = list(rows[0]) if rows else []
         lines = [self._columns, *(list(row.values()) for row in rows)] if rows else []
         files.write_text(self._path, "".join(map(files.table_row, lines)))
@@ -51,8 +47,7 @@ class History:
     def read(self) -> dict[str, list[float]]:
         """Column to one value a row, `epoch` as whole numbers; a row that was cut off is left out.
 
-        Raises:
-            RequestError: The file is damaged.
+        Raises `RequestError` where the file is damaged.
         """
         try:
             lines = self._path.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -9,18 +9,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import RequestError, RunBusy
+from attnlab.errors import RequestError, RunBusy, explained
 from attnlab.records import files
 from attnlab.records.processes import is_running, this_process
 
 
 class FolderLock:
-    """Lets one process at a time write a folder: lock.json in it names the owner.
+    """Lets one process at a time write a folder, which must exist: lock.json in it names the owner.
 
     The lock of an owner that has died is taken over. An owner on another host counts as living.
-
-    Args:
-        folder: The folder, which must exist.
     """
 
     def __init__(self, folder: Path):
@@ -43,13 +40,8 @@ class FolderLock:
                     "is gone, remove lock.json."
                 )
             since = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            try:
+            with explained(f"{self._folder}: expected a folder that can be written"):
                 files.write_json(self._path, {**this_process(), "since": since})
-            except OSError as error:
-                reason = error.strerror or error
-                raise RequestError(
-                    f"{self._folder}: expected a folder that can be written ({reason})."
-                ) from error
 
     def release(self) -> None:
         """Give the folder free again."""
@@ -64,10 +56,9 @@ class FolderLock:
         self.release()
 
     def _owner(self) -> dict[str, Any] | None:
-        try:
+        with suppress(RequestError):  # none, or written by nothing of ours
             return files.read_json(self._path)
-        except RequestError:  # none, or written by nothing of ours
-            return None
+        return None
 
 
 @contextmanager

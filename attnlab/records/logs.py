@@ -20,10 +20,7 @@ def logging_to(path: Path) -> Iterator[None]:
 
     What goes there: records of the logger `attnlab` from INFO on, other loggers' and Python's
     warnings from WARNING on. Warnings keep appearing on the terminal; where nobody has set up
-    logging, warnings of `attnlab` are shown on standard error.
-
-    Raises:
-        OSError: The file can't be written.
+    logging, warnings of `attnlab` are shown on standard error. Raises `OSError`.
     """
     with ExitStack() as stack:
         file = _FileHandler(path, encoding="utf-8")

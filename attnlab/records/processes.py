@@ -31,13 +31,9 @@ def this_process() -> dict[str, Any]:
 def is_running(owner: Mapping[str, Any], *, anew: bool = False) -> bool:
     """Whether the process recorded by `this_process` lives, as far as can be known from here.
 
-    A process on another host counts as living, unless it was in a job of Slurm that is over. The
+    A process on another host counts as living, unless it was in a job of Slurm that is over; `anew`
+    asks Slurm even if it has answered a moment ago, because the owner's place is to be taken. The
     start time tells the owner from a later process with the same number.
-
-    Args:
-        owner: A mapping with the entries of `this_process`.
-        anew: Ask Slurm even if it has answered a moment ago, because the owner's place is to be
-            taken.
     """
     pid = owner.get("pid")
     if not isinstance(pid, int) or os.name == "nt":

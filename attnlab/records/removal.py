@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.store import Store
@@ -29,12 +28,12 @@ def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
             as they were.
     """
     hidden = folder.with_name((_FOLDER_ONLY if keep_mlflow else _HIDDEN) + folder.name)
-    with _explained(folder):
+    with explained(f"{folder}: can't be removed"):
         lock = FolderLock(folder)
         lock.acquire()
     try:
         copy = None if keep_mlflow else mlflow_copy(folder)
-        with _explained(folder):
+        with explained(f"{folder}: can't be removed"):
             folder.rename(hidden)
     except BaseException:
         lock.release()
@@ -45,9 +44,7 @@ def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
 def mlflow_copy(folder: Path, path: Path | None = None) -> tuple[Store, str] | None:
     """The store and the id of a run's copy in MLflow; None where there is none.
 
-    Args:
-        folder: The run's folder.
-        path: Where that lies now, if it has been hidden.
+    `path` is where the folder lies now, if it has been hidden.
 
     Raises:
         RequestError: The store that has it can't be used.
@@ -100,15 +97,7 @@ def _remove_hidden(hidden: Path, folder: Path, copy: tuple[Store, str] | None) -
         FolderLock(hidden).release()
         hidden.rename(folder)
         raise
-    with _explained(hidden):
+    with explained(f"{hidden}: can't be removed"):
         (hidden / "status.json").unlink(missing_ok=True)  # so much for MLflow
         shutil.rmtree(hidden)
     return gone
-
-
-@contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RequestError(f"{folder}: can't be removed ({error.strerror or error}).") from error

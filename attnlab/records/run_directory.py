@@ -6,12 +6,13 @@ import errno
 import itertools
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.history import History
 from attnlab.records.status import Status
@@ -30,20 +31,16 @@ class RunDirectory:
     """One run's folder, `<runs>/<task>/<attention>/<date>_<time>_s<seed>`.
 
     Every file is replaced as a whole, and history.csv grows by whole rows, so a run killed at any
-    moment leaves a folder that can be read.
-
-    Args:
-        path: The folder, which need not be checked yet; `create` and `open` are the usual ways in.
-
-    Attributes:
-        status: Its status.json.
-        history: Its history.csv.
+    moment leaves a folder that can be read. `create` and `open` are the usual ways in.
     """
 
     def __init__(self, path: Path):
         self.path = Path(path)
         self.status = Status(self.path / "status.json")
         self.history = History(self.path / "history.csv")
+        self.assets = self.path / "assets"  # the task's scaler or tokenizer
+        self.plots = self.path / "plots"
+        self.checkpoint = self.path / "checkpoint"  # what resuming needs
 
     def __repr__(self) -> str:
         return f"RunDirectory({str(self.path)!r})"
@@ -60,16 +57,8 @@ class RunDirectory:
     ) -> RunDirectory:
         """Make the folder of a new run, unique even when several start in one second.
 
-        Args:
-            runs: The folder of all runs; made if missing.
-            task: Name of the task.
-            attention: Name of the mechanism.
-            seed: The run's seed.
-            config: The resolved config, for config.yaml.
-            **entries: Further entries of status.json.
-
-        Returns:
-            The run, its state "running" and this process its owner.
+        Its state is "running" and this process its owner. `config` is for config.yaml, `entries`
+        are further ones of status.json.
 
         Raises:
             RequestError: A name isn't one of a folder, or the folder can't be written.
@@ -78,7 +67,7 @@ class RunDirectory:
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
         known = {"task": task, "attention": attention, "seed": seed}
-        try:
+        with explained(f"paths.runs: expected a folder that can be written, got {str(runs)!r}"):
             parent = runs / task / attention
             parent.mkdir(parents=True, exist_ok=True)
             # Under a hidden name until it is whole: what is listed as a run can be resumed.
@@ -88,19 +77,10 @@ class RunDirectory:
                 run.write_config(config)
             run.status.write("running", epoch=0, **known, started=started.isoformat(), **entries)
             return cls(_named(run.path, f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"))
-        except OSError as error:
-            raise RequestError(
-                f"paths.runs: expected a folder that can be written, got {str(runs)!r} "
-                f"({error.strerror or error})."
-            ) from error
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
-        """The run in an existing folder.
-
-        Raises:
-            RequestError: There is no such folder, it isn't a run's, or its status is damaged.
-        """
+        """The run in an existing folder; raises `RequestError` where it is no run's or damaged."""
         path = Path(path)
         if not path.exists():
             raise RequestError(f"RUN: expected a run folder, but {str(path)!r} does not exist.")
@@ -114,21 +94,6 @@ class RunDirectory:
     def name(self) -> str:
         """The last three parts of the path: task, attention, and when it began."""
         return "/".join(self.path.parts[-3:])
-
-    @property
-    def assets(self) -> Path:
-        """Where the task keeps its scaler or tokenizer."""
-        return self.path / "assets"
-
-    @property
-    def plots(self) -> Path:
-        """Where figures go."""
-        return self.path / "plots"
-
-    @property
-    def checkpoint(self) -> Path:
-        """What resuming needs."""
-        return self.path / "checkpoint"
 
     def weights_path(self, epoch: int) -> Path:
         """The weights after `epoch` (from 1), loadable by Keras."""
@@ -146,11 +111,7 @@ class RunDirectory:
             (self.path / folder).mkdir(parents=True, exist_ok=True)
 
     def discard_after(self, epochs: int) -> None:
-        """Remove the weights of later epochs, and files that a killed process left half written.
-
-        Raises:
-            OSError: One can't be removed.
-        """
+        """Remove the weights of later epochs, and files that a killed process left half written."""
         later = [self.weights_path(epoch) for epoch in self.weights_epochs() if epoch > epochs]
         ours = f".tmp-{os.getpid()}-"  # another thread may be writing
         halves = [p for p in self.path.rglob(".tmp-*") if not p.name.startswith(ours)]
@@ -170,18 +131,15 @@ class RunDirectory:
 
     def read_environment(self) -> dict[str, Any] | None:
         """What environment.json says; None where it is missing or damaged."""
-        try:
+        with suppress(RequestError):
             return files.read_json(self.path / "environment.json")
-        except RequestError:
-            return None
+        return None
 
     def write_predictions(self, columns: Mapping[str, Any]) -> None:
         """Write predictions.csv: a row for each test item, and of forecasts for each step.
 
-        Args:
-            columns: Name to array (N,); of forecasts index, time, step, target, prediction and
-                each baseline in natural units, of translations index, source, reference,
-                hypothesis and scores of the sentence.
+        The columns (N,) are of forecasts index, time, step, target, prediction and each baseline in
+        natural units, of translations index, source, reference, hypothesis and sentences' scores.
         """
         files.write_table(self.path / "predictions.csv", columns)
 
@@ -229,20 +187,16 @@ def default_runs_folder() -> Path:
 
 def list_runs(runs: Path) -> list[ListedRun]:
     """All runs in a runs folder, in the order in which they began; damaged ones too."""
-    listed = [_listed(RunDirectory(path.parent)) for path in _status_files(Path(runs).absolute())]
+    folders = filter(_is_a_run, run_folders(Path(runs).absolute()))
+    listed = [_listed(RunDirectory(folder)) for folder in folders]
     return sorted(listed, key=lambda entry: (str(entry.status["started"]), entry.run.name))
 
 
 def find_run(text: str, runs: Path) -> RunDirectory:
-    """The run that a user means.
+    """The run that a user means, its status readable.
 
-    Args:
-        text: A run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
-            first characters of that, or "latest".
-        runs: The folder of all runs.
-
-    Returns:
-        The run; its status can be read.
+    `text` is a run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
+    first characters of that, or "latest".
 
     Raises:
         RequestError: Nothing fits, or several runs do, or the run is damaged.
@@ -272,32 +226,23 @@ def _is_meant(entry: ListedRun, text: str) -> bool:
     return run_id.startswith(text) or entry.run.path.name == text
 
 
-def _status_files(runs: Path) -> list[Path]:
-    """Every `<task>/<attention>/<run>/status.json`, without walking MLflow's artifacts.
-
-    Of a run that was half deleted the file may be missing.
-    """
-    found = []
-    for task in _subfolders(runs):
-        if os.path.basename(task) not in ("artifacts", "sweeps"):
-            for attention in _subfolders(task):
-                found += [Path(run, "status.json") for run in _subfolders(attention)]
-    return [path for path in found if path.is_file() or _was_a_run(path.parent)]
+def run_folders(runs: Path) -> Iterator[Path]:
+    """Every `<task>/<attention>/<run>` that may be a run's, without walking MLflow's artifacts."""
+    tasks = [path for path in _subfolders(runs) if path.name not in ("artifacts", "sweeps")]
+    for attention in (path for task in tasks for path in _subfolders(task)):
+        yield from _subfolders(attention)
 
 
-def _was_a_run(folder: Path) -> bool:
-    """Whether a folder without status.json has what else only a run's folder has."""
-    return (
-        (folder / "config.yaml").is_file()
-        or (folder / "history.csv").is_file()
-        or any(folder.glob("weights/epoch_*"))
-    )
+def _is_a_run(folder: Path) -> bool:
+    """Whether a folder is a run's; of one that was half deleted status.json may be missing."""
+    known = ("status.json", "config.yaml", "history.csv")
+    return any((folder / name).is_file() for name in known) or any(folder.glob("weights/epoch_*"))
 
 
-def _subfolders(folder: str | Path) -> list[str]:
+def _subfolders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            return [e.path for e in entries if e.is_dir() and not e.name.startswith(".")]
+            return [Path(e.path) for e in entries if e.is_dir() and not e.name.startswith(".")]
     except OSError:
         return []
 

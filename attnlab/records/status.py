@@ -30,9 +30,7 @@ class Status:
     def write(self, state: str | None = None, **changes: Any) -> None:
         """Change entries; the others stay, unless the file is damaged.
 
-        Args:
-            state: One of `STATES`, or None for no change. "running" makes this process the owner.
-            **changes: epoch, mlflow_run_id, config_hash, error, ...
+        The state "running" makes this process the owner.
 
         Raises:
             ValueError: `state` is none of `STATES`.
@@ -53,11 +51,7 @@ class Status:
             files.write_json(self._path, status)
 
     def read(self) -> dict[str, Any]:
-        """All entries.
-
-        Raises:
-            RequestError: The file is missing or damaged.
-        """
+        """All entries; raises `RequestError` where the file is missing or damaged."""
         status = files.read_json(self._path)
         if status.get("state") not in STATES:
             raise RequestError(
@@ -71,11 +65,7 @@ class Status:
         return actual_state(self.read())
 
     def require_completed(self) -> None:
-        """Check that the run came to its end.
-
-        Raises:
-            RequestError: It didn't; the text says its state and what to do.
-        """
+        """Raise `RequestError` unless the run came to its end: it says its state and what to do."""
         status = self.read()
         state = actual_state(status)
         if state != "completed":

@@ -72,24 +72,14 @@ def progress_bar(
 ) -> Iterator[Bar]:
     """A bar with epoch, results and time left; nothing where standard error is no terminal.
 
-    Args:
-        title: what is trained.
-        epochs: how many there are.
-        done: how many of them are over.
-        shown: columns of the history whose last values stand beside it.
+    `shown` are columns of the history whose last values stand beside it.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield Bar()
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("epoch {task.fields[epoch]}/{task.total:.0f}"),
-        TextColumn("{task.fields[results]}"),
-        TimeRemainingColumn(compact=True),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    texts = "epoch {task.fields[epoch]}/{task.total:.0f}", "{task.fields[results]}"
+    with _progress(console, *texts) as progress:
         entry = progress.add_task(
             title, total=epochs, completed=done, epoch=done, results="starting"
         )
@@ -103,13 +93,7 @@ def preparation() -> Iterator[Callable[[int, int | None, str], None]]:
     if _silent or not console.is_terminal:
         yield _Lines()
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.completed:,.0f}"),
-        TimeRemainingColumn(compact=True),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with _progress(console, "{task.completed:,.0f}") as progress:
         entries: dict[str, TaskID] = {}
 
         def report(done: int, total: int | None, what: str) -> None:
@@ -118,6 +102,13 @@ def preparation() -> Iterator[Callable[[int, int | None, str], None]]:
             progress.update(entries[what], completed=done, total=total)
 
         yield report
+
+
+def _progress(console: Console, *texts: str) -> Progress:
+    """A bar between what is done and these texts, with the time that is left."""
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), *map(TextColumn, texts))
+    remaining = TimeRemainingColumn(compact=True)
+    return Progress(*columns, remaining, console=console, transient=True)
 
 
 class _Lines:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.config.sections import parse
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import RunDirectory
+from attnlab.records.run_directory import RunDirectory, run_folders
 from attnlab.records.status import actual_state
 from attnlab.tasks.kinds import known_kind
 
@@ -17,7 +17,6 @@ COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 PRUNED = "pruned"  # killed by a search
 # Of several runs of one configuration the first state of these counts.
 _ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
-_NO_TASKS = ("artifacts", "sweeps")
 
 
 class IndexedRun(NamedTuple):
@@ -43,11 +42,7 @@ class IndexedRun(NamedTuple):
 
 
 class RunIndex:
-    """Finds runs by digest. `refresh` reads only the status files that have changed.
-
-    Args:
-        runs: the folder of all runs; it need not exist.
-    """
+    """Finds runs by digest. `refresh` reads only the status files that have changed."""
 
     def __init__(self, runs: Path):
         self._runs = Path(runs).absolute()
@@ -57,16 +52,16 @@ class RunIndex:
     def refresh(self) -> RunIndex:
         """Take in what has changed since the last time; returns itself."""
         known, read, changed = self._read, {}, False
-        for path in self._status_files():
+        for folder in run_folders(self._runs):
             try:
-                found = os.stat(path)
+                found = os.stat(folder / "status.json")
             except OSError:
                 continue
             stamp = (found.st_mtime_ns, found.st_ino)
-            entry = known.get(path)
+            entry = known.get(folder)
             if entry is None or entry[0] != stamp:
-                entry, changed = (stamp, _read(path.parent)), True
-            read[path] = entry
+                entry, changed = (stamp, _read(folder)), True
+            read[folder] = entry
         self._read = read
         if changed or len(read) < len(known):
             self._by_digest = _sorted(entry for _, entry in read.values())
@@ -75,17 +70,13 @@ class RunIndex:
     def forget(self, digest: str) -> None:
         """Read the runs of a configuration again: a network's file system tells of changes late."""
         for entry in self._by_digest.get(digest, []):
-            self._read.pop(entry.path / "status.json", None)
+            self._read.pop(entry.path, None)
 
     def find(self, digest: str, noted: bool = False) -> IndexedRun | None:
         """The run of a configuration that counts; None where there is none.
 
         A completed one counts before one under way, and that before killed and failed ones; of
-        equals the newest.
-
-        Args:
-            digest: of the configuration.
-            noted: judge by `noted_state`, which asks for no process.
+        equals the newest. `noted`: judge by `noted_state`, which asks for no process.
         """
         states = [
             (entry.noted_state if noted else entry.state, entry)
@@ -94,12 +85,6 @@ class RunIndex:
         known = [(state, entry) for state, entry in states if state in _ORDER]
         return min(known, key=lambda pair: _ORDER.index(pair[0]), default=("", None))[1]
 
-    def _status_files(self) -> Iterator[Path]:
-        """Every `<task>/<attention>/<run>/status.json`, without walking MLflow's artifacts."""
-        tasks = [path for path in _folders(self._runs) if path.name not in _NO_TASKS]
-        for attention in (path for task in tasks for path in _folders(task)):
-            yield from (run / "status.json" for run in _folders(attention))
-
 
 def _sorted(entries: Iterable[IndexedRun]) -> dict[str, list[IndexedRun]]:
     """Runs by digest, each list in the order in which they began."""
@@ -107,14 +92,6 @@ def _sorted(entries: Iterable[IndexedRun]) -> dict[str, list[IndexedRun]]:
     for entry in sorted(entries, key=lambda e: (str(e.status.get("started")), e.path.name)):
         found.setdefault(entry.digest, []).append(entry)
     return found
-
-
-def _folders(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            return [Path(e.path) for e in entries if e.is_dir() and not e.name.startswith(".")]
-    except OSError:
-        return []
 
 
 def _read(folder: Path) -> IndexedRun:

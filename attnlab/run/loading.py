@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +22,14 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Task
 
 
+@dataclass(frozen=True, eq=False)
 class TrainedRun:
-    """A task and a model with the weights of one epoch, or the mean of several.
+    """A task and a model with the weights of one epoch, or the mean of several."""
 
-    Attributes:
-        config: the run's configuration.
-        task: its task; the data are loaded by `load_data` alone.
-        model: its model.
-        epoch: whose weights these are, in words: `7`, or `mean of 3, 4, 5`.
-    """
-
-    def __init__(self, config: RunConfig, task: Task, model: keras.Model, epoch: str) -> None:
-        self.config, self.task, self.model, self.epoch = config, task, model, epoch
+    config: RunConfig
+    task: Task  # the data are loaded by `load_data` alone
+    model: keras.Model
+    epoch: str  # whose weights these are, in words: `7`, or `mean of 3, 4, 5`
 
     @classmethod
     def load(cls, run: RunDirectory, epoch: str = "best", average: int | None = None) -> TrainedRun:
@@ -68,9 +65,8 @@ class TrainedRun:
             load_average(model, weights) if len(weights) > 1 else model.load_weights(weights[0])
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().splitlines()[0]
-            raise RequestError(f"{weights[0]}: expected this run's weights, but: {reason}") from (
-                error
-            )
+            text = f"{weights[0]}: expected this run's weights, but: {reason}"
+            raise RequestError(text) from error
         return cls(config, task, model, epoch)
 
     def load_data(self, digest: str | None) -> bool:
@@ -121,11 +117,7 @@ def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
 
 
 def choose_epoch(run: RunDirectory, epoch: str) -> int:
-    """The number that `best`, `last` or a number's text means for a run.
-
-    Raises:
-        RequestError: the run has no weights of that epoch, or is not done, so none is the best.
-    """
+    """The number that `best`, `last` or a number's text means for a run; see `choose_epochs`."""
     saved = run.weights_epochs()
     if not saved:
         raise RequestError(f"RUN: {str(run.path)!r} has no saved weights.")
@@ -149,15 +141,9 @@ class ServedModel:
         self.run = run
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Forecast each history, or translate each sentence.
+        """Forecast histories (N, S) to (N, horizon), natural units, or translate N sentences.
 
-        Args:
-            model_input: (N, S) histories, oldest first, natural units, or N sentences: an array
-                or a data frame.
-            params: unused, part of MLflow's interface.
-
-        Returns:
-            (N, horizon) in natural units, or (N,) sentences.
+        They come in an array or a data frame; `params` is a part of MLflow's interface.
         """
         return self.run.task.serve(self.run.model, np.asarray(model_input))
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.run import console, interrupts
 from attnlab.run.building import make_model, start_afresh
 from attnlab.run.recorder import Recorder
-from attnlab.run.result import summary
-from attnlab.run.training_state import TrainingState
 from attnlab.tasks.base import Learner, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
@@ -31,46 +30,65 @@ OnEpoch = Callable[[Mapping[str, float]], None]
 _TRAINING_PER_SAVING = 20.0
 
 
+@dataclass
+class TrainingState:
+    """How far the training of a run is."""
+
+    # A row for each epoch that is over.
+    history: list[dict[str, float]] = field(default_factory=list)
+    steps_taken: int = 0  # gradient steps of those epochs
+    steps_an_epoch: int = 0  # of the first epoch, by which the schedule reckons; 0 before it
+    chunks_done: int = 0  # of the epoch under way
+    seconds: float = 0.0  # that earlier processes spent on the run
+    epoch_seconds: float = 0.0  # that they spent on the epoch under way
+    # Of the epoch under way, an array for each chunk done.
+    losses: list[np.ndarray] = field(default_factory=list)
+    # The number of items or tokens of each of these losses.
+    sizes: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def epochs(self) -> int:
+        """How many are over."""
+        return len(self.history)
+
+    @property
+    def steps_in_epoch(self) -> int:
+        """Gradient steps of the epoch under way."""
+        return sum(map(len, self.losses))
+
+    def end_epoch(self, row: dict[str, float]) -> None:
+        """Count the epoch under way as over."""
+        self.steps_taken += self.steps_in_epoch
+        self.history.append(row)
+        self.chunks_done, self.epoch_seconds, self.losses, self.sizes = 0, 0.0, [], []
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the arrays, JSON-ready."""
+        return {k: v for k, v in asdict(self).items() if k not in ("losses", "sizes")}
+
+
+@dataclass(eq=False)
 class Session:
-    """A run under way: the parts that its steps share.
+    """A run under way: the parts that its steps share."""
 
-    Args:
-        config: what is run.
-        task: its task, loaded.
-        data: the task's data.
-        recorder: writes what it leaves behind.
-        started: `time.perf_counter()` when the run began in this process.
-        resumed: whether the folder holds a part of the run already.
-        on_epoch: gets each row of the history; may raise `Pruned`.
-    """
+    config: RunConfig
+    task: Task  # loaded
+    data: TaskData
+    recorder: Recorder
+    started: float  # `time.perf_counter()` when the run began in this process
+    resumed: bool = False  # whether the folder holds a part of the run already
+    on_epoch: OnEpoch | None = None  # gets each row of the history; may raise `Pruned`
 
-    def __init__(
-        self,
-        config: RunConfig,
-        task: Task,
-        data: TaskData,
-        recorder: Recorder,
-        started: float,
-        *,
-        resumed: bool = False,
-        on_epoch: OnEpoch | None = None,
-    ) -> None:
-        self.config, self.task, self.data = config, task, data
-        self.recorder, self.started = recorder, started
-        self.resumed, self.on_epoch = resumed, on_epoch
+    def __post_init__(self) -> None:
         self.state = TrainingState()
-        self._monitor = Monitor(*task.monitor, config.trainer.min_delta)
-        self._checkpoints = Checkpoints(recorder.folder.checkpoint)
+        self._monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
+        self._checkpoints = Checkpoints(self.recorder.folder.checkpoint)
         self._best_weights: list[np.ndarray] = []
         self._epoch_started = 0.0
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
 
     def execute(self, *, quiet: bool = False) -> dict[str, Any]:
-        """Train, choose the best epoch, evaluate it, and leave everything in the folder.
-
-        Args:
-            quiet: show no progress.
-        """
+        """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
         self.recorder.write_request(self.task, self.data)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
@@ -194,8 +212,7 @@ class Session:
     def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
         """Put everything where the checkpoint has it; without one the run begins again.
 
-        Raises:
-            RequestError: the checkpoint is of another model, or the best weights are missing.
+        Raises `RequestError` where it is of another model, or the best weights are missing.
         """
         if checkpoint is None:
             self.recorder.rewind([])
@@ -231,17 +248,28 @@ class Session:
     # The result
 
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
-        report = learner.report()
-        metrics = summary(
-            self.config,
-            self.task,
-            learner,
-            report,
-            epochs=self.state.epochs,
-            best_epoch=self._best_epoch(),
-            monitored=self._monitored(),
-            seconds=self.state.seconds + time.perf_counter() - self.started,
-        )
+        """What metrics.json says of the run, and the best weights' report on the test part."""
+        config, report = self.config, learner.report()
+        monitored, best_epoch = self._monitored(), self._best_epoch()
+        scores, notes = report.scores(), list(report.notes)
+        if not monitored:
+            notes.append("No validation part: the last epoch is reported.")
+        metrics = {
+            "task": config.task.name,
+            "attention": config.attention.name,
+            "model": config.model.name,
+            "seed": config.seed,
+            "monitor": self._monitor.metric if monitored else None,
+            "best_epoch": best_epoch,
+            "best_value": monitored[best_epoch - 1] if monitored else None,
+            "epochs": self.state.epochs,
+            "test": scores.pop("metrics"),
+            **scores,
+            "extra": learner.extra_reports(),
+            "parameters": learner.model.count_params(),
+            "seconds": self.state.seconds + time.perf_counter() - self.started,
+            "notes": notes,
+        }
         return metrics, report
 
 

@@ -30,9 +30,6 @@ def run_once(
         beside_own: begin it also where another process of the same sweep is at it, for two trials
             of a search may be equal.
 
-    Returns:
-        The folder of a completed run.
-
     Raises:
         RunBusy: a process that lives is at it.
         RunFailed: it failed before, or now.

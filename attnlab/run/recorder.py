@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
+import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +20,16 @@ from attnlab.records import files
 from attnlab.records.environment import environment
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.result import save_weights
 from attnlab.tasks.base import Learner, load
 
 if TYPE_CHECKING:
+    import keras
+
     from attnlab.tasks.base import Report, Task, TaskData
 
 log = logging.getLogger("attnlab")
+# Bytes of a file that each variable takes beside its numbers, amply.
+_HDF5_OVERHEAD = 8192
 
 
 class Recorder:
@@ -29,11 +37,6 @@ class Recorder:
 
     Writing to the run folder may fail (a full disk) without stopping the training: the result is
     still computed and printed.
-
-    Args:
-        config: what is run.
-        folder: the run's folder, owned by this process.
-        tracker: the run's copy in MLflow.
     """
 
     def __init__(self, config: RunConfig, folder: RunDirectory, tracker: Tracker) -> None:
@@ -84,13 +87,7 @@ class Recorder:
         self._tracker.changed()
 
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
-        """The result, as files and as figures.
-
-        Args:
-            learner: its model has the best weights.
-            metrics: for metrics.json.
-            report: of the best weights on the test part.
-        """
+        """The result, as files and as figures; the learner's model has the best weights."""
         from attnlab.figures.run import draw_run
 
         with self.writing("the results"):
@@ -128,3 +125,22 @@ class Recorder:
                     getattr(error, "strerror", None) or error,
                 )
             self._write_failed = True
+
+
+def save_weights(model: keras.Model, path: Path) -> None:
+    """Save a model's weights as HDF5; raises `OSError`, of which HDF5 has several kinds."""
+    _require_space(model, path)
+    try:
+        model.save_weights(path)
+    except (OSError, RuntimeError) as error:
+        found = re.search(r"errno = (\d+)", str(error))
+        if found is None:
+            raise
+        raise OSError(int(found.group(1)), os.strerror(int(found.group(1)))) from error
+
+
+def _require_space(model: keras.Model, path: Path) -> None:
+    """Raise `OSError` where the disk is too full: HDF5 may crash where it finds that out itself."""
+    size = 4 * model.count_params() + _HDF5_OVERHEAD * (len(model.weights) + 1)
+    if shutil.disk_usage(path.parent).free < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,22 +33,14 @@ log = logging.getLogger("attnlab")
 
 @dataclass(frozen=True)
 class SweepMember:
-    """A run's place in a sweep.
-
-    Attributes:
-        name: the sweep's name.
-        on_epoch: gets each row of the run's history; may raise `Pruned`.
-    """
+    """A run's place in a sweep."""
 
     name: str
-    on_epoch: OnEpoch | None = None
+    on_epoch: OnEpoch | None = None  # gets each row of the run's history; may raise `Pruned`
 
 
 def run(config: RunConfig) -> Path:
-    """Train, evaluate and report one run.
-
-    Returns:
-        The run's folder.
+    """Train, evaluate and report one run; returns its folder.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -63,11 +56,7 @@ def run(config: RunConfig) -> Path:
 
 
 def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
-    """Make the folder of a new run, whose owner is this process.
-
-    Raises:
-        RequestError: the runs folder can't be written.
-    """
+    """Make the folder of a new run, whose owner is this process; raises `RequestError`."""
     return RunDirectory.create(
         Path(config.paths.runs).expanduser(),
         config.task.name,
@@ -82,9 +71,7 @@ def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirect
 def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     """As `run`, in a folder of `new_folder`; settings that don't fit the data leave it failed.
 
-    Raises:
-        RequestError, RunFailed, KeyboardInterrupt: as in `run`.
-        Pruned: the sweep gave it up.
+    Raises as `run`, and `Pruned` where the sweep gave it up.
     """
     started = time.perf_counter()
     with FolderLock(folder.path):
@@ -107,13 +94,8 @@ def resume(
 ) -> Path:
     """Go on with a run in its folder and its MLflow run, to the bits of an uninterrupted one.
 
-    Args:
-        folder: the run; a completed one is left as it is, unless it is to train longer.
-        changes: `trainer.epochs` and its new value, or nothing.
-        sweep: the sweep that goes on with it; its result is not printed then.
-
-    Returns:
-        The run's folder.
+    A completed one is left as it is, unless `changes` of `trainer.epochs` have it train longer.
+    What a sweep goes on with is not printed.
 
     Raises:
         RunBusy: another process writes the run.
@@ -128,7 +110,9 @@ def resume(
         config = _in_its_place(changed(before, changes or {}), folder)
         _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
         if status["state"] == "completed":
-            metrics = _result(folder)
+            metrics = None
+            with suppress(RequestError):  # the disk was full when it was to be written
+                metrics = folder.read_metrics()
             if metrics and config.trainer.epochs == before.trainer.epochs:
                 if sweep is None:
                     console.print_result(metrics, folder.path)
@@ -162,14 +146,6 @@ def _check_epochs(wanted: int, before: int, trained: int) -> None:
             f"trainer.epochs: expected at least the {trained} epochs that were trained, "
             f"got {wanted}."
         )
-
-
-def _result(folder: RunDirectory) -> dict[str, Any] | None:
-    """metrics.json; None where the disk was full when it was to be written."""
-    try:
-        return folder.read_metrics()
-    except RequestError:
-        return None
 
 
 def _require_checkpoint(folder: RunDirectory) -> None:

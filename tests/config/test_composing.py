@@ -59,7 +59,7 @@ def test_every_setting_has_a_rule_that_can_be_read(path):
     rules = content(path).get("rules", {})
     assert set(settings(path)) == {key for key in rules if "." not in key}
     for key, rule in rules.items():
-        assert isinstance(Rule.from_mapping(rule).expected(), str), key
+        assert isinstance(Rule(**rule).expected(), str), key
 
 
 # What a file can't do without, as a user would give it.

@@ -29,7 +29,7 @@ def document(**changes):
     ],
 )
 def test_a_rule_in_words(rule, words):
-    assert Rule.from_mapping(rule).expected() == words
+    assert Rule(**rule).expected() == words
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_rule_in_words(rule, words):
     ],
 )
 def test_a_rule_accepts_and_refuses(rule, good, bad):
-    rule = Rule.from_mapping(rule)
+    rule = Rule(**rule)
     for value in good:
         check_rule("k", value, rule)
     for value in bad:
@@ -55,7 +55,7 @@ def test_a_rule_accepts_and_refuses(rule, good, bad):
 
 
 def test_the_sentence_names_key_expectation_reason_value_and_the_nearest_choice():
-    rule = Rule.from_mapping({"choices": ["simple", "gru", "lstm"], "why": "no others"})
+    rule = Rule(**{"choices": ["simple", "gru", "lstm"], "why": "no others"})
     with pytest.raises(RequestError) as e:
         check_rule("model.cell", "lst", rule)
     expected = "model.cell: expected one of simple, gru, lstm (no others), got lst. "
@@ -63,7 +63,7 @@ def test_the_sentence_names_key_expectation_reason_value_and_the_nearest_choice(
 
 
 def test_a_divisor_is_sought_in_the_whole_configuration():
-    rule = Rule.from_mapping({"type": "int", "min": 1, "divides": "model.units"})
+    rule = Rule(**{"type": "int", "min": 1, "divides": "model.units"})
     check_rule("heads", 3, rule, {"model": {"units": 6}})
     with pytest.raises(RequestError, match=r"divisor of model.units=6 \(1, 2, 3, 6\), got 4"):
         check_rule("heads", 4, rule, {"model": {"units": 6}})
@@ -71,7 +71,7 @@ def test_a_divisor_is_sought_in_the_whole_configuration():
 
 def test_a_field_that_no_rule_has_is_a_mistake_in_the_file():
     with pytest.raises(TypeError, match="minimum"):
-        Rule.from_mapping({"minimum": 1})
+        Rule(**{"minimum": 1})
 
 
 def test_lookup_and_nearest():

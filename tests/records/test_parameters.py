@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlab.records.mlflow.parameters import flatten
+from attnlab.records.mlflow.snapshot import flatten
 
 
 def test_leaves_under_dotted_keys_in_yaml_spelling():

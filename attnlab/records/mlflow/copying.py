@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -11,19 +13,18 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab import __version__
 from attnlab.records.lock import flocked
 from attnlab.records.mlflow import internals
-from attnlab.records.mlflow.entities import dataset_inputs, save_model
-from attnlab.records.mlflow.snapshot import (
-    Snapshot,
-    sweep_snapshot,
-)
+from attnlab.records.mlflow.snapshot import Model, Snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric, Run
 
-_MODEL = "model"
+_MODEL, _LOADER_MODULE = "model", "attnlab.run.loading"
+_DIGEST_LENGTH = 36
+_CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
 _SOURCE_TAGS = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL"}
 # MLflow takes 1000 metrics, 100 params and 100 tags at once, and no more than 1000 of all.
 _METRICS_AT_ONCE, _OTHERS_AT_ONCE = 800, 100
@@ -42,17 +43,10 @@ def lock_of_copy(folder: Path) -> AbstractContextManager[None]:
 class Copy:
     """A run of a store, to which what it lacks of a folder is added, again and again.
 
-    What the store has is read once and then remembered, so that an epoch costs one call.
-
-    Args:
-        store: the store.
-        found: the run as the store has it; None where it is to be made.
-        since: a file that was changed later is sent again even if the store has one of its size;
-            in nanoseconds since 1970.
-
-    Attributes:
-        run_id: of the run; empty until it is made.
-        parent_id: of the run that stands for the sweep it is a part of; None until it is needed.
+    What the store has is read once and then remembered, so that an epoch costs one call. A file
+    changed after `since`, in nanoseconds since 1970, is sent again even if the store has one of its
+    size. `run_id` is empty until the run is made; `parent_id` is of the run that stands for its
+    sweep.
     """
 
     def __init__(self, store: Store, found: Run | None = None, since: float = math.inf):
@@ -197,7 +191,7 @@ class Copy:
 
         if snapshot.dataset is None or self._has_dataset:
             return []
-        inputs = dataset_inputs(**snapshot.dataset)
+        inputs = _dataset_inputs(**snapshot.dataset)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._client.log_inputs(self.run_id, datasets=inputs)
@@ -230,7 +224,7 @@ class Copy:
         location = logged.artifact_location
         description = internals.model_description(self.run_id, logged.model_id, location)
         with tempfile.TemporaryDirectory() as scratch:
-            save_model(model, description, Path(scratch, "model"), Path(scratch, "data"))
+            _save_model(model, description, Path(scratch, "model"), Path(scratch, "data"))
             client.log_model_artifacts(logged.model_id, str(Path(scratch, "model")))
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
         metrics = [
@@ -253,6 +247,47 @@ class Copy:
             self._client.set_terminated(self.run_id, snapshot.status, snapshot.ended)
         self._status = snapshot.status
         return ["status"]
+
+
+def _dataset_inputs(name: str, source: str, digest: str, counts: Mapping[str, int]) -> list[Any]:
+    """An input for each part of the data; MLflow keeps one context for a name and digest."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    origin = json.dumps({"tags": {"source": source, "sha256": digest}})
+    return [
+        DatasetInput(
+            Dataset(
+                name=f"{name}-{part}",
+                digest=digest[:_DIGEST_LENGTH],
+                source_type="code",
+                source=origin,
+                profile=json.dumps({"num_rows": number}),
+            ),
+            tags=[InputTag("mlflow.data.context", _CONTEXTS.get(part, part))],
+        )
+        for part, number in counts.items()
+    ]
+
+
+def _save_model(model: Model, description: Any, path: Path, data: Path) -> None:
+    """Write a pyfunc model with a signature; nothing here loads it, which would take seconds."""
+    import mlflow.pyfunc
+    import numpy as np
+    from mlflow.models import infer_signature
+
+    data.mkdir()
+    for name, part in model.files.items():
+        copy = shutil.copytree if part.is_dir() else shutil.copy
+        copy(part, data / name)
+    served = [np.array(part["values"], dtype=part["dtype"]) for part in model.served or ()]
+    mlflow.pyfunc.save_model(
+        str(path),
+        loader_module=_LOADER_MODULE,
+        data_path=str(data),
+        mlflow_model=description,
+        pip_requirements=[f"attnlab=={__version__}"],
+        signature=infer_signature(*served) if served else None,  # type: ignore[arg-type]
+    )
 
 
 def _sweep_run(snapshot: Snapshot, store: Store) -> str:

@@ -30,14 +30,9 @@ _Answer = Callable[[Mapping[str, Any]], None]
 class LiveCopy:
     """The copy of one folder that is being written.
 
-    Args:
-        uri: the tracking URI.
-        folder: of a run, which no other process may copy meanwhile, or of a sweep.
-        task: of a sweep the task in whose experiment its copy is made.
-        resumed: whether there may be a copy.
-
-    Raises:
-        RequestError: the store can't be used, or the folder is damaged.
+    The folder is that of a run, which no other process may copy meanwhile, or with a `task` that of
+    a sweep, whose copy is made in the task's experiment. `resumed`: there may be a copy. Raises
+    `RequestError` where the store can't be used, or the folder is damaged.
     """
 
     def __init__(self, uri: str, folder: str, task: str | None, resumed: bool):
@@ -58,14 +53,7 @@ class LiveCopy:
             self.close()
 
     def update(self, state: str = "running") -> None:
-        """Add what is new.
-
-        Args:
-            state: how the run stands.
-
-        Raises:
-            RequestError: the store or the folder fails.
-        """
+        """Add what is new; raises `RequestError` where the store or the folder fails."""
         with self._store.explained():
             self.copy.add(self._snapshot(state))
 
@@ -82,8 +70,7 @@ class LiveCopy:
 class Copies:
     """Keeps several copies at a time, told apart by the number in each message.
 
-    Args:
-        answer: sends a message back: the run's number and `run_id`, `looking`, `problem` or `done`.
+    Answers have the run's number and `run_id`, `looking`, `problem` or `done`.
     """
 
     def __init__(self, answer: _Answer):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
@@ -12,17 +13,15 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records import files
-from attnlab.records.mlflow.parameters import flatten
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 
-_STATUSES = {
-    "running": "RUNNING",
-    "completed": "FINISHED",
-    "failed": "FAILED",
-    "killed": "KILLED",
-}
+_STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
+# What MLflow takes of the name and the value of a parameter.
+_LONGEST_VALUE = 6000
+_LONGEST_KEY = 250
+_LEFT_OUT = ("hydra", "paths", "tracking")
 _FILES = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
 
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
@@ -32,72 +31,43 @@ Served = Callable[[Mapping[str, Any]], Example | None]
 
 
 class Measured(NamedTuple):
-    """Metrics of one step.
+    """Metrics of one step."""
 
-    Attributes:
-        step: the epoch.
-        time: when, in milliseconds since 1970.
-        metrics: name to value.
-    """
-
-    step: int
-    time: int
-    metrics: Mapping[str, float]
+    step: int  # the epoch
+    time: int  # when, in milliseconds since 1970
+    metrics: Mapping[str, float]  # name to value
 
 
 class Model(NamedTuple):
-    """A model that MLflow serves.
+    """A model that MLflow serves."""
 
-    Attributes:
-        epoch: whose weights it has.
-        files: what it is loaded from: the name of each file or folder, and where that lies.
-        served: an input and an output of it; None where nothing says.
-    """
-
-    epoch: int
+    epoch: int  # whose weights it has
+    # What it is loaded from: the name of each file or folder, and where that lies.
     files: Mapping[str, Path]
-    served: Example | None
+    served: Example | None  # an input and an output of it; None where nothing says
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run of MLflow as it should stand.
+    """A run of MLflow as it should stand."""
 
-    Attributes:
-        folder: what it is a copy of.
-        experiment: its name: that of the task.
-        name: the run's name.
-        status: MLflow's word for its state.
-        started: in milliseconds since 1970.
-        ended: likewise; of a run under way when it was last heard of.
-        params: flat.
-        tags: all but that of a sweep's run above it.
-        measured: the metrics of all steps.
-        files: what becomes an artifact, under its path among the artifacts.
-        run_id: of the MLflow run, as far as the folder knows.
-        uri: of the store that is the folder's own.
-        dataset: name, source, digest and counts of the data; None where the folder does not say.
-        model: what is logged as a model; None for none.
-        sweep: the folder of the sweep that it is a part of.
-        missing: what the folder lacks, in sentences.
-    """
-
-    folder: Path
-    experiment: str
+    folder: Path  # what it is a copy of
+    experiment: str  # its name: that of the task
     name: str
-    status: str
-    started: int
-    ended: int
-    params: Mapping[str, str]
-    tags: Mapping[str, str]
-    measured: list[Measured]
-    files: Mapping[str, Path]
-    run_id: str | None = None
-    uri: str | None = None
+    status: str  # MLflow's word for its state
+    started: int  # in milliseconds since 1970
+    ended: int  # likewise; of a run under way when it was last heard of
+    params: Mapping[str, str]  # flat
+    tags: Mapping[str, str]  # all but that of a sweep's run above it
+    measured: list[Measured]  # the metrics of all steps
+    files: Mapping[str, Path]  # what becomes an artifact, under its path among the artifacts
+    run_id: str | None = None  # of the MLflow run, as far as the folder knows
+    uri: str | None = None  # of the store that is the folder's own
+    # Name, source, digest and counts of the data; None where the folder does not say.
     dataset: Mapping[str, Any] | None = None
-    model: Model | None = None
-    sweep: Path | None = None
-    missing: list[str] = field(default_factory=list)
+    model: Model | None = None  # what is logged as a model; None for none
+    sweep: Path | None = None  # the folder of the sweep that it is a part of
+    missing: list[str] = field(default_factory=list)  # what the folder lacks, in sentences
 
 
 def run_snapshot(
@@ -105,10 +75,8 @@ def run_snapshot(
 ) -> Snapshot:
     """What MLflow should have of a run, which may be under way.
 
-    Args:
-        run: its folder.
-        state: how the run stands, where that is known better than from status.json.
-        served: what its model takes and gives, where the folder is too old to say.
+    `state` is how the run stands, where that is known better than from status.json; `served` gives
+    what its model takes and gives, where the folder is too old to say.
 
     Raises:
         RequestError: status.json or config.yaml is missing or damaged.
@@ -159,10 +127,7 @@ def _run_snapshot(
 def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapshot:
     """What MLflow should have of a sweep in the experiment of one of its tasks.
 
-    Args:
-        folder: of the sweep.
-        task: the task's name.
-        state: how the sweep stands, where that is known better than from its folder.
+    `state` is how it stands, where that is known better than from its folder.
     """
     path = folder / "sweep.json"
     document = _readable(lambda: files.read_json(path), []) if path.is_file() else {}
@@ -311,3 +276,32 @@ def _model(
         example = served(config)
     parts = {"config.yaml": run.path / "config.yaml", "assets": run.assets}
     return Model(best, {**parts, "best.weights.h5": weights}, example)
+
+
+def flatten(config: Mapping[str, Any], left_out: Collection[str] = _LEFT_OUT) -> dict[str, str]:
+    """The leaves of a config under dotted keys, as text in YAML's spelling (`null`, `true`).
+
+    Cut to what MLflow takes; an empty mapping or list counts as a leaf. Left out are keys that
+    start with `_`, `rules`, which say what other values would have been allowed, and by default the
+    sections that say where a run went and not what it was.
+    """
+    wanted = {key: value for key, value in config.items() if key not in left_out}
+    return {key[:_LONGEST_KEY]: _text(value)[:_LONGEST_VALUE] for key, value in _leaves(wanted)}
+
+
+def _leaves(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in config.items():
+        if str(key).startswith("_") or key == "rules":
+            continue
+        if isinstance(value, Mapping) and value:
+            found += _leaves(value, f"{prefix}{key}.")
+        else:
+            found.append((f"{prefix}{key}", value))
+    return found
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool | list | tuple | Mapping):
+        return json.dumps(value, default=str)
+    return str(value)

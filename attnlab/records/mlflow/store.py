@@ -8,8 +8,9 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from attnlab.errors import RequestError
@@ -35,16 +36,12 @@ _EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 class Store:
     """An MLflow store that was found fit for use.
 
-    Args:
-        uri: its tracking URI.
-        artifact_root: where an SQLite store that is made here keeps artifacts; None to make none.
-        writing: whether to ask at once if it can be written, instead of waiting for who writes it.
+    An SQLite store is made where it is missing if there is an `artifact_root`, in which it keeps
+    artifacts. With `writing` it must be writable at once; else who writes it is waited for.
 
     Raises:
         RequestError: it is missing, can't be reached or can't be used; one sentence says why.
     """
-
-    _shared: ClassVar[dict[str, Store]] = {}
 
     def __init__(self, uri: str, artifact_root: Path | None = None, *, writing: bool = True):
         self.uri = uri
@@ -68,19 +65,14 @@ class Store:
         return path is None or path.exists()
 
     @classmethod
+    @cache
     def shared(cls, uri: str) -> Store:
         """The one store object of this process for a URI, which is checked once."""
-        if uri not in cls._shared:
-            cls._shared[uri] = cls(uri)
-        return cls._shared[uri]
+        return cls(uri)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn whatever MLflow raises into one sentence.
-
-        Raises:
-            RequestError: something was raised.
-        """
+        """Turn whatever MLflow raises into one sentence, a `RequestError`."""
         try:
             yield
         except RequestError:
@@ -134,16 +126,10 @@ class Store:
             return tagged[0] if tagged else self._moved(experiment, folder)
 
     def remove(self, run_id: str) -> bool:
-        """Remove a run, its models and its artifacts.
+        """Remove a run, if it is there, its models and its artifacts; whether nothing of it stays.
 
         In a database they are removed for good, as `mlflow gc` does. A server is asked to delete
         the run, which it keeps among its deleted ones, artifacts too, until `mlflow gc` runs there.
-
-        Args:
-            run_id: which; of a run that is gone already nothing is left to do.
-
-        Returns:
-            Whether nothing of it stays.
         """
         with self.explained():
             run = self._get(run_id)
@@ -237,10 +223,6 @@ def create_store(uri: str, artifact_root: Path) -> None:
 
     Making one takes MLflow a second of migrations, and two processes at it spoil each other's
     work. So each makes its own beside the place, and the first to finish puts it there.
-
-    Args:
-        uri: `sqlite:///` and the path.
-        artifact_root: where the store's default experiment keeps artifacts.
     """
     path = sqlite_path(uri)
     if path is None or path.exists():

@@ -26,10 +26,7 @@ def check_store(uri: str, *, writing: bool = True) -> None:
     """Check that a store can be used; one that does not exist yet can.
 
     Of an SQLite file it is known at once, of a server in seconds; of other stores nothing is known.
-
-    Args:
-        uri: the tracking URI.
-        writing: whether it is to be written, which another process may be doing.
+    With `writing` it must not be that another process is writing it.
 
     Raises:
         RequestError: it is locked, of another version of MLflow, damaged, no database, or a server

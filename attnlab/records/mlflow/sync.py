@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.copying import Copy, lock_of_copy
@@ -14,48 +14,34 @@ from attnlab.records.run_directory import RunDirectory
 
 
 class Synced(NamedTuple):
-    """What was done for a run.
+    """What was done for a run."""
 
-    Attributes:
-        run_id: of its copy in MLflow.
-        is_new: whether there was none.
-        added: what was added to it, in words; empty when nothing was lacking.
-        missing: what its folder lacks, in sentences.
-    """
-
-    run_id: str
-    is_new: bool
-    added: list[str]
-    missing: list[str]
+    run_id: str  # of its copy in MLflow
+    is_new: bool  # whether there was none
+    added: list[str]  # what was added to it, in words; empty when nothing was lacking
+    missing: list[str]  # what its folder lacks, in sentences
 
 
 def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> Synced:
-    """Add what a store lacks of a run that is not under way.
+    """Add what a store lacks of a run that is not under way; `served` as in `run_snapshot`.
 
     A run that MLflow counts among its deleted ones is brought back. The folder gets the id of the
     MLflow run, if the store is the one that the run itself would use.
 
-    Args:
-        run: its folder.
-        store: where to.
-        served: see `run_snapshot`.
-
     Raises:
         RequestError: the folder is damaged, a process writes it, or the store fails.
     """
-    try:
-        with FolderLock(run.path), lock_of_copy(run.path), store.explained():
-            snapshot = run_snapshot(run, served=served)
-            if snapshot.status == "RUNNING":
-                raise RequestError(f"{run.path}: running: MLflow gets it from who runs it.")
-            copy = Copy.of(snapshot, store)
-            is_new = not copy.run_id
-            added = copy.add(snapshot)
-            if snapshot.uri == store.uri:
-                _keep_ids(snapshot, copy)
-            return Synced(copy.run_id, is_new, added, snapshot.missing)
-    except OSError as error:
-        raise RequestError(f"{run.path}: can't be locked ({error.strerror or error}).") from error
+    locked = explained(f"{run.path}: can't be locked")
+    with locked, FolderLock(run.path), lock_of_copy(run.path), store.explained():
+        snapshot = run_snapshot(run, served=served)
+        if snapshot.status == "RUNNING":
+            raise RequestError(f"{run.path}: running: MLflow gets it from who runs it.")
+        copy = Copy.of(snapshot, store)
+        is_new = not copy.run_id
+        added = copy.add(snapshot)
+        if snapshot.uri == store.uri:
+            _keep_ids(snapshot, copy)
+        return Synced(copy.run_id, is_new, added, snapshot.missing)
 
 
 def _keep_ids(snapshot: Snapshot, copy: Copy) -> None:

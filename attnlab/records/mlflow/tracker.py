@@ -34,14 +34,8 @@ _numbers = count()
 class Tracker:
     """One folder's copy in MLflow. Whatever goes wrong there is a single warning, never an error.
 
-    One that was not begun with `start` keeps nothing: what `tracking.enabled=false` gives.
-
-    Args:
-        timeout: for how many seconds `ended` may wait.
-        on_run_id: called in another thread with the run id, as soon as it is known.
-
-    Attributes:
-        run_id: of the MLflow run; None as long as it isn't known.
+    One that was not begun with `start` keeps nothing: what `tracking.enabled=false` gives. `run_id`
+    is None as long as it isn't known.
     """
 
     def __init__(
@@ -100,11 +94,7 @@ class Tracker:
     def ended(self, state: str) -> bool:
         """The run has ended, or this process's part in it; may be called again in vain.
 
-        Args:
-            state: of the run; "running" where other processes go on with it.
-
-        Returns:
-            Whether MLflow has everything.
+        The state is "running" where other processes go on with it. Returns whether MLflow has all.
         """
         if self._helper and not self._has_ended:
             self._has_ended = True
@@ -149,11 +139,7 @@ class Tracker:
 
 
 class _Helper:
-    """The process in which all folders of this process are copied; answers come in a thread.
-
-    Raises:
-        OSError: the process can't be started.
-    """
+    """The process in which all folders of this process are copied; answers come in a thread."""
 
     _current: _Helper | None = None
     _lock = threading.RLock()

@@ -125,7 +125,7 @@ def make_corpus(name: str, words: tuple[str, ...] | list[str] = ()) -> Corpus:
     settings, rules = _settings(name)
     given = dict(_setting(name, word, settings) for word in words)
     for key in given:
-        check_rule(f"data.{key}", given[key], Rule.from_mapping(rules.get(key, {})))
+        check_rule(f"data.{key}", given[key], Rule(**rules.get(key, {})))
     return option_class("data", name)(**{**settings, **given})
 
 
