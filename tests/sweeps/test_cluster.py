@@ -77,7 +77,9 @@ def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
     # Its files lie in the sweep's folder, which all nodes share.
     assert f"--output={sweep_folder(attnlab)}/.submitit/" in words
     # Runs name the job, so that another host can ask whether they still live.
-    owners = [json.loads((f / "status.json").read_text())["slurm_job"] for f in attnlab.run_folders()]
+    owners = [
+        json.loads((f / "status.json").read_text())["slurm_job"] for f in attnlab.run_folders()
+    ]
     assert sorted(owners) == ["500", "501"]
 
 
