@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from command_line import some_pairs
 from same_runs import assert_same_run
 
 from attnlab.cli import main
@@ -300,10 +301,13 @@ def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
 
 @pytest.mark.parametrize("chunk", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_a_translator_goes_on_from_the_middle_of_an_epoch(compose, monkeypatch, chunk, tmp_path):
+    lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(150)]
+    (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
     config = compose(
-        *("task=translate", "data.pairs=400", "attention=multi_head", "model=transformer"),
-        *("model.units=8", "model.layers=1", "model.feed_forward=8", "attention.heads=2"),
-        *("trainer.batch_size=80", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0"),
+        *("task=translate", "data=files", f"data.path={tmp_path / 'pairs.tsv'}"),
+        *("attention=multi_head", "model=transformer", "model.units=8", "model.layers=1"),
+        *("model.feed_forward=8", "attention.heads=2", "trainer.batch_by=items"),
+        *("trainer.batch_size=1", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0"),
         f"paths.data={tmp_path}",
     )
     whole = run(config)

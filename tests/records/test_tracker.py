@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import signal
 import sqlite3
@@ -176,6 +177,23 @@ def test_a_resumed_run_goes_on_in_its_mlflow_run_with_every_step_once(runs, clie
         *("3", "false"),
     )
     assert logged.info.status == "FINISHED"
+
+
+def test_an_epoch_that_was_trained_again_has_one_value_though_it_is_the_models(runs, client):
+    """Killed behind epoch 2, gone on with from before it: it took another time then."""
+    run = make_run(runs, state="running", config={"tracking": {"enabled": True, "weights": "best"}})
+    first = start(run)
+    assert end(run, first, "killed")
+    run.status.write("running")
+    second = start(run, resumed=True)
+    again = [{"epoch": epoch, "seconds": 9.5, "val_loss": 1 / epoch} for epoch in (1, 2)]
+    run.history.replace(again)
+    os.utime(run.weights_path(2), (2e9, 2e9))
+    write_metrics(run)
+    assert end(run, second)
+    for key in ("seconds", "val_loss"):
+        assert steps(client, first.run_id, key) == [1, 2]
+    assert client.get_run(first.run_id).outputs.model_outputs
 
 
 def test_a_run_that_trains_longer_gets_the_model_of_its_new_best_epoch(runs, client):

@@ -228,15 +228,26 @@ class Copy:
             client.log_model_artifacts(logged.model_id, str(Path(scratch, "model")))
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
         metrics = [
-            Metric(key, float(value), time, step, model_id=logged.model_id, run_id=self.run_id)
-            for step, time, numbers in snapshot.measured
-            for key, value in numbers.items()
-            if step == model.epoch
+            Metric(*values, model.epoch, model_id=logged.model_id, run_id=self.run_id)
+            for values in self._logged_values(snapshot, model.epoch)
         ]
         client.log_batch(self.run_id, metrics=metrics)
         client.log_outputs(self.run_id, [LoggedModelOutput(logged.model_id, step=model.epoch)])
         self._model_epochs.add(model.epoch)
         return ["model"]
+
+    def _logged_values(self, snapshot: Snapshot, epoch: int) -> list[tuple[str, float, int]]:
+        """Key, value and time of an epoch's metrics, as the store has them.
+
+        An epoch that was trained again after a kill has other times than it was logged with; with
+        those the model's metrics would be further values of the run's.
+        """
+        if self._found is None:
+            rows = [(time, numbers) for step, time, numbers in snapshot.measured if step == epoch]
+            return [(k, float(v), time) for time, numbers in rows for k, v in numbers.items()]
+        keys = {key for step, _, numbers in snapshot.measured if step == epoch for key in numbers}
+        logged = [m for key in keys for m in self._client.get_metric_history(self.run_id, key)]
+        return [(m.key, m.value, m.timestamp) for m in logged if m.step == epoch]
 
     def _set_status(self, snapshot: Snapshot) -> list[str]:
         if self._status == snapshot.status:
