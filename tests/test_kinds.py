@@ -47,7 +47,10 @@ def commands(folder: Path, *calls: tuple[str, ...], path: str) -> str:
     ("hidden", "settings", "verb"),
     [
         ("translation", FORECASTING, ("forecast", "latest", "--steps", "2")),
-        ("forecasting", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
+        pytest.param(
+            *("forecasting", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_without_one_kind_the_whole_command_line_of_the_other_works(

@@ -299,7 +299,8 @@ def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
     assert "resumed after epoch 0, chunk 1" in (folder.path / "run.log").read_text()
 
 
-@pytest.mark.parametrize("chunk", [pytest.param(2, marks=pytest.mark.slow), 5])
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", [2, 5])
 def test_a_translator_goes_on_from_the_middle_of_an_epoch(compose, monkeypatch, chunk, tmp_path):
     lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(150)]
     (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")

@@ -302,7 +302,15 @@ def small_translation(config: RunConfig, folder: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", options("experiment"))
+# Translators of full depth take a while to trace; one of them stands for the others by default.
+LONG = [name for name in options("experiment") if name[:5] not in ("book_", "tatoe")]
+PRESETS = [
+    pytest.param(name, marks=pytest.mark.slow if name in (*LONG, "book_transformer") else ())
+    for name in options("experiment")
+]
+
+
+@pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs(compose, no_figures, tmp_path, name):
     config = compose(f"experiment={name}", *QUICK)
     if config.data is not None:

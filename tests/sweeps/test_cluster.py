@@ -83,6 +83,7 @@ def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
     assert sorted(owners) == ["500", "501"]
 
 
+@pytest.mark.slow
 def test_a_job_that_the_cluster_took_away_goes_on(attnlab):
     script = slurm.install(attnlab.folder / "bin")
     attnlab.environment["PATH"] = f"{script.parent}:{attnlab.environment['PATH']}"

@@ -360,6 +360,7 @@ def test_a_parallel_sweep_that_is_killed_leaves_nothing_running(attnlab):
     assert {json.loads(s.read_text())["error"] for s in statuses} == {"interrupted"}
 
 
+@pytest.mark.slow
 def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
     with attnlab.start(*LONG, *JOBLIB) as process:
         wait_for(lambda: len(begun(attnlab)()) == 2, process)

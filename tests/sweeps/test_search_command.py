@@ -45,6 +45,7 @@ def test_a_search_goes_on_with_more_trials(here):
     assert out.startswith("6 of 9 trials would run, chosen by tpe over optimizer.learning_rate.")
 
 
+@pytest.mark.slow
 def test_a_search_that_was_killed_ends_as_one_that_was_not(attnlab, tmp_path_factory):
     command = (*SEARCH, "search.trials=2", "trainer.epochs=60", "trainer.batch_size=8", UNTRACKED)
     with attnlab.start(*command) as process:
@@ -90,6 +91,7 @@ def test_a_hopeless_trial_is_given_up_and_says_so(here):
     assert "given up after epoch 2: val_loss" in err
 
 
+@pytest.mark.slow
 def test_two_workers_share_a_search_and_import_tensorflow_once_each(here):
     equal = "search.space={trainer.min_delta: {choice: [0.0, 0.5]}}"
     command = ("-m", *SMALL, equal, "search.pruner=none", "search.sampler=random", UNTRACKED)
