@@ -19,6 +19,7 @@ def rates(folder) -> dict[str, str]:
     return {row["number"]: row["optimizer.learning_rate"] for row in table(folder)}
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_with_more_trials(here):
     code, out, err = here(*SEARCH, "search.trials=2")
     assert code == 0, err

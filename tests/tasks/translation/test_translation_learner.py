@@ -120,6 +120,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens(learner):
     assert np.average(losses, weights=tokens) == pytest.approx(whole.loss, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_one_seed_learns_the_same_bits_and_another_one_others(learner):
     runs = [trained(learner("none", "rnn", f"seed={seed}"))[0] for seed in (3, 3, 4)]
     np.testing.assert_array_equal(runs[0], runs[1])
