@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from attnlab.cli import main
+from attnlab.run.index import RunIndex
 
 FIXTURE = Path(__file__).parent / "fixtures" / "before.tar.xz"
 MADE_IN = "/srv/attnlab/runs"
@@ -109,7 +110,8 @@ def test_they_forecast_translate_and_are_drawn(forecaster, translator, capsys):
     assert main(["plot", "embeddings", str(translator)]) == 0
 
 
-def test_a_killed_run_goes_on(killed):
+def test_a_killed_run_goes_on(runs, killed, compose):
+    """Afterwards it is found by what it is, as a sweep looks for it."""
     before = (killed / "history.csv").read_text().splitlines()
     assert main(["resume", str(killed), "trainer.epochs=68"]) == 0
     after = (killed / "history.csv").read_text().splitlines()
@@ -117,6 +119,10 @@ def test_a_killed_run_goes_on(killed):
     status = json.loads((killed / "status.json").read_text())
     assert (status["state"], status["epoch"]) == ("completed", 68)
     assert "_target_" not in (killed / "config.yaml").read_text()
+    words = ("task.train_windows=20000", "task.test_windows=20", "trainer.epochs=68", "seed=9")
+    config = compose("task=fib_random", "attention=none", "model.units=3", *words)
+    found = RunIndex(runs).refresh().find(config.digest)
+    assert found is not None and found.path == killed
 
 
 def test_its_configuration_runs_again_to_the_same_result(forecaster, runs):

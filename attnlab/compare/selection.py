@@ -18,7 +18,7 @@ from attnlab.records.mlflow.snapshot import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
-from attnlab.tasks.kinds import known_kind
+from attnlab.tasks.kinds import resolved
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
 _NOT_DONE = ("failed", "killed")
@@ -131,12 +131,7 @@ def read_settings(run: RunDirectory) -> dict[str, str]:
     Raises:
         RequestError: config.yaml is missing or damaged.
     """
-    config: Mapping[str, Any] = run.read_config()
-    task = config.get("task")
-    kind = known_kind(task.get("name")) if isinstance(task, Mapping) else None
-    if kind is not None and kind.resolved is not None:
-        config = kind.resolved(config)
-    return flatten(config, left_out=())
+    return flatten(resolved(run.read_config()), left_out=())
 
 
 def setting(settings: Mapping[str, str], key: str) -> str | None:

@@ -11,7 +11,7 @@ from attnlab.config.sections import parse
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory, run_folders
 from attnlab.records.status import actual_state
-from attnlab.tasks.kinds import known_kind
+from attnlab.tasks.kinds import resolved
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 PRUNED = "pruned"  # killed by a search
@@ -108,10 +108,7 @@ def _digest(run: RunDirectory, status: Mapping[str, Any]) -> str:
     noted = str(status.get("config_hash"))
     try:
         if b"_target_:" in (run.path / "config.yaml").read_bytes():
-            document = run.read_config()
-            kind = known_kind(document.get("task", {}).get("name"))
-            resolved = kind.resolved(document) if kind and kind.resolved else document
-            return parse(resolved, {}).digest
+            return parse(resolved(run.read_config()), {}).digest
     except (OSError, RequestError):
         pass
     return noted

@@ -24,6 +24,7 @@ from attnlab.run import console
 from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import OnEpoch, Session
 from attnlab.run.recorder import Recorder
+from attnlab.tasks.kinds import resolved
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Task, TaskData
@@ -106,7 +107,7 @@ def resume(
     started = time.perf_counter()
     _require_stopped(folder)
     with FolderLock(folder.path):
-        before, status = parse(folder.read_config(), {}), folder.status.read()
+        before, status = parse(resolved(folder.read_config()), {}), folder.status.read()
         config = _in_its_place(changed(before, changes or {}), folder)
         _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
         if status["state"] == "completed":
