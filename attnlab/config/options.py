@@ -121,3 +121,9 @@ def option_class(group: str, name: Any) -> type:
         raise RequestError(
             f"{group}={name}: expected a _target_ in its file that exists, got {path} ({error})."
         ) from error
+
+
+def auto_value(attention: Any, key: str, otherwise: str) -> str:
+    """What `auto` stands for in a setting such as `model.placement`, by the mechanism's file."""
+    rules = (option_content("attention", attention) or {}).get("rules", {})
+    return rules.get(key, {}).get("auto", otherwise)

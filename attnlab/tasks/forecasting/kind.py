@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab.config.options import option_content
+from attnlab.config.options import auto_value
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.forecasting"
 
 
 def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with the readout that its mechanism had; newer runs say so themselves.
-
-    Args:
-        config: config.yaml as plain mappings.
-    """
+    """A run's configuration with the readout that its mechanism had; newer runs say it."""
     model, attention = config.get("model"), config.get("attention")
     if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
         return config
     if model.get("readout") != "auto":
         return config
-    rules = (option_content("attention", attention.get("name")) or {}).get("rules", {})
-    readout = rules.get("model.readout", {}).get("auto", "concat")
+    readout = auto_value(attention.get("name"), "model.readout", "concat")
     return {**config, "model": {**model, "readout": readout}}
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attnlab.config.options import auto_value
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.translation"
 _BOOTSTRAP = f"{_HERE}.bootstrap:item_test"
-# Where the decoder looks before its step unless told otherwise.
-_BEFORE_STEP = ("bahdanau",)
 
 
 def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -28,7 +27,7 @@ def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
         model.get("output"),
     )
     if placement == "auto":
-        placement = "before_step" if mechanism in _BEFORE_STEP else "after_step"
+        placement = auto_value(mechanism, "model.placement", "after_step")
     if output == "auto":
         output = "maxout" if placement == "before_step" else "attentional"
         output = "state" if mechanism == "none" else output
