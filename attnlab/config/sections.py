@@ -260,7 +260,7 @@ def _refuse_credentials(uri: str | None) -> None:
 def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
     """Check a section of a configuration: an object of its class; raises `RequestError`."""
     values = document.get(name, {})
-    known = {f.name: f for f in dataclasses.fields(cls)}
+    known = {f.name: f for f in dataclasses.fields(cls) if "rule" in f.metadata}
     for key in values:
         _check_known(key, list(known), f"{name}.")
     section = cls(**values)
