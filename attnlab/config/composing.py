@@ -85,17 +85,24 @@ def register_schema() -> None:
 def model_settings(task: str, attention: str, model: str) -> str:
     """The file of conf/model/settings that goes with a choice of task, attention and model.
 
-    A task that there isn't has one, too: what is wrong with it is told elsewhere.
+    A task that there isn't has one, too.
     """
-    try:
-        kind = option_class("task", task).kind  # type: ignore[attr-defined]
-    except RequestError:
+    kind = _kind(task)
+    if kind is None:
         return _PLAIN
     if model == "auto":
         model = kind.architectures.get(attention, "rnn")
     files = options("model/settings")
     own = any(name.startswith(f"{kind.name}_") for name in files)
     return f"{kind.name}_{model}" if own else _PLAIN
+
+
+def _kind(task: Any) -> Any:
+    """The kind of a task; None where there is no such task, which is told elsewhere."""
+    try:
+        return option_class("task", task).kind  # type: ignore[attr-defined]
+    except RequestError:
+        return None
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
@@ -109,6 +116,9 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
     rules = {group: _pop_rules(group, document) for group in groups}
     if document.get("model", {}).get("name") == _PLAIN:  # it has nothing to be combined with
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
+    kind = _kind(document["task"].get("name"))
+    if kind and kind.resolved:
+        document = dict(kind.resolved(document))
     _settle(document, rules)
     return parse(document, rules)
 
