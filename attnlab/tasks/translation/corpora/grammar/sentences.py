@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from random import Random
 from typing import NamedTuple
 
@@ -314,10 +313,4 @@ def sentences(kinds: tuple[Kind, ...], seed: int | str) -> Iterator[Translation]
         while clause is None:
             choices.begin(_ADJECTIVES)
             clause = kind.make(choices)
-        yield write(clause, kind.asks)
-
-
-def write(clause: Clause, asks: bool = False) -> Translation:
-    """The sentence in both languages, as a statement or a question."""
-    new = count().__next__
-    return clause.question(new) if asks else clause.statement(new)
+        yield clause.sentence(kind.asks)
