@@ -140,8 +140,9 @@ def _noun(row: dict[str, Any]) -> Noun:
 
 
 NOUNS = {row["english"]: _noun(row) for row in _table("nouns.csv")}
+PERSONS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
 _GROUPS = {
-    "PERSONS": " ".join(noun.english for noun in NOUNS.values() if noun.kind == "person"),
+    "PERSONS": " ".join(noun.english for noun in PERSONS),
     "ANIMALS": " ".join(noun.english for noun in NOUNS.values() if noun.kind == "animal"),
     "GIFTS": "letter newspaper book apple egg ball flower",
 }

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from attnlab.tasks.translation.corpora.grammar.choices import SINGULAR, Choices, pool
-from attnlab.tasks.translation.corpora.grammar.clauses import Clause, Subordinate
+from attnlab.tasks.translation.corpora.grammar.clauses import Clause
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
     ASKED_FIRST,
     FREQUENCIES,
@@ -38,7 +38,6 @@ from attnlab.tasks.translation.corpora.grammar.subordinates import (
     wondering,
 )
 
-_ADJECTIVES = 0.45  # chance of an adjective, where a kind of sentence does not say otherwise
 _KIN = pool("sister mother father teacher doctor")
 _I = PRONOUNS["I"]
 _ASKED = {
@@ -129,7 +128,7 @@ def after_reason(choices: Choices) -> Clause:
 def that(choices: Choices) -> Clause:
     """I know that ..."""
     choices.adjectives = 0.3
-    return stating(choices, Subordinate("that", stated(choices)))
+    return stating(choices, stated(choices))
 
 
 def whether(choices: Choices) -> Clause:
@@ -169,17 +168,19 @@ def who(choices: Choices) -> Clause:
     verb = choices.one(_ASKED[role])
     person: Phrase = PRONOUNS["who"]
     if role == "subject":
-        return _fronted(choices.clause(verb, person, deny=0.0), role)
-    clause = choices.clause(verb, without=f"{role} place", deny=0.0, pronouns=0.2)
+        clause = choices.clause(verb, person, deny=0.0)
+    else:
+        clause = choices.clause(verb, without=f"{role} place", deny=0.0, pronouns=0.2)
     if role == "place":
         assert verb.preposition is not None
         clause.place = Prepositional(verb.preposition, person)
     elif role == "object":
         things = pool(verb.objects)[0].kind != "person"
         clause.object = PRONOUNS["what"] if things else person
-    else:
+    elif role == "receiver":
         clause.receiver = person
-    return _fronted(clause, role)
+    clause.front = role
+    return clause
 
 
 def which(choices: Choices) -> Clause:
@@ -188,17 +189,15 @@ def which(choices: Choices) -> Clause:
         verb = choices.one(_ASKED["subject"])
         nouns = [noun for noun in pool(verb.subjects) if noun.plural]  # there are several of them
         subject = choices.noun_phrase(nouns, ((WHICH, False, False),))
-        return _fronted(choices.clause(verb, subject, deny=0.0), "subject")
+        clause = choices.clause(verb, subject, deny=0.0)
+        clause.front = "subject"
+        return clause
     verb = choices.one(_THINGS)
     style = (HOW_MANY, True, False) if choices.chance(0.5) else (WHICH, False, False)
     nouns = [noun for noun in pool(verb.objects) if noun.plural]
     clause = choices.clause(verb, without="object place", deny=0.0, pronouns=0.2)
     clause.object = choices.noun_phrase(nouns, (style,))
-    return _fronted(clause, "object")
-
-
-def _fronted(clause: Clause, role: str) -> Clause:
-    clause.front = role
+    clause.front = "object"
     return clause
 
 
@@ -210,13 +209,13 @@ def that_with_reason(choices: Choices) -> Clause:
     choices.adjectives = 0.2
     inner = choices.clause(choices.one(ACTIONS), without="time")
     inner.last = reason(choices, inner, ("because", "although", "when"))
-    return stating(choices, Subordinate("that", inner))
+    return stating(choices, inner)
 
 
 def that_with_relative(choices: Choices) -> Clause | None:
     """Three clauses: I know that the man who ..."""
     inner = with_relative(choices)
-    return inner and stating(choices, Subordinate("that", inner))
+    return inner and stating(choices, inner)
 
 
 def that_that(choices: Choices) -> Clause | None:
@@ -225,8 +224,8 @@ def that_that(choices: Choices) -> Clause | None:
     if choices.chance(0.5):
         inner = wondering(choices)
     else:
-        inner = stating(choices, Subordinate("that", stated(choices)))
-    outer = stating(choices, Subordinate("that", inner))
+        inner = stating(choices, stated(choices))
+    outer = stating(choices, inner)
     dull = outer.verb is inner.verb or isinstance(inner.subject, Pronoun)
     return None if dull else outer
 
@@ -311,6 +310,6 @@ def sentences(kinds: tuple[Kind, ...], seed: int | str) -> Iterator[Translation]
         kind = choices.one(urn)
         clause = None
         while clause is None:
-            choices.begin(_ADJECTIVES)
+            choices.begin()
             clause = kind.make(choices)
         yield clause.sentence(kind.asks)

@@ -9,6 +9,7 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     HOPE,
     KNOW,
     NOUNS,
+    PERSONS,
     SAY,
     THINK,
     VERBS,
@@ -29,7 +30,6 @@ from attnlab.tasks.translation.corpora.grammar.phrases import (
 
 ALL_VERBS = tuple(VERBS.values())
 ACTIONS = tuple(verb for verb in ALL_VERBS if not verb.always)
-_PERSONS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
 _SPEAKERS = ("I", "I", "we", "he", "she", "they")
 
 
@@ -58,7 +58,7 @@ def _object_relative(choices: Choices, verb: Verb, pronoun: RelativePronoun) -> 
     role = "object" if verb.objects else "place"
     clause = choices.clause(verb, without=f"{role} place time", deny=0.1, pronouns=0.35)
     clause.front = role
-    if role == "object":
+    if verb.objects:
         clause.object = pronoun
         told = verb.case == "dat" or _tells_apart(pronoun.head, clause.subject)
         return clause if told else None
@@ -130,13 +130,13 @@ def stated(choices: Choices) -> Clause:
     return clause or choices.clause(choices.one(ALL_VERBS))
 
 
-def stating(choices: Choices, last: Subordinate) -> Clause:
-    """Somebody knows, thinks, hopes or says it."""
+def stating(choices: Choices, inner: Clause) -> Clause:
+    """Somebody knows, thinks, hopes or says that it is so."""
     verb = choices.one((KNOW, KNOW, THINK, THINK, HOPE, HOPE, SAY, SAY))
     tense = "perfect" if verb is SAY and choices.chance(0.4) else "present"
     negated = verb is THINK and choices.chance(0.3)
     subject = _speaker(choices, _SPEAKERS if verb is not SAY else ("he", "she", "they"))
-    return Clause(verb, subject, tense=tense, negated=negated, last=last)
+    return Clause(verb, subject, tense=tense, negated=negated, last=Subordinate("that", inner))
 
 
 def wondering(choices: Choices) -> Clause:
@@ -155,7 +155,7 @@ def wondering(choices: Choices) -> Clause:
 def _speaker(choices: Choices, pronouns: tuple[str, ...]) -> Phrase:
     if choices.chance(0.55):
         return PRONOUNS[choices.one(pronouns)]
-    return choices.noun_phrase(_PERSONS, KNOWN)
+    return choices.noun_phrase(PERSONS, KNOWN)
 
 
 def asking(choices: Choices, word: Adverb) -> Clause:
