@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out, source_key
-from attnlab.tasks.translation.corpora.text_files import parallel_pairs, scan, tab_pairs
-
-
-class PartFiles(NamedTuple):
-    """Where the pairs of one part lie."""
-
-    # the sources, a line each; sources and targets with a tab between where `target` is None
-    source: Path
-    target: Path | None = None  # the targets, a line each
-    links: Path | None = None  # the word alignments, a line each; None where there are none
-
-    def read(self, dropped: dict[str, int]) -> Iterator[Pair]:
-        """The pairs; what is left out is counted in `dropped`."""
-        if self.target is None:
-            return tab_pairs(self.source, dropped, self.links)
-        return parallel_pairs(self.source, self.target, dropped, self.links)
-
-    def present(self) -> list[Path]:
-        """The files that there are."""
-        return [path for path in self if path is not None]
+from attnlab.tasks.translation.corpora.text_files import PartFiles, scan
 
 
 class FileCorpus(Corpus):
@@ -57,10 +39,8 @@ class FileCorpus(Corpus):
         for part, paths in files.items():
             scans = [scan(path) for path in paths.present()]
             if len({found.lines for found in scans}) > 1:
-                counts = " and ".join(
-                    f"{found.lines:,} in {path}"
-                    for found, path in zip(scans, paths.present(), strict=True)
-                )
+                each = zip(scans, paths.present(), strict=True)
+                counts = " and ".join(f"{found.lines:,} in {path}" for found, path in each)
                 raise RequestError(f"expected files with equally many lines, got {counts}.")
             self._digests[part] = [found.digest for found in scans]
             self.lines[part] = scans[0].lines
@@ -69,7 +49,7 @@ class FileCorpus(Corpus):
     def _content(self) -> Any:
         return [self._digests, self._held_out_share() if self._held_out_part() else None]
 
-    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+    def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         missing = self._held_out_part()
         if part in self.files and not (part == "train" and missing):
             return self.files[part].read(dropped)
@@ -91,7 +71,7 @@ class FileCorpus(Corpus):
     def _mask(self) -> np.ndarray:
         """Which pairs of the train files are held out; the same for every seed of a run."""
         if self._taken is None:
-            pairs = self.files["train"].read({})
+            pairs = self.files["train"].read(Counter())
             sources = (pair.target if self.reverse else pair.source for pair in pairs)
             keys = hashed(map(source_key, sources))
             share = self._held_out_share()
