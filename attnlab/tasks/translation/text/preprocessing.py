@@ -87,11 +87,6 @@ def preprocess(
     (folder / STATISTICS).write_text(text, encoding="utf-8")
 
 
-def token_path(folder: Path, part: str, side: str) -> Path:
-    """What the names of a part's token files begin with."""
-    return folder / f"{part}.{side}"
-
-
 def text_file(folder: Path, part: str, kind: str) -> Path:
     """The file of a part's sentences or links."""
     return folder / f"{part}.{kind}.txt"
@@ -227,9 +222,8 @@ def _encode_parts(
     counts: dict[str, dict[str, dict[str, float]]] = {name: {} for name in parts}
     for name, part in parts.items():
         for side, tokenizer in tokenizers.items():
-            path, start = token_path(folder, name, side), side == "target"
-            texts = lines_of(part.files[side])
+            path, texts = folder / f"{name}.{side}", lines_of(part.files[side])
             counts[name][side] = write_tokens(
-                texts, tokenizer, path, longest, start=start, report=report
+                texts, tokenizer, path, longest, start=side == "target", report=report
             )
     return counts

@@ -228,7 +228,7 @@ class Choices:
     def _fill(self, clause: Clause, without: list[str], marked: bool) -> None:
         verb = clause.verb
         if verb.objects and "object" not in without:
-            styles = KNOWN if marked and verb.case == "dat" else _ANY
+            styles: Sequence[Style] = KNOWN if marked and verb.case == "dat" else _ANY
             if clause.negated and verb.case == "acc":
                 styles = _DENIED
             clause.object = self._object(pool(verb.objects), styles, clause.subject)
