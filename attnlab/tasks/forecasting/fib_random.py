@@ -69,16 +69,13 @@ class FibRandom(ForecastingTask):
             longer = self._draw("extrapolation", self.test_windows, self.extrapolation)
             self._numbers["extrapolation"] = longer
         parts = {part: _windows(*numbers) for part, numbers in self._numbers.items()}
-        extra = {name: parts[name] for name in parts.keys() & {"extrapolation"}}
         self._last_history = self._numbers["test"][0][-1]
         self._splits = Splits(
-            train=parts["train"],
-            validation=parts["validation"],
-            test=parts["test"],
+            **{part: parts.pop(part) for part in ("train", "validation", "test")},
             name=self.name,
             source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
             digest=digest(*(array for pair in self._numbers.values() for array in pair)),
-            extra=extra,
+            extra=parts,
             scaler="window (divided by its largest absolute value)",
         )
         return self._splits

@@ -26,13 +26,7 @@ _CHUNK = 1024
 
 
 class ForecastLearner:
-    """A forecaster on its windows; see `Learner`.
-
-    Args:
-        config: the run's configuration.
-        task: a forecasting task, loaded.
-        model: its model.
-    """
+    """A model of a loaded forecasting task on its windows; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
         self._task, self._seed = task, config.seed
@@ -79,10 +73,9 @@ class ForecastLearner:
         return found
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Attention weights on a few test windows.
+        """On a few test windows, `weights` (N, H, T, S), `history` (N, S) in the report's units.
 
-        Returns:
-            `weights` (N, H, T, S), `history` (N, S) in the report's units, `index` (N,).
+        The windows are those at `index` (N,).
         """
         test = self._task.splits.test
         # From the smallest to the largest target, so that calm and extreme windows are among them.

@@ -56,13 +56,7 @@ class Program:
         self._hold(inputs, targets, seed)
 
     def on(self, inputs: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> Program:
-        """The same program on other data; of the same shapes, nothing is compiled anew.
-
-        Args:
-            inputs: (N, ...) every input of the run, resident.
-            targets: (N, ...) their targets.
-            seed: of dropout and other random layers.
-        """
+        """The same program on other data; of the same shapes, nothing is compiled anew."""
         other = copy.copy(self)
         other._hold(inputs, targets, seed)
         return other
@@ -83,16 +77,9 @@ class Program:
             (steps,) mean loss of each step's real rows, before its update.
         """
         # All that differs enters as tensors: as constants every epoch would compile anew.
-        arguments = (
-            self.inputs,
-            self.targets,
-            self.seeds,
-            tf.constant(plan.indices),
-            tf.constant(plan.weights),
-            tf.constant(rates, tf.float32),
-            tf.constant(first_step, tf.int64),
-        )
-        return self._train(*arguments).numpy()
+        steps = tf.constant(rates, tf.float32), tf.constant(first_step, tf.int64)
+        batches = tf.constant(plan.indices), tf.constant(plan.weights)
+        return self._train(self.inputs, self.targets, self.seeds, *batches, *steps).numpy()
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Outputs of resident rows without dropout, in order: (len(rows), ...)."""

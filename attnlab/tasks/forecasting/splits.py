@@ -13,19 +13,12 @@ from attnlab.tasks.forecasting.data import windows
 
 @dataclass(frozen=True)
 class Windows:
-    """One part of a forecasting task, in model units.
+    """One part of a forecasting task, in model units."""
 
-    Attributes:
-        history: (N, S, 1) float32, newest last.
-        target: (N, horizon) float32.
-        index: (N,) int64, position of each first target in the series, or the window's number.
-        times: label of each first target; the index as text where there are no times.
-    """
-
-    history: np.ndarray
-    target: np.ndarray
-    index: np.ndarray
-    times: list[str]
+    history: np.ndarray  # (N, S, 1) float32, newest last
+    target: np.ndarray  # (N, horizon) float32
+    index: np.ndarray  # (N,) int64, position of each first target, or the window's number
+    times: list[str]  # label of each first target; the index as text where there are no times
 
     def __len__(self) -> int:
         return len(self.target)
@@ -36,12 +29,8 @@ def cut(
 ) -> Windows:
     """Windows of a scaled series.
 
-    Args:
-        values: (n,) in model units.
-        index: (N,) positions of the first targets.
-        times: a label for each value.
-        history: values before each first target.
-        horizon: targets a window.
+    `values` (n,) are in model units, each with a label in `times`; `index` (N,) are the positions
+    of the first targets.
     """
     scaled = values.astype(np.float32)
     return Windows(
@@ -54,27 +43,16 @@ def cut(
 
 @dataclass(frozen=True)
 class Splits:
-    """A task's parts.
+    """A task's parts."""
 
-    Attributes:
-        train: what the weights and the scaler are fitted on.
-        validation: what epochs and settings are chosen on; None where the protocol has none.
-        test: what is reported.
-        name: the task's name.
-        source: where the data come from.
-        digest: SHA-256 of the raw values.
-        extra: further parts to report on, such as "extrapolation".
-        scaler: the scaling in words.
-    """
-
-    train: Windows
-    validation: Windows | None
-    test: Windows
-    name: str
-    source: str
-    digest: str
-    extra: dict[str, Windows] = field(default_factory=dict)
-    scaler: str = ""
+    train: Windows  # what the weights and the scaler are fitted on
+    validation: Windows | None  # what epochs and settings are chosen on; None: there is none
+    test: Windows  # what is reported
+    name: str  # the task's name
+    source: str  # where the data come from
+    digest: str  # SHA-256 of the raw values
+    extra: dict[str, Windows] = field(default_factory=dict)  # more to report on: "extrapolation"
+    scaler: str = ""  # the scaling in words
 
     def parts(self) -> dict[str, Windows]:
         """The parts that there are, by name, extra ones left out."""
@@ -98,11 +76,7 @@ class Splits:
 
     def describe(self) -> dict[str, Any]:
         """Counts and sizes for a log: JSON-ready."""
-        counts = {
-            "train": len(self.train),
-            "validation": 0 if self.validation is None else len(self.validation),
-            "test": len(self.test),
-        }
+        counts = {"train": 0, "validation": 0, "test": 0} | self.counts()
         counts |= {name: len(part) for name, part in self.extra.items()}
         sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
         return counts | sizes | {"scaler": self.scaler}

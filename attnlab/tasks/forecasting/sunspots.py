@@ -51,14 +51,23 @@ class Sunspots(Series):
         self.protocol = protocol
         if self.protocol == "book":
             validation, scaler = 0.0, "minmax"
-        self._set_protocol(history, horizon, test, validation, scaler, period)
+        super().__init__(
+            path=str(Path(csv_series.__file__).with_name("sunspots.csv")),
+            column="sunspots",
+            time_column="month",
+            history=history,
+            horizon=horizon,
+            test=test,
+            validation=validation,
+            scaler=scaler,
+            period=period,
+        )
         if self.protocol == "book" and self.horizon != 1:
             refuse("horizon", "1 where task.protocol is book", horizon)
         self.units = "sunspots"
 
     def _read(self) -> TimeSeries:
-        path = Path(csv_series.__file__).with_name("sunspots.csv")
-        series = read_series(path, "sunspots", time_column="month")
+        series = read_series(self.path, self.column, self.time_column)
         return replace(series, source="R's datasets::sunspots (Andrews and Herzberg, 1985)")
 
     def _first_targets(self, count: int) -> dict[str, np.ndarray]:
@@ -78,7 +87,7 @@ class Sunspots(Series):
 
     def _fit_scaler(self, values: np.ndarray) -> Scaler:
         return (
-            Scaler.fit(values, "minmax") if self.protocol == "book" else super()._fit_scaler(values)
+            super()._fit_scaler(values) if self.protocol != "book" else Scaler.fit(values, "minmax")
         )
 
     def _notes(self, part: str) -> list[str]:

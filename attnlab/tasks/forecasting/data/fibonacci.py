@@ -11,9 +11,6 @@ _PERMUTATION_SEED = 13
 def fibonacci(count: int) -> np.ndarray:
     """The first `count` of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2) from 0, 1, starts left out.
 
-    Returns:
-        (count,) float64.
-
     Raises:
         ValueError: count beyond what float64 can hold.
     """
@@ -30,15 +27,9 @@ def fibonacci(count: int) -> np.ndarray:
 def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, np.ndarray]:
     """The book's split (listing 9.3): all windows, one apart, shuffled and cut in two.
 
-    The shuffle is that of `numpy.random.RandomState(13)`, whatever the run's seed.
-
-    Args:
-        count: length of the series.
-        history: values before a target.
-        test: fraction of the windows that goes to the test part.
-
-    Returns:
-        Positions of the train targets and of the test targets, in the shuffled order.
+    Of a series of `count` values, positions of the train targets and of the test targets, which
+    are the fraction `test`. The shuffle is that of `numpy.random.RandomState(13)`, whatever the
+    run's seed.
     """
     rows = count - history
     order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history
@@ -55,15 +46,8 @@ def random_sequences(
     x_n = x_(n-1) + x_(n-2), and have `min_terms` to `max_terms` terms. A window ends inside a
     sequence, after two terms of it or more, and the target is the sequence's next term.
 
-    Args:
-        random: source of all draws.
-        windows: number of windows N.
-        history: length S of a window, 2 or more.
-        min_terms: fewest terms of a sequence, 2 or more.
-        max_terms: most terms of a sequence.
-
-    Returns:
-        (N, S) windows and (N,) targets, float64, unscaled.
+    Gives (windows, history) numbers and (windows,) targets, float64, unscaled. Neither `history`
+    nor `min_terms` is below 2.
     """
     lead = max_terms + 1  # room for what a window cuts off its first sequence
     length = lead + history + 1
@@ -82,9 +66,7 @@ def random_sequences(
 def _ages(starts: np.ndarray, length: int) -> np.ndarray:
     """How many terms of its sequence come before each position: (N, length).
 
-    Args:
-        starts: (N, sequences) first position of each sequence, below 0 where it is not needed.
-        length: positions.
+    `starts` (N, sequences) are their first positions, below 0 where they are not needed.
     """
     rows, columns = np.nonzero(starts >= 0)
     latest = np.zeros((len(starts), length), dtype=np.int64)

@@ -12,24 +12,14 @@ from attnlab.figures.style import BLACK, ORANGE, new_figure, tidy
 def next_values_figure(
     history: np.ndarray, times: list[str], forecast: np.ndarray, *, title: str, units: str
 ) -> Figure:
-    """A line of known values and the forecast ones that go on from it.
-
-    Args:
-        history: (n,) the newest known values.
-        times: label of each forecast value.
-        forecast: (steps,) the values after them, same units.
-        title: which model forecasts.
-        units: what the values count.
-    """
+    """A line of the newest known values (n,), and of the forecast ones (steps,) at `times`."""
     figure = new_figure(8, 4, title)
     axes = figure.add_subplot()
     known = np.arange(1 - len(history), 1)
     steps = np.arange(0, len(forecast) + 1)
     axes.plot(known, history, color=BLACK, linewidth=1.3, label="known")
     joined = np.concatenate([history[-1:], forecast])
-    axes.plot(
-        steps, joined, color=ORANGE, linewidth=1.6, marker="o", markersize=3, label="forecast"
-    )
+    axes.plot(steps, joined, "o-", color=ORANGE, linewidth=1.6, markersize=3, label="forecast")
     axes.axvline(0, color=BLACK, linewidth=0.8, linestyle=":")
 
     def label(position: float, _: int) -> str:

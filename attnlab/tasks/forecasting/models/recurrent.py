@@ -46,14 +46,8 @@ class RecurrentForecaster(Forecaster):
     ) -> None:
         super().__init__(**kwargs)
         self.attention = attention
-        self.encoder = RecurrentEncoder(
-            cell=cell,
-            units=units,
-            layers=layers,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            name="encoder",
-        )
+        sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
+        self.encoder = RecurrentEncoder(cell=cell, dropout=dropout, name="encoder", **sizes)
         self.reads = attention.readout if readout == "auto" else readout
         if self.reads == "attentional_state":
             self.combine = keras.layers.Dense(

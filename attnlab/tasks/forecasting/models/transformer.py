@@ -44,22 +44,14 @@ class TransformerForecaster(Forecaster):
         self.units, self.positions = units, positions
         self.embed = keras.layers.Dense(units, name="embed")
         self.embedding_dropout = keras.layers.Dropout(dropout)
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
         self.encoder = [
-            TransformerEncoderLayer(
-                attention=layer,
-                units=units,
-                feed_forward=feed_forward,
-                dropout=dropout,
-                norm=norm,
-                name=f"encoder_{number}",
-            )
-            for number, layer in enumerate(attention)
+            TransformerEncoderLayer(attention=each, name=f"encoder_{number}", **layer)
+            for number, each in enumerate(attention)
         ]
-        self.final_norm = (
-            keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
-            if norm == "pre"
-            else None
-        )
+        self.final_norm = None
+        if norm == "pre":
+            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
 
     @property
     def fixed_length(self) -> int | None:

@@ -71,13 +71,14 @@ def command(
     task = cast("ForecastingTask", trained.task)
     history = task.last_history() if given is None else given
     forecast = task.forecast(trained.model, history, steps)
-    times = (
-        task.forecast_times(steps)
-        if given is None
-        else [f"+{step}" for step in range(1, steps + 1)]
-    )
+    times = [f"+{step}" for step in range(1, steps + 1)]
+    if given is None:
+        times = task.forecast_times(steps)
     if csv_file:
-        _write_csv(Path(csv_file), times, forecast)
+        try:
+            write_table(Path(csv_file), {"time": times, "forecast": forecast})
+        except OSError as error:
+            raise RequestError(f"--csv: {csv_file} can't be written ({error.strerror}).") from error
     else:
         for time, value in zip(times, forecast, strict=True):
             click.echo(f"{time}\t{value:.6g}")
@@ -107,13 +108,6 @@ def _given_history(
         raise RequestError(
             f"--values: expected numbers with commas between, got {values}."
         ) from error
-
-
-def _write_csv(path: Path, times: list[str], forecast: np.ndarray) -> None:
-    try:
-        write_table(path, {"time": times, "forecast": forecast})
-    except OSError as error:
-        raise RequestError(f"--csv: {path} can't be written ({error.strerror}).") from error
 
 
 def _draw(
