@@ -22,11 +22,7 @@ class Fib(ForecastingTask):
     validation, beginning with the second largest: drawn at random, the part would most likely
     hold targets that are 0 in float32 alone, and could not tell a good epoch from a bad one.
 
-    Args:
-        count: how many numbers.
-        history: numbers a window.
-        test: fraction of the windows for test.
-        validation: fraction of the train windows for validation; 0 for none.
+    `test` is a fraction of the windows, `validation` one of the train windows.
 
     Raises:
         RequestError: windows longer than the series.

@@ -26,15 +26,8 @@ class FibRandom(ForecastingTask):
     are always the same, so that runs of several seeds are scored on the same targets: what
     differs between them is training, and paired tests over targets are possible.
 
-    Args:
-        history: numbers a window.
-        extrapolation: numbers a window of the "extrapolation" part, which is never trained on;
-            None for no such part.
-        train_windows: how many to train on.
-        validation_windows: how many to choose on.
-        test_windows: how many to report on; also the size of the extrapolation part.
-        min_terms: fewest terms of a sequence.
-        max_terms: most terms of a sequence.
+    The "extrapolation" part, which is never trained on, has as many windows as test, of
+    `extrapolation` numbers; None for no such part.
     """
 
     name = "fib_random"

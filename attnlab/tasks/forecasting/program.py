@@ -66,15 +66,10 @@ class Program:
         self.seeds = self.generators.seeds(seed)
 
     def train(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> np.ndarray:
-        """Take the steps of a plan.
+        """Take the steps of a plan: (steps,) mean loss of each one's real rows, before its update.
 
-        Args:
-            plan: the batches; plans of one shape share one compilation.
-            rates: (steps,) learning rate of each step.
-            first_step: gradient steps taken before, over the whole run.
-
-        Returns:
-            (steps,) mean loss of each step's real rows, before its update.
+        Plans of one shape share one compilation. `rates` (steps,) are the learning rate of each
+        step; `first_step` gradient steps were taken before, over the whole run.
         """
         # All that differs enters as tensors: as constants every epoch would compile anew.
         steps = tf.constant(rates, tf.float32), tf.constant(first_step, tf.int64)

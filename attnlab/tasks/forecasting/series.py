@@ -20,16 +20,9 @@ class Series(ForecastingTask):
     alone; targets stay inside their part, while a history may reach back over the border, as it
     would in use.
 
-    Args:
-        path: CSV file, see `attnlab.tasks.forecasting.data.csv_series.read_series`.
-        column: column of values, by name or by number from 1; default the only column of numbers.
-        time_column: column of time labels, by name or number.
-        history: values the model sees.
-        horizon: values to forecast.
-        test: fraction of the values, at the end, that are test targets.
-        validation: fraction of the values before them; 0 for none.
-        scaler: "standard" or "minmax".
-        period: values a season, for the seasonal naive baseline; None for no season.
+    `path`, `column` and `time_column` are those of `read_series`; `test` and `validation` (0 for
+    none) fractions of the values, `scaler` is "standard" or "minmax", and `period` the values of a
+    season, for the seasonal naive baseline; None for no season.
 
     Raises:
         RequestError: nothing would be left to train on.

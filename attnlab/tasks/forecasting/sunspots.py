@@ -19,17 +19,11 @@ class Sunspots(Series):
 
     The data are R's `datasets::sunspots` (2,820 values); the file's head says more.
 
-    Args:
-        protocol: "sliding" splits by time as `Series` does. "book" does what chapter 7 of
-            "Building Transformer Models with Attention" does, leaks included: min-max scaling
-            over all values, train and test split by time without a validation part, histories
-            that don't overlap (its length is 12); it takes no notice of `validation` and `scaler`.
-        history: months the model sees.
-        horizon: months to forecast; 1 in the book's protocol.
-        test: fraction of the values, at the end, that are test targets.
-        validation: fraction of the values before them; 0 for none.
-        scaler: "standard" or "minmax".
-        period: months of the seasonal naive baseline; 132 are the eleven years of the cycle.
+    The protocol "sliding" splits by time as `Series` does. "book" does what chapter 7 of
+    "Building Transformer Models with Attention" does, leaks included: min-max scaling over all
+    values, train and test split by time without a validation part, histories that don't overlap
+    (its length is 12); it takes no notice of `validation` and `scaler`. A period of 132 months are
+    the eleven years of the cycle. All else is as of `Series`.
 
     Raises:
         RequestError: several months to forecast by the book's protocol; as `Series`.

@@ -77,7 +77,8 @@ class ForecastingTask:
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
         """The forecaster, its weights drawn: (B, S, 1) -> (B, horizon) in model units.
 
-        See `build_forecaster`.
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
         """
         from attnlab.tasks.forecasting.models.build import build_forecaster
 
@@ -210,7 +211,7 @@ class ForecastingTask:
         (folder / _FILE).write_text(text, encoding="utf-8")
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then `scale`, `unscale` and `forecast_values` work.
+        """Read what `save` wrote; then `scaler_for` and `forecast_values` work.
 
         Raises:
             RequestError: the file is missing, damaged, or of other settings.

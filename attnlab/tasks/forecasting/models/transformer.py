@@ -19,14 +19,8 @@ class TransformerForecaster(Forecaster):
     (Vaswani et al. 2017, section 3.1) attend from every position to every position. Difference:
     a value is projected, there are no word embeddings.
 
-    Args:
-        attention: one mechanism for each layer.
-        units: d_model.
-        feed_forward: inner width of the position-wise network.
-        dropout: at the paper's places.
-        norm: `post` as in the paper, or `pre`.
-        positions: `sinusoidal` or `learned`.
-        **kwargs: of `Forecaster`.
+    `attention` has a mechanism for each layer; `positions` are `sinusoidal` or `learned`. The other
+    settings are those of `TransformerEncoderLayer` and `Forecaster`.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records.files import write_table
 from attnlab.tasks.forecasting.kind import KIND
 
@@ -75,10 +75,8 @@ def command(
     if given is None:
         times = task.forecast_times(steps)
     if csv_file:
-        try:
+        with explained(f"--csv: {csv_file} can't be written"):
             write_table(Path(csv_file), {"time": times, "forecast": forecast})
-        except OSError as error:
-            raise RequestError(f"--csv: {csv_file} can't be written ({error.strerror}).") from error
     else:
         for time, value in zip(times, forecast, strict=True):
             click.echo(f"{time}\t{value:.6g}")
@@ -104,10 +102,10 @@ def _given_history(
         return None
     try:
         return np.array([float(word) for word in values.replace(",", " ").split()])
-    except ValueError as error:
+    except ValueError:
         raise RequestError(
             f"--values: expected numbers with commas between, got {values}."
-        ) from error
+        ) from None
 
 
 def _draw(

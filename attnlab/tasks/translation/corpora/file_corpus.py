@@ -37,35 +37,30 @@ class FileCorpus(Corpus):
         self._digests: dict[str, list[str]] = {}
         self.lines: dict[str, int] = {}
         for part, paths in files.items():
-            scans = [scan(path) for path in paths.present()]
-            if len({found.lines for found in scans}) > 1:
-                each = zip(scans, paths.present(), strict=True)
-                counts = " and ".join(f"{found.lines:,} in {path}" for found, path in each)
+            scans = [(scan(path), path) for path in paths.present()]
+            if len({found.lines for found, _ in scans}) > 1:
+                counts = " and ".join(f"{found.lines:,} in {path}" for found, path in scans)
                 raise RequestError(f"expected files with equally many lines, got {counts}.")
-            self._digests[part] = [found.digest for found in scans]
-            self.lines[part] = scans[0].lines
+            self._digests[part] = [found.digest for found, _ in scans]
+            self.lines[part] = scans[0][0].lines
         self.own_parts = PARTS if len(files) > 1 else ()
+        # the part that has no files of its own while another one has
+        self._missing = next((part for part in self.own_parts if part not in files), None)
 
     def _content(self) -> Any:
-        return [self._digests, self._held_out_share() if self._held_out_part() else None]
+        return [self._digests, self._held_out_share() if self._missing else None]
 
     def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
-        missing = self._held_out_part()
-        if part in self.files and not (part == "train" and missing):
+        if part in self.files and not (part == "train" and self._missing):
             return self.files[part].read(dropped)
-        if part is None:
-            return self.files["train"].read(dropped)
-        wanted = part == missing
         pairs = self.files["train"].read(dropped)
+        if part is None:
+            return pairs
+        wanted = part == self._missing
         return (pair for pair, taken in zip(pairs, self._mask(), strict=True) if taken == wanted)
 
-    def _held_out_part(self) -> str | None:
-        """The part that has no files of its own while another one has."""
-        missing = [part for part in self.own_parts if part not in self.files]
-        return missing[0] if missing else None
-
     def _held_out_share(self) -> int | float:
-        share = self.validation if self._held_out_part() == "validation" else self.test
+        share = self.validation if self._missing == "validation" else self.test
         return share if self.held_out_pairs is None else self.held_out_pairs
 
     def _mask(self) -> np.ndarray:

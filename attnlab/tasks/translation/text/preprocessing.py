@@ -5,7 +5,6 @@ Each one streams, so that memory grows by some tens of bytes a pair, not by the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.records.files import write_json
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
@@ -83,8 +83,7 @@ def preprocess(
     }
     for part in parts.values():
         part.shorten(EXAMPLES if part is train else None)
-    text = json.dumps(statistics, indent=2, ensure_ascii=False) + "\n"
-    (folder / STATISTICS).write_text(text, encoding="utf-8")
+    write_json(folder / STATISTICS, statistics)
 
 
 def text_file(folder: Path, part: str, kind: str) -> Path:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.records.files import write_json
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.text.preprocessing import (
@@ -157,8 +158,7 @@ def _temporary(folder: Path) -> Iterator[Path]:
     try:
         yield temporary
         files = {path.name: _digest(path) for path in sorted(temporary.iterdir())}
-        text = json.dumps({"format": _FORMAT, "files": files}, indent=2) + "\n"
-        (temporary / _LIST).write_text(text, encoding="utf-8")
+        write_json(temporary / _LIST, {"format": _FORMAT, "files": files})
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(temporary, folder)
     finally:

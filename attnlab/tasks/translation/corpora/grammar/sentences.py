@@ -6,16 +6,9 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import NamedTuple
 
+from attnlab.tasks.translation.corpora.grammar import lexicon
 from attnlab.tasks.translation.corpora.grammar.choices import SINGULAR, Choices, pool
 from attnlab.tasks.translation.corpora.grammar.clauses import Clause
-from attnlab.tasks.translation.corpora.grammar.lexicon import (
-    ASKED_FIRST,
-    FREQUENCIES,
-    VERBS,
-    WHEN,
-    WHERE,
-    WHY,
-)
 from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.phrases import (
     HOW_MANY,
@@ -78,7 +71,7 @@ def describing(choices: Choices) -> Clause | None:
     clause = choices.being(states=perfect, pronouns=0.5)
     if clause is not None and perfect:
         clause.tense = "perfect"
-        clause.frequency = clause.frequency and FREQUENCIES[choices.one((0, 1, 2))]
+        clause.frequency = clause.frequency and lexicon.FREQUENCIES[choices.one((0, 1, 2))]
     return clause
 
 
@@ -146,7 +139,7 @@ def yes_or_no(choices: Choices) -> Clause | None:
         clause = choices.being(pronouns=0.2)
         return None if clause is None or clause.subject is _I else clause
     if choices.chance(0.5):
-        verb = VERBS[choices.one(ASKED_FIRST)]
+        verb = lexicon.VERBS[choices.one(lexicon.ASKED_FIRST)]
         subject = choices.subject(verb, "present", SINGULAR, pronouns=0.0)
         if subject.person == "plural":
             return None
@@ -159,7 +152,7 @@ def yes_or_no(choices: Choices) -> Clause | None:
 
 def why(choices: Choices) -> Clause:
     """Why, where and when."""
-    return asking(choices, choices.one((WHY, WHY, WHERE, WHEN)))
+    return asking(choices, choices.one((lexicon.WHY, lexicon.WHY, lexicon.WHERE, lexicon.WHEN)))
 
 
 def who(choices: Choices) -> Clause:
