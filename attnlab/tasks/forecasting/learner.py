@@ -68,8 +68,7 @@ class ForecastLearner:
             if self.model.fixed_length not in (None, windows.history.shape[1]):
                 found[name] = None
                 continue
-            forecast = self.model.predict(windows.history, batch_size=256, verbose=0)
-            found[name] = self._task.report(forecast, name).brief()
+            found[name] = self._task.evaluate(self.model, name).brief()
         return found
 
     def examples(self) -> dict[str, np.ndarray] | None:

@@ -198,15 +198,16 @@ class Choices:
         *,
         tense: str | None = None,
         without: str = "",
+        front: str = "",
         plain: bool = False,
         deny: float = 0.17,
         pronouns: float = 0.15,
     ) -> Clause:
         """A clause around a verb, with subject and tense where these are known.
 
-        `without` names parts that the caller fills or leaves out, such as "object place"; `plain`
-        is one without time, frequency and negation; `deny` and `pronouns` are the chances of a
-        negation and of a pronoun as subject.
+        `without` names parts that the caller fills or leaves out, such as "object place"; `front`
+        is the part that it begins with, as of `Clause`; `plain` is one without time, frequency and
+        negation; `deny` and `pronouns` are the chances of a negation and of a pronoun as subject.
         """
         tense = tense or ("present" if verb.always else self.one(_TENSES))
         negated = not plain and tense != "must" and self.chance(deny)
@@ -217,7 +218,9 @@ class Choices:
         marked = negated or frequency is not None
         if subject is None:
             subject = self.subject(verb, tense, KNOWN if marked else _SUBJECTS, pronouns)
-        clause = Clause(verb, subject, tense=tense, negated=negated, frequency=frequency)
+        clause = Clause(
+            verb, subject, tense=tense, negated=negated, frequency=frequency, front=front
+        )
         self._fill(clause, without.split(), marked)
         if not plain and not verb.always and "time" not in without and self.chance(0.35):
             # "often every day", "already today" and "not every day" collide or mean two things.
@@ -235,16 +238,15 @@ class Choices:
         if verb.receivers and "receiver" not in without:
             styles = KNOWN if marked else _SUBJECTS
             clause.receiver = self._object(pool(verb.receivers), styles, clause.subject)
-            if isinstance(clause.object, NounPhrase) and clause.object.owner:
+            if isinstance(clause.object, NounPhrase):
                 clause.object.owner = None
-        if verb.preposition and "place" not in without:
+        if verb.places and "place" not in without:
             often = 0.5 if verb.preposition is WITH else 0.15 if verb.objects else 0.35
             if verb.needs_place or self.chance(often):
                 clause.place = self.place(verb, clause.subject)
 
     def place(self, verb: Verb, subject: Phrase) -> Prepositional:
         """The verb's prepositional phrase."""
-        assert verb.preposition is not None
         nouns = pool(verb.places)
         if nouns[-1].kind == "thing" and self.chance(0.3):
             return Prepositional(verb.preposition, self.noun_phrase(nouns[-1:], _PLACES))

@@ -102,8 +102,8 @@ class Verb:
     objects: str = ""  # English nouns that it can be done to; empty for none
     case: str = "acc"  # German case of its object
     receivers: str = ""  # English nouns that can get the object
-    preposition: Preposition | None = None  # what leads its prepositional phrase
-    places: str = ""  # English nouns in that phrase
+    preposition: Preposition = Preposition("", "", "")  # what leads its prepositional phrase
+    places: str = ""  # English nouns in that phrase; empty for no phrase
     needs_place: bool = False  # whether the phrase can't be left out
     always: bool = False  # whether it is a state: present tense without adverbs
 
@@ -160,7 +160,7 @@ def _verb(row: dict[str, Any]) -> Verb:
         row[key] = " ".join(_GROUPS.get(word, word) for word in row[key].split())
     for key in ("be", "always", "needs_place"):
         row[key] = bool(row[key])
-    return Verb(**{**row, "preposition": _PREPOSITIONS.get(row["preposition"])})
+    return Verb(**{**row, "preposition": _PREPOSITIONS.get(row["preposition"], Verb.preposition)})
 
 
 VERBS = {f"{row['english']} {row['particle']}".strip(): _verb(row) for row in _table("verbs.csv")}

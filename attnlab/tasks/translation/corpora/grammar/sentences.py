@@ -16,7 +16,6 @@ from attnlab.tasks.translation.corpora.grammar.phrases import (
     THE,
     WHICH,
     NounPhrase,
-    Phrase,
     Prepositional,
     Pronoun,
 )
@@ -159,20 +158,17 @@ def who(choices: Choices) -> Clause:
     """Who, whom, what, to whom, with whom."""
     role = choices.one(("subject", "object", "object", "receiver", "place"))
     verb = choices.one(_ASKED[role])
-    person: Phrase = PRONOUNS["who"]
+    person = PRONOUNS["who"]
     if role == "subject":
-        clause = choices.clause(verb, person, deny=0.0)
-    else:
-        clause = choices.clause(verb, without=f"{role} place", deny=0.0, pronouns=0.2)
+        return choices.clause(verb, person, front=role, deny=0.0)
+    clause = choices.clause(verb, without=f"{role} place", front=role, deny=0.0, pronouns=0.2)
     if role == "place":
-        assert verb.preposition is not None
         clause.place = Prepositional(verb.preposition, person)
     elif role == "object":
         things = pool(verb.objects)[0].kind != "person"
         clause.object = PRONOUNS["what"] if things else person
-    elif role == "receiver":
+    else:
         clause.receiver = person
-    clause.front = role
     return clause
 
 
@@ -182,15 +178,13 @@ def which(choices: Choices) -> Clause:
         verb = choices.one(_ASKED["subject"])
         nouns = [noun for noun in pool(verb.subjects) if noun.plural]  # there are several of them
         subject = choices.noun_phrase(nouns, ((WHICH, False, False),))
-        clause = choices.clause(verb, subject, deny=0.0)
-        clause.front = "subject"
-        return clause
+        return choices.clause(verb, subject, front="subject", deny=0.0)
     verb = choices.one(_THINGS)
     style = (HOW_MANY, True, False) if choices.chance(0.5) else (WHICH, False, False)
     nouns = [noun for noun in pool(verb.objects) if noun.plural]
-    clause = choices.clause(verb, without="object place", deny=0.0, pronouns=0.2)
+    without = "object place"
+    clause = choices.clause(verb, without=without, front="object", deny=0.0, pronouns=0.2)
     clause.object = choices.noun_phrase(nouns, (style,))
-    clause.front = "object"
     return clause
 
 

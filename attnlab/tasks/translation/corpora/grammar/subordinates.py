@@ -45,9 +45,8 @@ def relative(choices: Choices, head: NounPhrase) -> Clause | None:
             clause.subject, clause.front = pronoun, "subject"
         return clause
     if active and subjects:
-        clause = choices.clause(choices.one(subjects), pronoun, deny=0.1, without="time")
-        clause.front = "subject"
-        return clause
+        verb = choices.one(subjects)
+        return choices.clause(verb, pronoun, deny=0.1, without="time", front="subject")
     places = verbs_for("places", name) if head.noun.kind == "person" else ()
     verbs = verbs_for("objects", name) + places
     return _object_relative(choices, choices.one(verbs), pronoun) if verbs else None
@@ -56,13 +55,12 @@ def relative(choices: Choices, head: NounPhrase) -> Clause | None:
 def _object_relative(choices: Choices, verb: Verb, pronoun: RelativePronoun) -> Clause | None:
     """A clause whose object, or prepositional phrase, is the pronoun."""
     role = "object" if verb.objects else "place"
-    clause = choices.clause(verb, without=f"{role} place time", deny=0.1, pronouns=0.35)
-    clause.front = role
+    without = f"{role} place time"
+    clause = choices.clause(verb, without=without, front=role, deny=0.1, pronouns=0.35)
     if verb.objects:
         clause.object = pronoun
         told = verb.case == "dat" or _tells_apart(pronoun.head, clause.subject)
         return clause if told else None
-    assert verb.preposition is not None
     clause.place = Prepositional(verb.preposition, pronoun)
     return clause
 
