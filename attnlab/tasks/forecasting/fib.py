@@ -7,10 +7,12 @@ import numpy as np
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import digest
-from attnlab.tasks.forecasting.data.fibonacci import fibonacci, shuffled_split
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.splits import Splits, Windows, cut
+from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
+
+MOST_NUMBERS = 1475  # the next Fibonacci number is beyond float64
+_PERMUTATION_SEED = 13
 
 
 class Fib(ForecastingTask):
@@ -104,3 +106,32 @@ class Fib(ForecastingTask):
             "The windows are shuffled as in the book, so neighbours of test targets stand in the "
             "train part, and the scaler knows the largest number.",
         ]
+
+
+def fibonacci(count: int) -> np.ndarray:
+    """The first `count` of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2) from 0, 1, starts left out.
+
+    Raises:
+        ValueError: count beyond what float64 can hold.
+    """
+    if not 1 <= count <= MOST_NUMBERS:
+        raise ValueError(f"expected a count from 1 to {MOST_NUMBERS}, got {count}")
+    numbers = np.empty(count)
+    before, last = 0.0, 1.0
+    for position in range(count):
+        before, last = last, before + last
+        numbers[position] = last
+    return numbers
+
+
+def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, np.ndarray]:
+    """The book's split (listing 9.3): all windows, one apart, shuffled and cut in two.
+
+    Of a series of `count` values, positions of the train targets and of the test targets, which
+    are the fraction `test`. The shuffle is that of `numpy.random.RandomState(13)`, whatever the
+    run's seed.
+    """
+    rows = count - history
+    order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history
+    train = int((1.0 - test) * rows + 1e-9)
+    return order[:train], order[train:]

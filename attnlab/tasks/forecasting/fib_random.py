@@ -7,9 +7,8 @@ import numpy as np
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines
 from attnlab.tasks.forecasting.data.csv_series import digest
-from attnlab.tasks.forecasting.data.fibonacci import random_sequences
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.splits import Splits, Windows
+from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
 
 _STREAMS = {"train": 1, "validation": 2, "test": 3, "extrapolation": 4}
@@ -130,3 +129,40 @@ def _windows(history: np.ndarray, target: np.ndarray) -> Windows:
         index=index,
         times=[str(number) for number in index],
     )
+
+
+def random_sequences(
+    random: np.random.Generator, windows: int, history: int, min_terms: int, max_terms: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Windows on streams of generalised Fibonacci sequences, with the next number.
+
+    A stream is made of sequences that each start from two numbers drawn from [-1, 1), go on by
+    x_n = x_(n-1) + x_(n-2), and have `min_terms` to `max_terms` terms. A window ends inside a
+    sequence, after two terms of it or more, and the target is the sequence's next term.
+
+    Gives (windows, history) numbers and (windows,) targets, float64, unscaled. Neither `history`
+    nor `min_terms` is below 2.
+    """
+    lead = max_terms + 1  # room for what a window cuts off its first sequence
+    length = lead + history + 1
+    most = length // min_terms + 1
+    terms = random.integers(min_terms, max_terms + 1, size=(windows, most))
+    terms[:, 0] += 1  # the target, one more term of the last sequence
+    age = _ages(length - np.cumsum(terms, axis=1), length)
+    streams = random.uniform(-1.0, 1.0, size=(windows, length))
+    for position in range(2, length):
+        goes_on = streams[:, position - 1] + streams[:, position - 2]
+        starts = age[:, position] < 2
+        streams[:, position] = np.where(starts, streams[:, position], goes_on)
+    return streams[:, lead:-1].copy(), streams[:, -1].copy()
+
+
+def _ages(starts: np.ndarray, length: int) -> np.ndarray:
+    """How many terms of its sequence come before each position: (N, length).
+
+    `starts` (N, sequences) are their first positions, below 0 where they are not needed.
+    """
+    rows, columns = np.nonzero(starts >= 0)
+    latest = np.zeros((len(starts), length), dtype=np.int64)
+    latest[rows, starts[rows, columns]] = starts[rows, columns]
+    return np.arange(length) - np.maximum.accumulate(latest, axis=1)

@@ -16,7 +16,7 @@ from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
-    from attnlab.tasks.forecasting.splits import Splits
+    from attnlab.tasks.forecasting.data.windows import Splits
     from attnlab.tasks.forecasting.task import ForecastingTask
 
 # Windows whose attention weights are kept for the figure.

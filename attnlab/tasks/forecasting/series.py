@@ -9,7 +9,7 @@ from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, digest, read_series
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.splits import Splits, Windows, cut
+from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 

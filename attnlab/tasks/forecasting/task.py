@@ -12,9 +12,9 @@ import numpy as np
 from attnlab.errors import RequestError, RunFailed
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import build_report
-from attnlab.tasks.forecasting.splits import Splits, Windows
 
 if TYPE_CHECKING:
     import keras

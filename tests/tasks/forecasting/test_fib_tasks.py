@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.fibonacci import fibonacci
-from attnlab.tasks.forecasting.fib import Fib
+from attnlab.tasks.forecasting.fib import Fib, fibonacci
 from attnlab.tasks.forecasting.fib_random import FibRandom
 
 

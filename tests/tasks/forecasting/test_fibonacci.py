@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from attnlab.tasks.forecasting.data import windows
-from attnlab.tasks.forecasting.data.fibonacci import (
-    MOST_NUMBERS,
-    fibonacci,
-    random_sequences,
-    shuffled_split,
-)
+from attnlab.tasks.forecasting.fib import MOST_NUMBERS, fibonacci, shuffled_split
+from attnlab.tasks.forecasting.fib_random import random_sequences
 
 
 def test_the_books_output_9_1():

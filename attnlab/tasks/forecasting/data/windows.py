@@ -1,6 +1,10 @@
-"""Cutting a series into windows of history and the targets that follow."""
+"""Cutting a series into windows of history and the targets that follow; a task's parts."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -41,3 +45,74 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
             f"leave the {len(values)} values"
         )
     return np.lib.stride_tricks.sliding_window_view(values, horizon)[index]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One part of a forecasting task, in model units."""
+
+    history: np.ndarray  # (N, S, 1) float32, newest last
+    target: np.ndarray  # (N, horizon) float32
+    index: np.ndarray  # (N,) int64, position of each first target, or the window's number
+    times: list[str]  # label of each first target; the index as text where there are no times
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+def cut(
+    values: np.ndarray, index: np.ndarray, times: Sequence[str], history: int, horizon: int
+) -> Windows:
+    """Windows of a scaled series.
+
+    `values` (n,) are in model units, each with a label in `times`; `index` (N,) are the positions
+    of the first targets.
+    """
+    scaled = values.astype(np.float32)
+    return Windows(
+        history=histories(scaled, index, history)[:, :, None].copy(),
+        target=targets(scaled, index, horizon).copy(),
+        index=index.astype(np.int64),
+        times=[times[first] for first in index],
+    )
+
+
+@dataclass(frozen=True)
+class Splits:
+    """A task's parts."""
+
+    train: Windows  # what the weights and the scaler are fitted on
+    validation: Windows | None  # what epochs and settings are chosen on; None: there is none
+    test: Windows  # what is reported
+    name: str  # the task's name
+    source: str  # where the data come from
+    digest: str  # SHA-256 of the raw values
+    extra: dict[str, Windows] = field(default_factory=dict)  # more to report on: "extrapolation"
+    scaler: str = ""  # the scaling in words
+
+    def parts(self) -> dict[str, Windows]:
+        """The parts that there are, by name, extra ones left out."""
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def part(self, name: str) -> Windows:
+        """The windows of "train", "validation", "test" or an extra part.
+
+        Raises:
+            ValueError: there is no such part.
+        """
+        parts = self.parts() | self.extra
+        if name not in parts:
+            raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
+        return parts[name]
+
+    def counts(self) -> dict[str, int]:
+        """Windows by part, extra ones left out."""
+        return {name: len(part) for name, part in self.parts().items()}
+
+    def describe(self) -> dict[str, Any]:
+        """Counts and sizes for a log: JSON-ready."""
+        counts = {"train": 0, "validation": 0, "test": 0} | self.counts()
+        counts |= {name: len(part) for name, part in self.extra.items()}
+        sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
+        return counts | sizes | {"scaler": self.scaler}

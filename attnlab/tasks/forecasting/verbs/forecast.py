@@ -31,20 +31,15 @@ if TYPE_CHECKING:
 @click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
 @click.option(
     "--values",
-    default=None,
     metavar="X,Y,...",
     help="Go on from these values instead of the end of the run's series.",
 )
 @click.option(
-    "--history",
-    "history_file",
-    default=None,
-    metavar="FILE.csv",
-    help="Go on from the last values of this CSV.",
+    "--history", "history_file", metavar="FILE.csv", help="Go on from the last values of this CSV."
 )
-@click.option("--column", default=None, help="Column of --history, by name or number.")
-@click.option("--csv", "csv_file", default=None, metavar="FILE", help="Write the values as CSV.")
-@click.option("--plot", "figure", default=None, metavar="FILE.png", help="Draw them.")
+@click.option("--column", help="Column of --history, by name or number.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write the values as CSV.")
+@click.option("--plot", "figure", metavar="FILE.png", help="Draw them.")
 @runs_option
 def command(
     run: str,
@@ -112,7 +107,7 @@ def _draw(
     path: Path, trained: TrainedRun, history: np.ndarray, times: list[str], forecast: np.ndarray
 ) -> None:
     from attnlab.figures.style import save
-    from attnlab.tasks.forecasting.figures.next_values import next_values_figure
+    from attnlab.tasks.forecasting.figures.run import next_values_figure
 
     name = f"{trained.config.task.name} · {trained.config.attention.name}"
     drawn = next_values_figure(

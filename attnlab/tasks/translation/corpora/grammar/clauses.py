@@ -176,13 +176,13 @@ class _Parts:
         for role in ("object", "receiver", "place"):
             tail = self.phrases[role].tail
             if tail:
-                words += [*tail, COMMA]
+                words += [COMMA, *tail, COMMA]
         return [*words, COMMA, *self.last.german] if self.clause.last else words
 
 
 def _closed(part: Both) -> list[Word]:
     """German words with the relative clause in its place, between commas."""
-    return [*part.german, *part.tail, COMMA] if part.tail else part.german
+    return [*part.german, COMMA, *part.tail, COMMA] if part.tail else part.german
 
 
 def _to(receiver: Both) -> Both:

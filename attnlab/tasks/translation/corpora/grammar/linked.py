@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ _CLINGING = frozenset(",.?")
 
 class Link:
     """What words and their translations share."""
+
+    __slots__ = ()
 
 
 class Word(NamedTuple):
@@ -24,8 +27,8 @@ class Both(NamedTuple):
 
     english: list[Word]
     german: list[Word]
-    # a German relative clause, with its comma, that may stand after the verbs instead
-    tail: tuple[Word, ...] = ()
+    # a German relative clause, between commas, that may stand after the verbs instead
+    tail: Sequence[Word] = ()
 
 
 class Translation(NamedTuple):
@@ -39,15 +42,19 @@ class Translation(NamedTuple):
 COMMA = Word(",")
 
 
+def paired(english: str, german: str) -> Both:
+    """A word and its translation."""
+    link = (Link(),)
+    return Both([Word(english, link)], [Word(german, link)])
+
+
 def fixed(english: str, german: str, links: str | None = None) -> Both:
     """A phrase that never changes; `links` are pairs of positions, by default word by word."""
-    sides, pairs = _parse(english, german, links)
-    owned: list[list[tuple[Link, ...]]] = [[()] * len(side) for side in sides]
-    for pair in pairs:
-        link = Link()
-        for at, own in zip(pair, owned, strict=True):
-            own[at] += (link,)
-    one, other = (list(map(Word, side, own)) for side, own in zip(sides, owned, strict=True))
+    sides, count = _parse(english, german, links)
+    new = [Link() for _ in range(count)]
+    one, other = (
+        [Word(text, tuple([new[at] for at in own])) for text, own in side] for side in sides
+    )
     return Both(one, other)
 
 
@@ -61,12 +68,15 @@ def joined(*parts: Both) -> Both:
 @cache
 def _parse(
     english: str, german: str, links: str | None
-) -> tuple[tuple[list[str], list[str]], list[tuple[int, int]]]:
+) -> tuple[list[list[tuple[str, list[int]]]], int]:
+    """The words of each side with the numbers of their links, and how many links there are."""
     sides = english.split(), german.split()
-    if links is None:
-        return sides, [(at, at) for at in range(len(sides[0]))]
-    pairs = (pair.split("-") for pair in links.split())
-    return sides, [(int(one), int(other)) for one, other in pairs]
+    pairs = links.split() if links else [f"{at}-{at}" for at in range(len(sides[0]))]
+    words = []
+    for side, *ends in zip(sides, *(pair.split("-") for pair in pairs), strict=True):
+        owned = [[n for n, end in enumerate(ends) if int(end) == at] for at in range(len(side))]
+        words.append(list(zip(side, owned, strict=True)))
+    return words, len(pairs)
 
 
 def finish(english: list[Word], german: list[Word], mark: str) -> Translation:

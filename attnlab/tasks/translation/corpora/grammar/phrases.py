@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from attnlab.tasks.translation.corpora.grammar.lexicon import NUMBERS, Adjective, Noun, Preposition
-from attnlab.tasks.translation.corpora.grammar.linked import COMMA, Both, Link, Word, fixed, joined
+from attnlab.tasks.translation.corpora.grammar.linked import Both, Link, Word, fixed, joined, paired
 
 # --- declension ----------------------------------------------------------------------------------
 
@@ -109,11 +109,11 @@ class NounPhrase:
         first, endings = self._determiner(case, denial)
         parts = [first]
         if self.number:
-            parts.append(fixed(self.number, NUMBERS[self.number]))
+            parts.append(paired(self.number, NUMBERS[self.number]))
         ending = endings[case, self.gender]
-        parts += [fixed(each.english, each.german + ending) for each in self.adjectives]
+        parts += [paired(each.english, each.german + ending) for each in self.adjectives]
         noun = self.noun.plural if self.plural else self.noun.english
-        parts.append(fixed(noun, self.noun.form(case, self.plural)))
+        parts.append(paired(noun, self.noun.form(case, self.plural)))
         english, german, _ = joined(*parts)
         if english[0].text == "a" and english[1].text[0] in "aeiou":
             english[0] = english[0]._replace(text="an")
@@ -125,7 +125,7 @@ class NounPhrase:
         if self.relative is None:
             return Both(english, german)
         relative = self.relative.dependent()
-        return Both(english + relative.english, german, (COMMA, *relative.german))
+        return Both(english + relative.english, german, relative.german)
 
     def _determiner(self, case: str, denial: Link | None) -> tuple[Both, Forms]:
         """The determiner, and the endings that it asks for."""
@@ -149,7 +149,7 @@ class Pronoun:
     def render(self, case: str, denial: Link | None = None) -> Both:
         """Both sides, as `NounPhrase.render`."""
         german = self.german.split()[("nom", "acc", "dat").index(case)]
-        return fixed(self.english.split()[case != "nom"], german)
+        return paired(self.english.split()[case != "nom"], german)
 
 
 PRONOUNS = {
@@ -179,7 +179,7 @@ class RelativePronoun:
         """Both sides, as `NounPhrase.render`."""
         personal = "who" if case == "nom" else "whom"
         english = personal if self.head.noun.kind == "person" else "that"
-        return fixed(english, RELATIVE[case, self.head.gender])
+        return paired(english, RELATIVE[case, self.head.gender])
 
 
 @dataclass
@@ -197,7 +197,7 @@ class Together:
     def render(self, case: str, denial: Link | None = None) -> Both:
         """Both sides, as `NounPhrase.render`."""
         one, other = (part.render(case) for part in self.parts)
-        return joined(one, fixed("and", "und"), other)
+        return joined(one, paired("and", "und"), other)
 
 
 Phrase = NounPhrase | Pronoun | RelativePronoun | Together  # what can be subject or object
