@@ -11,7 +11,6 @@ from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
-MOST_NUMBERS = 1475  # the next Fibonacci number is beyond float64
 _PERMUTATION_SEED = 13
 
 
@@ -72,10 +71,8 @@ class Fib(ForecastingTask):
         return train[~held_out], train[held_out]
 
     def _windows(self, index: np.ndarray) -> Windows:
-        return cut(self._scaled, index, [*map(str, range(self.count))], self.history, 1)
-
-    def _targets(self, part: str) -> np.ndarray:
-        return windows.targets(self._scaled, self.splits.part(part).index, 1)
+        times = [*map(str, range(self.count))]
+        return cut(self._scaled, self._scaled, times, index, self.history, self.horizon)
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         index, train = self.splits.part(part).index, self.splits.train.index
@@ -90,7 +87,7 @@ class Fib(ForecastingTask):
         return found | baselines.linear(known, self._scaled[train, None], past), []
 
     def _notes(self, part: str) -> list[str]:
-        target = self._targets(part)[:, 0]
+        target = self.splits.part(part).exact[:, 0]
         zeros = int(np.sum(self._scaled.astype(np.float32) == 0))
         squares = np.sort(target**2)
         share = squares[-3:].sum() / squares.sum() if squares[-1] else 1.0
@@ -111,11 +108,8 @@ class Fib(ForecastingTask):
 def fibonacci(count: int) -> np.ndarray:
     """The first `count` of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2) from 0, 1, starts left out.
 
-    Raises:
-        ValueError: count beyond what float64 can hold.
+    They are float64, which holds 1,475 of them.
     """
-    if not 1 <= count <= MOST_NUMBERS:
-        raise ValueError(f"expected a count from 1 to {MOST_NUMBERS}, got {count}")
     numbers = np.empty(count)
     before, last = 0.0, 1.0
     for position in range(count):

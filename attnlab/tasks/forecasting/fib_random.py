@@ -88,9 +88,6 @@ class FibRandom(ForecastingTask):
         random = np.random.default_rng([_STREAMS[part], seed])
         return random_sequences(random, windows, history, self.min_terms, self.max_terms)
 
-    def _targets(self, part: str) -> np.ndarray:
-        return _scaled(*self._numbers[part])[1]
-
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         past, _ = _scaled(*self._numbers[part])
         train, targets = _scaled(*self._numbers["train"])
@@ -127,7 +124,8 @@ def _windows(history: np.ndarray, target: np.ndarray) -> Windows:
         history=scaled[:, :, None].astype(np.float32),
         target=targets.astype(np.float32),
         index=index,
-        times=[str(number) for number in index],
+        exact=targets,
+        times=index[:, None].astype(str),
     )
 
 

@@ -9,7 +9,7 @@ from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, digest, read_series
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
+from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 
@@ -64,7 +64,7 @@ class Series(ForecastingTask):
         self._last_history = series.values[-self.history :]
         self._last_time = series.times[-1]
         parts = {
-            part: cut(scaled, index, series.times, self.history, self.horizon)
+            part: cut(scaled, series.values, series.times, index, self.history, self.horizon)
             for part, index in firsts.items()
         }
         self._splits = Splits(
@@ -127,16 +127,9 @@ class Series(ForecastingTask):
     def _train_end(self) -> int:
         return next(start for part, start in self._borders.items() if part != "train")
 
-    def _targets(self, part: str) -> np.ndarray:
-        return windows.targets(self._series.values, self.splits.part(part).index, self.horizon)
-
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to natural units."""
         return self.scaler_for().invert(forecast)
-
-    def _times(self, part: Windows) -> np.ndarray:
-        at = part.index[:, None] + np.arange(self.horizon)
-        return np.array(self._series.times)[at]
 
     def _full_range(self) -> float:
         return float(np.ptp(self._series.values)) or 1.0

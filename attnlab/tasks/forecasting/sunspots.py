@@ -87,7 +87,7 @@ class Sunspots(Series):
     def _notes(self, part: str) -> list[str]:
         if self.protocol != "book":
             return []
-        times = self.splits.part(part).times
+        times = self.splits.part(part).times[:, 0]
         months = {time[-2:] for time in times}
         notes = [
             "The book's protocol leaks: its scaler knows the smallest and largest value of the "

@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.errors import RequestError, RunFailed
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.windows import Splits, Windows
+from attnlab.tasks.forecasting.data.windows import Splits
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import build_report
 
@@ -107,14 +107,13 @@ class ForecastingTask:
                 f"got {forecast.shape}"
             )
         baselines, left_out = self._baselines(part)
-        steps = np.arange(self.horizon)
         return build_report(
-            target=self._targets(part),
+            target=windows.exact,
             forecast=self.report_units(forecast),
             baselines=baselines,
             oracles=self.oracles,
-            index=windows.index[:, None] + steps,
-            times=self._times(windows),
+            index=windows.index[:, None] + np.arange(self.horizon),
+            times=windows.times,
             units=self.units,
             full_range=self._full_range(),
             notes=self._notes(part) + left_out,
@@ -233,10 +232,6 @@ class ForecastingTask:
         self._scaler, self._last_history = scaler, last
         self._last_time, self.units = last_time, units
 
-    def _targets(self, part: str) -> np.ndarray:
-        """Exact targets of a part, (N, horizon), in `units`."""
-        raise NotImplementedError
-
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to `units`; where reports are in model units, there is nothing to do."""
         return forecast
@@ -244,10 +239,6 @@ class ForecastingTask:
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         """Forecasts of each baseline, (N, horizon) in `units`; notes on those left out."""
         raise NotImplementedError
-
-    def _times(self, windows: Windows) -> np.ndarray:
-        """Label of every target, (N, horizon)."""
-        return (windows.index[:, None] + np.arange(self.horizon)).astype(str)
 
     def _full_range(self) -> float | None:
         """Largest minus smallest value of the series, for nrmse."""

@@ -54,26 +54,33 @@ class Windows:
     history: np.ndarray  # (N, S, 1) float32, newest last
     target: np.ndarray  # (N, horizon) float32
     index: np.ndarray  # (N,) int64, position of each first target, or the window's number
-    times: list[str]  # label of each first target; the index as text where there are no times
+    exact: np.ndarray  # (N, horizon) float64, the targets in the units of the report
+    times: np.ndarray  # (N, horizon) label of each target; the index as text where none has a time
 
     def __len__(self) -> int:
         return len(self.target)
 
 
 def cut(
-    values: np.ndarray, index: np.ndarray, times: Sequence[str], history: int, horizon: int
+    values: np.ndarray,
+    reported: np.ndarray,
+    times: Sequence[str],
+    index: np.ndarray,
+    history: int,
+    horizon: int,
 ) -> Windows:
-    """Windows of a scaled series.
+    """Windows of a series whose (N,) first targets are at `index`.
 
-    `values` (n,) are in model units, each with a label in `times`; `index` (N,) are the positions
-    of the first targets.
+    Its (n,) values stand in `values` in model units and in `reported` in those of the report, with
+    a label for each in `times`.
     """
     scaled = values.astype(np.float32)
     return Windows(
         history=histories(scaled, index, history)[:, :, None].copy(),
         target=targets(scaled, index, horizon).copy(),
         index=index.astype(np.int64),
-        times=[times[first] for first in index],
+        exact=targets(reported, index, horizon),
+        times=targets(np.array(times), index, horizon),
     )
 
 
