@@ -69,10 +69,9 @@ class Multi30k(FileCorpus):
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus lies; None where it is still to be fetched."""
-        if self.path:
-            return Path(self.path).expanduser()
         folder = cache_folder(cache, self.name, self.url, URL)
-        return folder if all((folder / name).is_file() for name in self._names()) else None
+        fetched = all((folder / name).is_file() for name in self._names())
+        return super().location(cache) or (folder if fetched else None)
 
     def _download(self, cache: Path, progress: Progress | None) -> Path:
         folder = cache_folder(cache, self.name, self.url, URL)

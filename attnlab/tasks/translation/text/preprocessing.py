@@ -5,7 +5,7 @@ Each one streams, so that memory grows by some tens of bytes a pair, not by the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -45,10 +45,6 @@ class TextSettings:
     # most tokens of a sentence, without its START and END; the end of longer ones is cut off. None:
     # no limit.
     max_length: int | None = None
-
-    def cleaner(self) -> Callable[[str], str]:
-        """The function from a sentence as it was read to the text that tokenizers see."""
-        return cleaner(self.clean, self.lowercase)
 
 
 def preprocess(
@@ -157,7 +153,7 @@ def _clean_pairs(
     corpus: Corpus, settings: TextSettings, seed: int, folder: Path, progress: Progress
 ) -> dict[str, _Part]:
     """Read the corpus once, and write the text of each part."""
-    clean = settings.cleaner()
+    clean = cleaner(settings.clean, settings.lowercase)
     links = settings.clean == "none"  # the book's cleaning changes what is a word
     if not corpus.own_parts:
         progress(0, None, "dividing")

@@ -156,14 +156,14 @@ class _Parts:
             pronouns, thing = thing, []
         if isinstance(clause.receiver, Pronoun):
             pronouns, receiver = [*pronouns, *receiver], []
-        known = clause.object is not None and (clause.object.definite or clause.verb.case == "dat")
-        has_kein = isinstance(clause.object, NounPhrase) and clause.object.takes_no
+        noun = clause.object if isinstance(clause.object, NounPhrase) else None
+        known = noun is None or noun.determiner.definite or clause.verb.case == "dat"
         return [
             *pronouns,
             *time,
             *receiver,
             *(thing if known else []),
-            *([] if has_kein else self.verb.negation.german),
+            *([] if noun and noun.takes_no else self.verb.negation.german),
             *self.frequency.german,
             *([] if known else thing),
             *place,

@@ -1,8 +1,7 @@
 """Noun phrases and the other parts of a clause, each written in both languages at once.
 
 Cases are "nom", "acc", "dat" and "gen"; genders "m", "f", "n", and "p" for any plural. A phrase's
-`person` is the form of the verb that it takes, a field of `lexicon.Forms`; `definite` says whether
-it names something known.
+`person` is the form of the verb that it takes, a field of `lexicon.Forms`.
 """
 
 from __future__ import annotations
@@ -95,11 +94,6 @@ class NounPhrase:
         return "plural" if self.plural else "third"
 
     @property
-    def definite(self) -> bool:
-        """Whether it names something known."""
-        return self.determiner.definite
-
-    @property
     def takes_no(self) -> bool:
         """Whether a negation before it becomes "kein"."""
         return (self.determiner is A or self.determiner is BARE) and not self.number
@@ -144,7 +138,6 @@ class Pronoun:
     english: str  # nominative and the other form
     german: str  # nominative, accusative and dative
     person: str = "third"
-    definite: bool = True
 
     def render(self, case: str, denial: Link | None = None) -> Both:
         """Both sides, as `NounPhrase.render`."""
@@ -168,7 +161,6 @@ class RelativePronoun:
     """The pronoun that stands for `head` inside its relative clause."""
 
     head: NounPhrase
-    definite: bool = True
 
     @property
     def person(self) -> str:
@@ -184,15 +176,10 @@ class RelativePronoun:
 
 @dataclass
 class Together:
-    """Two phrases joined by "and"."""
+    """Two phrases for something known, joined by "and"."""
 
     parts: tuple[NounPhrase, NounPhrase]
     person: str = "plural"
-
-    @property
-    def definite(self) -> bool:
-        """Whether both are known."""
-        return all(part.definite for part in self.parts)
 
     def render(self, case: str, denial: Link | None = None) -> Both:
         """Both sides, as `NounPhrase.render`."""
