@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from attnlab.tasks.forecasting.data.windows import Splits
     from attnlab.tasks.forecasting.task import ForecastingTask
 
-# Windows whose attention weights are kept for the figure.
-_EXAMPLES = 8
-# Steps between two looks at the progress: most epochs have fewer.
-_CHUNK = 1024
+_EXAMPLES = 8  # windows whose attention weights are kept for the figure
+_CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
 
 
 class ForecastLearner:

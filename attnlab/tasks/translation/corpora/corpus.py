@@ -28,12 +28,9 @@ class Corpus:
     """Pairs of sentences; the base of every corpus.
 
     A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments: as a
-    dataclass, or by a constructor that calls `__post_init__`. It either
-    overrides `pairs` and `digest`, or gives `_read` and `_content` and gets reversal, the limit and
-    the check for emptiness from here.
-
-    Attributes:
-        dropped: pairs left out by reason, counted in the latest pass over each part.
+    dataclass, or by a constructor that calls `__post_init__`. It either overrides `pairs` and
+    `digest`, or gives `_read` and `_content` and gets reversal, the limit and the check for
+    emptiness from here.
     """
 
     name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`

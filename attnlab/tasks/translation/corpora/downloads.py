@@ -89,16 +89,14 @@ class _Downloader:
     """Pooch's downloader of HTTP, tried again where the connection breaks; then the check.
 
     It is its own progress bar, as pooch takes one.
-
-    Attributes:
-        digest: SHA-256 of the finished download.
     """
 
     def __init__(
         self, name: str, check: Callable[[Path], None] | None, progress: Progress | None
     ) -> None:
         self.name, self.check, self.progress = name, check, progress
-        self.total, self.done, self.digest = 0, 0, ""
+        self.total, self.done = 0, 0
+        self.digest = ""  # SHA-256 of the finished download
 
     def __call__(self, url: str, output_file: str, pooch: Any, check_only: bool = False) -> None:
         """Download `url` to `output_file`; pooch's protocol."""

@@ -87,11 +87,7 @@ def _times(tense: str, negated: bool) -> tuple[Adverb, ...]:
 
 
 class Choices:
-    """Draws parts of one sentence after another.
-
-    Attributes:
-        adjectives: chance of adjectives before a noun; three in ten are two of them.
-    """
+    """Draws parts of one sentence after another."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
@@ -100,7 +96,7 @@ class Choices:
     def begin(self) -> None:
         """Start a sentence; no noun is used twice in it."""
         self._used: set[str] = set()
-        self.adjectives = 0.45
+        self.adjectives = 0.45  # chance of them before a noun; three in ten are two of them
 
     def one(self, options: Sequence[T]) -> T:
         """One of the options, all equally likely."""

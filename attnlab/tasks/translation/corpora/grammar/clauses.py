@@ -65,8 +65,7 @@ class Clause:
     time: Adverb | None = None  # when
     time_first: bool = False  # whether the time opens the sentence
     asks: Adverb | None = None  # "why", "where" or "when", of a question
-    # the part that a question or a relative clause begins with: "subject", "object", "receiver" or
-    # "place"
+    # the part that a question or relative clause begins with: subject, object, receiver or place
     front: str = ""
     first: Subordinate | None = None  # a subordinate clause before this one
     last: Subordinate | None = None  # a subordinate clause behind it
