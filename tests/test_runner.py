@@ -219,9 +219,10 @@ def test_a_forecast_is_the_models_and_then_goes_on_from_itself(folder, tmp_path)
     window = loaded.task.last_history()
     expected = []
     for _ in range(3):
-        scaled = np.float32(loaded.task.scale(window[-5:], window[-5:])).reshape(1, 5, 1)
+        scaler = loaded.task.scaler_for(window[-5:])
+        scaled = np.float32(scaler.apply(window[-5:])).reshape(1, 5, 1)
         output = loaded.model.predict(scaled, verbose=0)
-        expected.append(float(loaded.task.unscale(output, window[-5:])[0, 0]))
+        expected.append(float(scaler.invert(output)[0, 0]))
         window = np.append(window, expected[-1])
     table, figure = tmp_path / "next.csv", tmp_path / "next.png"
     words = ["--steps", "3", "--csv", str(table), "--plot", str(figure)]
