@@ -211,14 +211,6 @@ def _done(found: _Found, index, limits, settings: BeamSettings):
     return (found.count >= settings.beam) | hopeless | (index + 1 >= limits)
 
 
-class _Written(NamedTuple):
-    """What was decoded: (n, L) tokens, (n,) how many without END, (n,) log-probability."""
-
-    tokens: Any
-    lengths: Any
-    log_probabilities: Any
-
-
 def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
     """Translate a batch, always going on with the likeliest token; one hypothesis a sentence.
 
@@ -226,42 +218,28 @@ def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> D
     `decode_by_beam`.
     """
     memory = model.encode(source, training=False)
-    count = tf.shape(source)[0]
-    nothing = _Written(
-        tokens=tf.zeros((count, longest), tf.int32),
-        lengths=tf.zeros((count,), tf.int32),
-        log_probabilities=tf.zeros((count,)),
+    count, bias = tf.shape(source)[0], forbidden(model.target_size)
+    nothing = Decoded(
+        tokens=tf.zeros((count, 1, longest), tf.int32),
+        lengths=tf.zeros((count, 1), tf.int32),
+        log_probabilities=tf.zeros((count, 1)),
     )
-    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
-    written = run_until_done(_greedy_step(model), rows, 0, width=1, shrink=shrink)
-    return Decoded(*(part[:, None] for part in written))
-
-
-def _greedy_step(model):
-    bias = forbidden(model.target_size)
 
     def advance(index, rows: Rows) -> Rows:
-        step = model.step(rows.tokens, index, rows.memory, rows.state)
+        step, before = model.step(rows.tokens, index, rows.memory, rows.state), rows.result
         likeliest = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
         tokens = tf.where(index + 1 >= rows.limits, END, likeliest)
         chosen = tf.gather(step.logits, tokens, batch_dims=1)
         logs = chosen - normalizers(step.logits, tf.reduce_max(step.logits, -1))
         ended = tf.equal(tokens, END)
-        return rows._replace(
-            done=ended,
-            result=_written(rows.result, index, tokens, logs, ended),
-            tokens=tokens,
-            state=step.state,
+        writes = tf.logical_not(ended)[:, None]
+        here = writes[..., None] & tf.equal(tf.range(tf.shape(before.tokens)[2]), index)
+        found = Decoded(
+            tokens=tf.where(here, tokens[:, None, None], before.tokens),
+            lengths=before.lengths + tf.cast(writes, tf.int32),
+            log_probabilities=before.log_probabilities + logs[:, None],
         )
+        return rows._replace(done=ended, result=found, tokens=tokens, state=step.state)
 
-    return advance
-
-
-def _written(before: _Written, index, tokens, logs, ended) -> _Written:
-    here = tf.equal(tf.range(tf.shape(before.tokens)[1]), index)
-    writes = tf.logical_not(ended)
-    return _Written(
-        tokens=tf.where(writes[:, None] & here, tokens[:, None], before.tokens),
-        lengths=before.lengths + tf.cast(writes, tf.int32),
-        log_probabilities=before.log_probabilities + logs,
-    )
+    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
+    return run_until_done(advance, rows, 0, width=1, shrink=shrink)

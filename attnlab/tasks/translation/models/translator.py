@@ -44,7 +44,15 @@ class Translator(keras.Model):
     Both embeddings have the `width`. `tie_embeddings` is `none`; `output`: the output matrix is the
     target's embedding; `all`: the source's too, for a vocabulary that both sides share. An output
     matrix that is not tied has its `output_initializer`.
+
+    Attributes:
+        fixed_length: the longest source that the mechanism's weights reach, known once they are
+            created; None where any length will do.
+        max_positions: the longest sequence that learned positions reach; None likewise.
     """
+
+    fixed_length: int | None = None
+    max_positions: int | None = None
 
     def __init__(
         self,
@@ -103,16 +111,6 @@ class Translator(keras.Model):
         if self.vocabulary is not None:
             shares = (counts + 1.0) / (np.sum(counts) + len(counts))
             self.vocabulary.bias.assign(np.log(shares))
-
-    @property
-    def fixed_length(self) -> int | None:
-        """The longest source that the mechanism's weights reach; None where any length will do."""
-        return None
-
-    @property
-    def max_positions(self) -> int | None:
-        """The longest sequence that learned positions reach; None where any length will do."""
-        return None
 
     def draws(self, steps):
         """The most random numbers that one generator draws in training on targets of T steps."""

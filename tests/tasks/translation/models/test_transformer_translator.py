@@ -212,7 +212,6 @@ def test_steps_need_no_more_room_than_asked_for():
         (None, {"book": True, "norm": "pre"}, "book=true is a post-norm layer, got norm=pre"),
         (None, {"book": True, "norm": "post", "positions": "learned"}, "positions=sinusoidal"),
         (None, {"heads": 5}, "heads = 5 must divide units = 12"),
-        (None, {"positions": "learned", "max_source": None}, "positions=learned: expected"),
         (
             lambda: MultiHeadAttention(heads=2, units=4),
             {},
