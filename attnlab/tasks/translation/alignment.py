@@ -8,17 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.translation.map_measures import map_rows
-
 Link = tuple[int, int]
 
 
 class AlignedSentence(NamedTuple):
     """A map and what it is held against."""
 
-    # (T, S), or (H, T, S) whose heads are averaged. Step t chooses target token t, so the first row
-    # belongs to the first token; rows and columns beyond the tokens, of END and padding, are left
-    # out
+    # (..., T, S). Step t chooses target token t, so the first row belongs to the first token; rows
+    # and columns beyond the tokens, of END and padding, are left out
     weights: np.ndarray
     # for each source token the number of its word, from 0; below 0 for a token of no word
     source_words: Sequence[int]
@@ -33,28 +30,26 @@ def parse_links(text: str) -> frozenset[Link]:
 
 
 def word_weights(
-    weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int], *, shift: int = 0
+    weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int], shift: int = 0
 ) -> np.ndarray:
-    """A map from words to words: source pieces are summed, target pieces and heads averaged.
+    """A map (T, S) as one from words to words: source pieces are summed, target pieces averaged.
 
-    Maps and words are as in `AlignedSentence`; gives (target words, source words). `shift` says
-    which step aligns token t: t + shift. 0 is the step that chooses it, 1 the next one, whose input
-    it is: scores that know the decoder's state alone align that word.
+    Words are as in `AlignedSentence`; gives (target words, source words). `shift` says which step
+    aligns token t: t + shift. 0 is the step that chooses it, 1 the next one, whose input it is:
+    scores that know the decoder's state alone align that word.
     """
-    rows = map_rows(weights)
-    rows = rows.mean(axis=tuple(range(rows.ndim - 2)))
-    source, target = np.asarray(source_words, int), np.asarray(target_words, int)
-    rows = rows[shift : shift + len(target), : len(source)]
-    members = _membership(target)
-    pieces = np.maximum(members.sum(axis=0), 1)
-    return (members / pieces).T @ rows @ _membership(source)
+    # (tokens, words): 1 where a token belongs to a word.
+    source, target = (
+        (np.asarray(words, int)[:, None] == np.arange(max(words, default=-1) + 1)).astype(float)
+        for words in (source_words, target_words)
+    )
+    rows = np.asarray(weights, np.float64)[shift : shift + len(target), : len(source)]
+    return (target / np.maximum(target.sum(axis=0), 1)).T @ rows @ source
 
 
 def predicted_links(sentence: AlignedSentence, *, shift: int = 0) -> frozenset[Link]:
     """For each target word the source word of the largest weight; none where no word has any."""
-    table = word_weights(
-        sentence.weights, sentence.source_words, sentence.target_words, shift=shift
-    )
+    table = word_weights(*sentence[:3], shift)
     if not table.size:
         return frozenset()
     best = table.argmax(axis=1)
@@ -78,8 +73,3 @@ def error_rate(pairs: Iterable[tuple[AbstractSet[Link], AbstractSet[Link]]]) -> 
         total += len(found) + len(gold)
         right += 2 * len(found & gold)
     return 1 - right / total if total else 0.0
-
-
-def _membership(words: np.ndarray) -> np.ndarray:
-    """(tokens, words): 1 where a token belongs to a word."""
-    return (words[:, None] == np.arange(max(words, default=-1) + 1)).astype(np.float64)

@@ -70,21 +70,18 @@ def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
     """Examples as arrays for attention.npz: weights and labels, padded; None without any."""
     if not found:
         return None
-    arrays = {name: _stacked([each.maps[name] for each in found]) for name in found[0].maps}
+    arrays = {}
+    for name in found[0].maps:  # (N, L, H, T, S) with the largest T and S
+        maps = [each.maps[name] for each in found]
+        shape = np.max([each.shape for each in maps], axis=0)
+        arrays[name] = np.zeros((len(maps), *shape), np.float32)
+        for place, each in enumerate(maps):
+            arrays[name][(place, *map(slice, each.shape))] = each
     for side in ("source", "target"):
         labels = [getattr(each, side) for each in found]
         width = max(map(len, labels))
         arrays[side] = np.array([[*row, *[""] * (width - len(row))] for row in labels])
     return arrays
-
-
-def _stacked(maps: list[np.ndarray]) -> np.ndarray:
-    """(N, L, H, T, S) with the largest T and S."""
-    shape = np.max([each.shape for each in maps], axis=0)
-    whole = np.zeros((len(maps), *shape), np.float32)
-    for place, each in enumerate(maps):
-        whole[(place, *map(slice, each.shape))] = each
-    return whole
 
 
 def attention_details(task: Translate, model: keras.Model, part: str) -> dict[str, Any]:
@@ -112,12 +109,10 @@ def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
         layer by itself where there are several.
     """
     found: dict[str, Any] = _rates(maps)
-    layers = maps[0].weights.shape[0]
-    if layers > 1:
-        found["layers"] = [
-            _rates([each._replace(weights=each.weights[layer]) for each in maps])
-            for layer in range(layers)
-        ]
+    layers = range(maps[0].weights.shape[0])
+    if len(layers) > 1:
+        one = ([each._replace(weights=each.weights[layer]) for each in maps] for layer in layers)
+        found["layers"] = [_rates(each) for each in one]
     return found
 
 
@@ -134,19 +129,11 @@ def _rates(maps: list[AlignedSentence]) -> dict[str, float]:
 
 def _mean_measures(maps: list[AlignedSentence]) -> dict[str, float]:
     """Means over sentences, layers and heads."""
-    sums: dict[str, list[float]] = {}
-    for each in maps:
-        values = measures(
-            each.weights,
-            source_length=len(each.source_words) + 1,
-            target_length=len(each.target_words) + 1,
-        )
-        for name, value in values.items():
-            sums.setdefault(name, []).append(_known_mean(value))
-    return {name: _known_mean(np.array(values)) for name, values in sums.items()}
+    found = [measures(each.weights) for each in maps]
+    return {name: _known_mean([_known_mean(values[name]) for values in found]) for name in found[0]}
 
 
-def _known_mean(values: np.ndarray) -> float:
+def _known_mean(values: Any) -> float:
     known = np.asarray(values, np.float64)
     known = known[~np.isnan(known)]
     return float(known.mean()) if known.size else float("nan")

@@ -45,13 +45,12 @@ def padded(
     """
     limit, real = longest_source(model), rows[rows >= 0]
     longest = int(part.source.lengths[real].max())
-    if limit is None or longest <= limit:
-        source = part.source.padded(rows, _rounded(longest, multiple))
-    else:
-        source = np.zeros((len(rows), _rounded(limit, multiple)), np.int32)
-        for place, row in enumerate(rows):
-            tokens = cut(part.source[int(row)], limit)
-            source[place, : len(tokens)] = tokens
+    source = part.source.padded(rows, _rounded(longest, multiple))
+    if limit is not None and longest > limit:
+        behind = source[:, limit] > 0
+        source = source[:, : _rounded(limit, multiple)]
+        source[:, limit:] = 0
+        source[behind, limit - 1] = END
     # The decoder reads all but the last token of a target.
     steps = _rounded(part.target.lengths[real].max() - 1, multiple)
     return source, part.target.padded(rows, steps + 1)

@@ -17,6 +17,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest
+from attnlab.tasks.translation.scores import METRICS
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -27,11 +28,6 @@ Runs = Sequence[RunDirectory]
 
 # Translations that sacreBLEU counts in about two seconds.
 _AT_ONCE = 30_000
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "chrf": {},
-    "bleu": {"force": True},
-    "bleu_lc_tok": {"force": True, "lowercase": True},
-}
 
 
 def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
@@ -46,24 +42,25 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
     """
     reader = _Reader()
     groups_of: dict[tuple[str, ...], list[int]] = {}  # by the runs of the reference
-    bases: dict[tuple[str, ...], list[Translations]] = {}
     for place, (_, reference) in enumerate(pairs):
-        key = tuple(run.name for run in reference)
-        groups_of.setdefault(key, []).append(place)
-        if key not in bases:
-            bases[key] = reader.translations(reference)
+        groups_of.setdefault(tuple(run.name for run in reference), []).append(place)
+    bases = {key: reader.translations(pairs[at[0]][1]) for key, at in groups_of.items()}
     number = len(reader.items) * sum(len(key) * (1 + len(at)) for key, at in groups_of.items())
     if number > _AT_ONCE and not always:
         raise NoItemTest(
             f"no paired bootstrap, which would count {number:,} texts: see --bootstrap"
         )
+    items, targets = len(reader.items), [target for _, target in reader.items]
+    counts = "counts summed over shared seeds"
+    method = f"sacreBLEU's paired bootstrap over {items} test sentences ({counts})"
     found: dict[int, ItemTest] = {}
     for key, places in groups_of.items():
         systems = [reader.translations(pairs[place][0]) for place in places]
-        targets = [target for _, target in reader.items]
         p_values, signature = paired_bootstrap(metric, bases[key], systems, targets)
-        tests = (_item_test(p, signature, len(reader.items)) for p in p_values)
-        found |= dict(zip(places, tests, strict=True))
+        for place, p in zip(places, p_values, strict=True):
+            found[place] = ItemTest(
+                "paired bootstrap", "boot p", method, items, p, signature=signature
+            )
     return [found[place] for place in range(len(pairs))]
 
 
@@ -118,12 +115,6 @@ class _Reader:
         return texts
 
 
-def _item_test(p: float, signature: str, items: int) -> ItemTest:
-    counts = "counts summed over shared seeds"
-    method = f"sacreBLEU's paired bootstrap over {items} test sentences ({counts})"
-    return ItemTest("paired bootstrap", "boot p", method, items, p, signature=signature)
-
-
 def _summing_seeds(name: str) -> Metric:
     """A metric of sentences that have several translations each: its counts are their sums."""
     from sacrebleu.metrics.bleu import BLEU
@@ -139,4 +130,4 @@ def _summing_seeds(name: str) -> Metric:
             ]
             return np.sum(counts, axis=0).tolist()
 
-    return SummingSeeds(**_OPTIONS[name])
+    return SummingSeeds(**METRICS[name])

@@ -44,18 +44,13 @@ def diagonal_distance(weights: np.ndarray) -> np.ndarray:
     return (rows * np.abs(where - when[:, None])).sum(axis=-1)
 
 
-def coverage(weights: np.ndarray) -> np.ndarray:
-    """c_s = sum_t a_ts, what each source position got in all: (..., T, S) to (..., S).
-
-    Source: the coverage vector after the last step of See et al. 2017 (arXiv 1704.04368), equation
-    10; Tu et al. 2016 (arXiv 1601.04811), equation 8, with fertility 1.
-    """
-    return map_rows(weights).sum(axis=-2)
-
-
 def covered_share(weights: np.ndarray) -> np.ndarray:
-    """The share of source positions that got half a step's weight: (..., T, S) to (...)."""
-    return (coverage(weights) >= 0.5 - _ROUNDING).mean(axis=-1)
+    """The share of source positions with sum_t a_ts >= 1/2, half a step's weight: to (...).
+
+    Source: the sum is the coverage vector after the last step of See et al. 2017 (arXiv
+    1704.04368), equation 10; Tu et al. 2016 (arXiv 1601.04811), equation 8, with fertility 1.
+    """
+    return (map_rows(weights).sum(axis=-2) >= 0.5 - _ROUNDING).mean(axis=-1)
 
 
 def head_similarity(weights: np.ndarray) -> np.ndarray:
@@ -74,29 +69,22 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
     return pairs.mean(axis=-1) / (heads * (heads - 1))
 
 
-def measures(
-    weights: np.ndarray, *, source_length: int | None = None, target_length: int | None = None
-) -> dict[str, np.ndarray]:
-    """All measures of the maps of one sentence, means over its target steps.
-
-    Weights are (..., H, T, S), or (T, S) for one map. Source positions and target steps behind the
-    lengths are padding; None counts all.
+def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
+    """All measures of the maps (..., H, T, S) of one sentence, means over its target steps.
 
     Returns:
         `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
         each with the shape of the axes before T; `head_similarity`, without the heads' axis.
     """
-    rows = map_rows(weights)[..., :target_length, :source_length]
-    values = {
+    rows = map_rows(weights)
+    return {
         "entropy": _mean(entropy(rows)),
         "normalised_entropy": _mean(entropy(rows, normalised=True)),
         "largest_weight": _mean(largest_weight(rows)),
         "diagonal_distance": _mean(diagonal_distance(rows)),
         "covered_share": covered_share(rows),
+        "head_similarity": head_similarity(rows),
     }
-    if rows.ndim > 2:
-        values["head_similarity"] = head_similarity(rows)
-    return values
 
 
 def map_rows(weights: np.ndarray) -> np.ndarray:

@@ -89,11 +89,6 @@ def test_pieces_of_no_word_count_for_none():
     np.testing.assert_allclose(words, [[0.1, 0.1], [0.0, 0.9]])
 
 
-def test_heads_are_averaged():
-    heads = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 1.0]]])
-    np.testing.assert_allclose(word_weights(heads, [0, 1], [0]), [[1 / 3, 2 / 3]])
-
-
 def test_shift_reads_the_next_step():
     # Step 0 reads START, step 1 the first word, step 2 the second: a map of the input words.
     table = np.array([[0.3, 0.7], [1.0, 0.0], [0.0, 1.0]])
