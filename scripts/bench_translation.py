@@ -296,7 +296,7 @@ def bench_decode(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     from attnlab.tasks.translation.decoding.search import Search
-    from attnlab.tasks.translation.models.translator import START
+    from attnlab.tasks.translation.text.tokenizers import START
 
     sources, _, vocabulary = read_pairs(options.data)
     rows = [sources[i] for i in np.random.default_rng(0).permutation(len(sources))[:1000]]

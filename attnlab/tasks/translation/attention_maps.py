@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.tasks.translation.alignment import AlignedSentence, alignment_error_rate, parse_links
 from attnlab.tasks.translation.batches import cut_sources, padded
-from attnlab.tasks.translation.map_measures import measures
+from attnlab.tasks.translation.map_measures import (
+    AlignedSentence,
+    alignment_error_rate,
+    measures,
+    parse_links,
+)
 from attnlab.tasks.translation.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from attnlab.tasks.translation.text.tokenizers import PAD
 from attnlab.training.steps import RandomStates, compiled
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.models.translator import Translator
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]
-_PAD = 0
 # A batch's source and target; a step's learning rate, number and seeds.
 _BATCH = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None), tf.int32))
 _STEP = (
@@ -129,12 +129,12 @@ class TranslationProgram:
             tf.reshape(states, (-1, states.shape[-1])),
         )
         if not self.jit:  # the projection onto the vocabulary is the widest: spare it the padding
-            real = tf.reshape(tf.where(labels != _PAD), (-1,))
+            real = tf.reshape(tf.where(labels != PAD), (-1,))
             labels, states = tf.gather(labels, real), tf.gather(states, real)
         logits = self.model.logits(states)
         losses = token_losses(logits, labels, smoothing)
         hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
-        return losses, tf.cast(hits, tf.float32), tf.cast(labels != _PAD, tf.float32)
+        return losses, tf.cast(hits, tf.float32), tf.cast(labels != PAD, tf.float32)
 
 
 def evaluate(model: Translator, batches: Batches) -> TokenScores:

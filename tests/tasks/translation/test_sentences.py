@@ -9,11 +9,10 @@ import pytest
 
 from attnlab.attention import BahdanauAttention, LuongGlobalAttention, MultiHeadAttention
 from attnlab.attention.none import NoAttention
-from attnlab.tasks.translation.models import translator as models
 from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.sentences import SentenceTranslator
 from attnlab.tasks.translation.text.cleaning import book_cleaning, cleaner
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from attnlab.tasks.translation.text.tokenizers import END, PAD, START, Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -54,10 +53,6 @@ def translator(
 def cached(name="transformer", attention=MULTI_HEAD, beam=1) -> SentenceTranslator:
     """The same, for tests that only translate: what it compiles is compiled once."""
     return translator(name, attention, beam=beam, n_best=beam)
-
-
-def test_models_and_tokenizers_agree_on_the_first_numbers():
-    assert (models.PAD, models.UNKNOWN, models.START, models.END) == (PAD, UNKNOWN, START, END)
 
 
 LINES = [

@@ -17,7 +17,7 @@ from attnlab.tasks.translation.decoding.rows import (
     normalizers,
     run_until_done,
 )
-from attnlab.tasks.translation.models.translator import END
+from attnlab.tasks.translation.text.tokenizers import END
 
 _NEVER = float("-inf")
 

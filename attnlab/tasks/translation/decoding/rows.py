@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from attnlab.tasks.translation.models.translator import PAD, START
+from attnlab.tasks.translation.text.tokenizers import PAD, START
 
 _FORBIDDEN = (PAD, START)
 # Logits that `largest` compares at once.

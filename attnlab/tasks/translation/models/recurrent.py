@@ -19,13 +19,8 @@ from attnlab.tasks.translation.models.recurrent_decoder import (
     RecurrentSettings,
     SourceMemory,
 )
-from attnlab.tasks.translation.models.translator import (
-    PAD,
-    DecoderOutput,
-    StepOutput,
-    Translator,
-    memory_length,
-)
+from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
+from attnlab.tasks.translation.text.tokenizers import PAD
 
 
 class RecurrentTranslator(Translator):
@@ -38,13 +33,13 @@ class RecurrentTranslator(Translator):
     Without attention the decoder knows the source by its first state alone (Sutskever et al. 2014,
     arXiv 1409.3215), which then comes from the last states of both directions.
 
-    `max_source` is the longest source, for mechanisms of fixed length. Dropped in training is a
-    share of the embeddings, of what passes between layers and to the memory, and of what the
-    vocabulary's projection reads. `initial_state=project` takes tanh(W_s h) of each layer's last
-    state, of the backward direction if there are two (Bahdanau et al., appendix A.2.2); `copy` that
-    state itself (Luong et al.), for one direction as wide as the decoder. With `reverse_source` the
-    encoder reads the words from last to first; the memory stands in the source's own order all the
-    same. `auto` is the mechanism's own placement, and the output of that placement's paper.
+    Dropped in training is a share of the embeddings, of what passes between layers and to the
+    memory, and of what the vocabulary's projection reads. `initial_state=project` takes tanh(W_s h)
+    of each layer's last state, of the backward direction if there are two (Bahdanau et al.,
+    appendix A.2.2); `copy` that state itself (Luong et al.), for one direction as wide as the
+    decoder. With `reverse_source` the encoder reads the words from last to first; the memory stands
+    in the source's own order all the same. `auto` is the mechanism's own placement, and the output
+    of that placement's paper.
 
     An output matrix that is not tied starts uniform within +-sqrt(10 / D), for D = 1,000 the +-0.1
     of Luong et al. (2015), section 4.1. Glorot's range shrinks with the vocabulary: then logits can
@@ -55,11 +50,7 @@ class RecurrentTranslator(Translator):
     """
 
     def __init__(
-        self,
-        attention: Callable[[], Attention],
-        settings: RecurrentSettings,
-        max_source: int | None = None,
-        **kwargs,
+        self, attention: Callable[[], Attention], settings: RecurrentSettings, **kwargs
     ) -> None:
         super().__init__(
             width=settings.embedding,
@@ -69,7 +60,7 @@ class RecurrentTranslator(Translator):
         )
         mechanism = attention()
         settings = _resolved(settings, mechanism)
-        self.max_source, self.reverse_source = max_source, settings.reverse_source
+        self.reverse_source = settings.reverse_source
         self.encoder = RecurrentEncoder(
             cell=settings.cell,
             units=settings.encoder_units,
@@ -93,7 +84,7 @@ class RecurrentTranslator(Translator):
         self.build_vocabularies(self.decoder.width)
         self.encoder.build((None, None, self.width))
         attention, width = self.decoder.attention, self.encoder.width
-        length = None if attention is None else memory_length(attention, self.max_source)
+        length = None if attention is None else self._memory_length(attention)
         self.decoder.build(self.width, (None, length, self.encoder.width))
         if attention is not None:
             width, self.fixed_length = self.encoder.units, attention.fixed_length
@@ -135,7 +126,7 @@ class RecurrentTranslator(Translator):
     def step(self, tokens, index, memory: SourceMemory, state: DecoderState) -> StepOutput:
         """Read one more token of each target."""
         embedded = self.target_embedding(tokens)
-        (states, weights), state = self.decoder.step(embedded, index, memory, state)
+        states, weights, state = self.decoder.step(embedded, index, memory, state)
         weights = None if weights is None else weights[:, :, 0]
         return StepOutput(self.logits(states[:, 0]), weights, state)
 

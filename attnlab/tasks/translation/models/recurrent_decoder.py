@@ -49,13 +49,6 @@ class DecoderState(NamedTuple):
     fed: Any  # (B, units) the attentional state of the step before; empty without input feeding
 
 
-class Readings(NamedTuple):
-    """What a decoder makes of target steps."""
-
-    states: Any  # (B, T, D) before the projection on the vocabulary
-    weights: Any  # (B, H, T, S); None without attention
-
-
 class RecurrentDecoder(keras.layers.Layer):
     """`layers` cells and one mechanism.
 
@@ -124,8 +117,13 @@ class RecurrentDecoder(keras.layers.Layer):
             fed = ops.zeros((ops.shape(memory.mask)[0], self.units), self.compute_dtype)
         return DecoderState(memory.start, fed)
 
-    def decode(self, embedded, memory: SourceMemory, training=None) -> Readings:
-        """Go through whole targets, embedded as (B, T, E)."""
+    def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
+        """Go through whole targets, embedded as (B, T, E).
+
+        Returns:
+            States (B, T, D) before the projection on the vocabulary, and weights (B, H, T, S);
+            these are None without attention.
+        """
         state = self.initial_state(memory)
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
         if not self.looks_stepwise:
@@ -142,10 +140,10 @@ class RecurrentDecoder(keras.layers.Layer):
         if self.before:
             queries = ops.concatenate([state.cells[-1][0][:, None], tops[:, :-1]], axis=1)
         # One more look, by all steps at once; a program that asks for no weights leaves it out.
-        return Readings(states, self._look(queries, memory, 0, False).weights)
+        return states, self._look(queries, memory, 0, False).weights
 
     def step(self, embedded, index, memory: SourceMemory, state: DecoderState):
-        """Go one step on, embedded as (B, E); returns `Readings` of T = 1 and the next state."""
+        """Go one step on, embedded as (B, E); returns states and weights of T = 1, next state."""
         entering = (self.cells.project(embedded), ())
         if self.looks_stepwise:
             state, top, read = self._looking_step(index, state, entering, memory, False)
@@ -155,10 +153,10 @@ class RecurrentDecoder(keras.layers.Layer):
             top = state.cells[-1][0]
             context, weights = self._look(top[:, None], memory, index, False)
         if self.input_feeding:
-            return Readings(state.fed[:, None], weights), state
-        return Readings(self._read(top[:, None], context, embedded[:, None]), weights), state
+            return state.fed[:, None], weights, state
+        return self._read(top[:, None], context, embedded[:, None]), weights, state
 
-    def _looking_once(self, embedded, entering, state, memory, training) -> Readings:
+    def _looking_once(self, embedded, entering, state, memory, training) -> tuple:
         """The cells alone through all steps, then one look by all of them."""
 
         def step(index, state, entering):
@@ -167,7 +165,7 @@ class RecurrentDecoder(keras.layers.Layer):
 
         (tops,) = through_time(step, state, entering, (self.units,), self.compute_dtype)
         context, weights = self._look(tops, memory, 0, training)
-        return Readings(self._read(tops, context, embedded), weights)
+        return self._read(tops, context, embedded), weights
 
     def _looking_step(self, index, state, entering, memory, training):
         """One step with a look before it, or behind it where the next step needs to know.

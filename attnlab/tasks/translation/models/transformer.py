@@ -16,13 +16,8 @@ from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
 from attnlab.layers.sublayers import Dropout, LayerNormalization
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
-from attnlab.tasks.translation.models.translator import (
-    PAD,
-    DecoderOutput,
-    StepOutput,
-    Translator,
-    memory_length,
-)
+from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
+from attnlab.tasks.translation.text.tokenizers import PAD
 
 
 @dataclass(frozen=True)
@@ -66,9 +61,8 @@ class TransformerTranslator(Translator):
     use their first norm twice; norms have an epsilon of 1e-3. Its narrow heads are a setting of
     the mechanism.
 
-    `max_source` and `max_target` are the longest source and target, for learned positions (both
-    tables reach the longer of the two) and mechanisms of fixed length; None where neither is
-    wanted. Dropout is at the paper's places: embeddings plus positions, outputs of sub-layers.
+    `max_source` and `max_target` are wanted for learned positions: both tables reach the longer of
+    the two. Dropout is at the paper's places: embeddings plus positions, outputs of sub-layers.
 
     Raises:
         RequestError: settings that contradict each other.
@@ -78,16 +72,15 @@ class TransformerTranslator(Translator):
         self,
         attention: Callable[[], Attention],
         settings: TransformerSettings,
-        max_source: int | None = None,
         max_target: int | None = None,
         **kwargs,
     ) -> None:
         _check(settings)
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
-        self.max_source, common = max_source, settings.of_layers()
+        common = settings.of_layers()
         if settings.positions == "learned":
-            self.max_positions = max(max_source, max_target)
+            self.max_positions = max(self.max_source, max_target)
         self.encoder = [
             TransformerEncoderLayer(
                 attention=self._self_attention(attention), name=f"encoder_{number}", **common
@@ -142,7 +135,7 @@ class TransformerTranslator(Translator):
         for layer in self.encoder:
             layer.build(vectors)
         for layer in self.decoder:
-            length = memory_length(layer.cross_attention, self.max_source)
+            length = self._memory_length(layer.cross_attention)
             layer.build(vectors, (None, length, self.units))
         self.fixed_length = self.decoder[0].cross_attention.fixed_length
 
