@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 _MOST, _BATCH = 1000, 64
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A sentence, its translation, and where the model looked."""
 
     # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
@@ -63,19 +61,23 @@ def examples(
     # Neither the shortest nor the longest ones, which are seldom typical.
     places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
     rows = cut_sources(model, [sources[int(order[int(place)])] for place in places])
-    found = [
-        example(model, (task.source_tokenizer, task.target_tokenizer), row, best[0].tokens)
-        for row, best in zip(rows, search(rows), strict=True)
-    ]
+    tokenizers = (task.source_tokenizer, task.target_tokenizer)
+    pairs = zip(rows, search(rows), strict=True)
+    found = [example(model, tokenizers, row, best[0].tokens) for row, best in pairs]
     return [each for each in found if each.maps]
 
 
 def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
-    """Examples as arrays for attention.npz: weights and labels, padded; None without any."""
+    """Examples as arrays for attention.npz, None without any.
+
+    Returns:
+        `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded; `source`
+        and `target`, (N, ...) labels of tokens, "" behind the last one.
+    """
     if not found:
         return None
     arrays = {}
-    for name in found[0].maps:  # (N, L, H, T, S) with the largest T and S
+    for name in found[0].maps:
         maps = [each.maps[name] for each in found]
         shape = np.max([each.shape for each in maps], axis=0)
         arrays[name] = np.zeros((len(maps), *shape), np.float32)
@@ -91,9 +93,8 @@ def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
 def attention_details(task: Translate, model: keras.Model, part: str) -> dict[str, Any]:
     """Numbers on the cross-attention over a part's true translations, which the model reads.
 
-    Returns:
-        JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links
-        also `alignment`, see `_alignment`. Empty where nothing attends.
+    JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links also
+    `alignment`, see `_alignment`. Empty where nothing attends.
     """
     maps = list(_aligned(task, model, part))
     if not maps:
@@ -112,23 +113,18 @@ def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
         reads, not the one it predicts) of the mean over heads and layers; `layers`, both for each
         layer by itself where there are several.
     """
-    found: dict[str, Any] = _rates(maps)
-    layers = range(maps[0].weights.shape[0])
-    if len(layers) > 1:
-        one = ([each._replace(weights=each.weights[layer]) for each in maps] for layer in layers)
-        found["layers"] = [_rates(each) for each in one]
-    return found
 
+    def rates(chosen: Any) -> dict[str, Any]:
+        merged = []
+        for each in maps:
+            weights = each.weights[chosen]
+            weights = weights.mean(axis=tuple(range(weights.ndim - 2)))
+            merged.append(each._replace(weights=weights))
+        names = ("error_rate", "shifted_error_rate")
+        return {name: alignment_error_rate(merged, shift) for shift, name in enumerate(names)}
 
-def _rates(maps: list[AlignedSentence]) -> dict[str, float]:
-    merged = [
-        each._replace(weights=each.weights.mean(axis=tuple(range(each.weights.ndim - 2))))
-        for each in maps
-    ]
-    return {
-        "error_rate": alignment_error_rate(merged),
-        "shifted_error_rate": alignment_error_rate(merged, shift=1),
-    }
+    found, layers = rates(...), range(maps[0].weights.shape[0])
+    return {**found, "layers": [*map(rates, layers)]} if len(layers) > 1 else found
 
 
 def _mean_measures(maps: list[AlignedSentence]) -> dict[str, float]:

@@ -28,7 +28,7 @@ def longest_source(model: keras.Model) -> int | None:
 def cut_sources(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Source rows as a model can take them: where it has a longest length, the rest is cut off."""
     most = longest_source(model)
-    return list(rows) if most is None else [cut(row, most) for row in rows]
+    return [cut(row, most or len(row)) for row in rows]
 
 
 def cut(row: np.ndarray, most: int) -> np.ndarray:

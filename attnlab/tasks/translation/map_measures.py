@@ -42,7 +42,7 @@ def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
 
 def largest_weight(weights: np.ndarray) -> np.ndarray:
     """max_s a_ts, as the model used it: (..., T, S) to (..., T)."""
-    rows = map_rows(weights)
+    rows = np.asarray(weights, np.float64)
     return np.where(rows.sum(axis=-1) > 0, rows.max(axis=-1), np.nan)
 
 
@@ -66,7 +66,7 @@ def covered_share(weights: np.ndarray) -> np.ndarray:
     Source: the sum is the coverage vector after the last step of See et al. 2017 (arXiv
     1704.04368), equation 10; Tu et al. 2016 (arXiv 1601.04811), equation 8, with fertility 1.
     """
-    return (map_rows(weights).sum(axis=-2) >= 0.5 - _ROUNDING).mean(axis=-1)
+    return (np.asarray(weights, np.float64).sum(axis=-2) >= 0.5 - _ROUNDING).mean(axis=-1)
 
 
 def head_similarity(weights: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
 
     1 where all heads look alike, 0 where no two look at the same position; NaN for one head.
     """
-    rows = map_rows(weights)
+    rows = np.asarray(weights, np.float64)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     units = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     heads = rows.shape[-3]
@@ -92,7 +92,7 @@ def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
         `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
         each with the shape of the axes before T; `head_similarity`, without the heads' axis.
     """
-    rows = map_rows(weights)
+    rows = np.asarray(weights, np.float64)
     return {
         "entropy": _mean(entropy(rows)),
         "normalised_entropy": _mean(entropy(rows, normalised=True)),
@@ -103,14 +103,9 @@ def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def map_rows(weights: np.ndarray) -> np.ndarray:
-    """The map as float64."""
-    return np.asarray(weights, dtype=np.float64)
-
-
 def _distributions(weights: np.ndarray) -> np.ndarray:
     """Rows that sum to 1; NaN where a row has no weight."""
-    rows = map_rows(weights)
+    rows = np.asarray(weights, np.float64)
     total = rows.sum(axis=-1, keepdims=True)
     return np.divide(rows, total, out=np.full_like(rows, np.nan), where=total > 0)
 
@@ -147,7 +142,7 @@ def word_weights(
     return (target / np.maximum(target.sum(axis=0), 1)).T @ rows @ source
 
 
-def predicted_links(sentence: AlignedSentence, *, shift: int = 0) -> frozenset[Link]:
+def predicted_links(sentence: AlignedSentence, shift: int = 0) -> frozenset[Link]:
     """For each target word the source word of the largest weight; none where no word has any."""
     table = word_weights(*sentence[:3], shift)
     if not table.size:
@@ -157,9 +152,9 @@ def predicted_links(sentence: AlignedSentence, *, shift: int = 0) -> frozenset[L
     return frozenset((int(best[target]), int(target)) for target in looked)
 
 
-def alignment_error_rate(sentences: Iterable[AlignedSentence], *, shift: int = 0) -> float:
+def alignment_error_rate(sentences: Iterable[AlignedSentence], shift: int = 0) -> float:
     """How wrong the maps of a part are, `shift` as in `word_weights`."""
-    return error_rate((predicted_links(each, shift=shift), each.gold) for each in sentences)
+    return error_rate((predicted_links(each, shift), each.gold) for each in sentences)
 
 
 def error_rate(pairs: Iterable[tuple[frozenset[Link], frozenset[Link]]]) -> float:

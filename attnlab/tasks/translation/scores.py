@@ -29,10 +29,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
     apostrophes and typographic quotes, and unified punctuation first; on such text the two can
     differ by some tenths.
 
-    BLEU over a whole part counts 4-grams: where no reference has four tokens it is 0, even for
-    identical text.
-
-    Texts are detokenised; a hypothesis may be empty.
+    Texts are detokenised; a hypothesis may be empty. BLEU counts 4-grams over the whole part: where
+    no reference has four tokens it is 0, even for identical text.
 
     Returns:
         JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts) on

@@ -66,9 +66,8 @@ class SentenceTranslator:
     def translate(self, lines: Sequence[str]) -> list[list[Translation]]:
         """Translate sentences, any text, together, each as if it were alone.
 
-        Returns:
-            For each line, in order, its translations, the best one first; one empty translation
-            of a line in which nothing is left to translate.
+        Gives each line's translations, the best one first; one empty translation of a line in which
+        nothing is left to translate.
         """
         rows = self._rows(lines)
         places = [place for place, row in enumerate(rows) if len(row) > 1]

@@ -75,16 +75,10 @@ def decode_by_beam(
     Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
     1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
 
-    Args:
-        model: a `Translator`.
-        source: (B, S) int32 token ids, padded at the end.
-        limits: (B,) int32, most tokens of each translation, END counted.
-        longest: int or scalar int32 tensor, at least all of `limits`.
-        settings: width and scores.
-        shrink: let finished rows leave the batch; false for XLA.
-
-    Returns:
-        `Decoded`, K hypotheses a sentence, the best one first.
+    The model is a `Translator`. Sources (B, S) int32 are padded at the end; `limits` (B,) int32 are
+    the most tokens of each translation, END counted, and `longest`, int or scalar int32 tensor, at
+    least all of these. With `shrink` finished rows leave the batch, which XLA doesn't allow. Gives
+    K hypotheses a sentence, the best one first.
     """
     memory = model.encode(source, training=False)
     count, width = tf.shape(source)[0], settings.beam

@@ -111,14 +111,11 @@ def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
 
 def _candidates(point: np.ndarray, width: float, height: float) -> tuple[np.ndarray, np.ndarray]:
     """Boxes (N, 4) around a point: left, bottom, right, top; and how far off each is, from 0."""
-    half = np.array([width, height]) / 2
-    boxes, distances = [], []
-    for far, distance in enumerate(_DISTANCES):
-        for side in _SIDES:
-            middle = point + np.array(side) * (half + distance / np.hypot(*side))
-            boxes.append(np.concatenate([middle - half, middle + half]))
-            distances.append(far)
-    return np.array(boxes), np.array(distances)
+    half, sides = np.array([width, height]) / 2, np.array(_SIDES)
+    lengths = np.linalg.norm(sides, axis=1, keepdims=True)
+    middles = np.concatenate([point + sides * (half + far / lengths) for far in _DISTANCES])
+    boxes = np.hstack([middles - half, middles + half])
+    return boxes, np.repeat(np.arange(len(_DISTANCES)), len(_SIDES))
 
 
 def _overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -182,24 +182,24 @@ def _label_grid(axes: Axes, block: Block, sizes: _Sizes) -> None:
 
 def _label_rows(axes: Axes, names: list[str], sizes: _Sizes, first: int) -> None:
     """Tokens left of the picture, beginning at its row `first`."""
-    font = label_font(sizes.font)
-    options: dict[str, Any] = {"ha": "right", "va": "center_baseline", "parse_math": False}
-    for place in range(0, len(names), sizes.every):
-        where = -0.5 - _PAD / sizes.cell, first + place
-        axes.text(*where, names[place], fontproperties=font, **options)
+    places = [(-0.5 - _PAD / sizes.cell, first + place) for place in range(len(names))]
+    _write(axes, names, places, sizes, ha="right", va="center_baseline")
 
 
 def _label_columns(
     axes: Axes, names: list[str], sizes: _Sizes, first: int, *, above: bool = False
 ) -> None:
     """Tokens below or above the picture, beginning at its column `first`."""
+    pad = _PAD / sizes.cell
+    y, side = (-0.5 - pad, "bottom") if above else (axes.get_ylim()[0] + pad, "top")
+    places = [(first + place, y) for place in range(len(names))]
+    _write(axes, names, places, sizes, ha="center", va=side, rotation=90)
+
+
+def _write(axes: Axes, names, places, sizes: _Sizes, **options: Any) -> None:
     font = label_font(sizes.font)
-    options: dict[str, Any] = {"ha": "center", "rotation": 90, "parse_math": False}
-    bottom = axes.get_ylim()[0]
-    y = -0.5 - _PAD / sizes.cell if above else bottom + _PAD / sizes.cell
-    for place in range(0, len(names), sizes.every):
-        side = "bottom" if above else "top"
-        axes.text(first + place, y, names[place], fontproperties=font, va=side, **options)
+    for where, name in list(zip(places, names, strict=True))[:: sizes.every]:
+        axes.text(*where, name, fontproperties=font, parse_math=False, **options)
 
 
 def _sizes(blocks: list[Block], cell: float, most: int) -> tuple[_Sizes, list[Block]]:

@@ -62,12 +62,8 @@ class RecurrentTranslator(Translator):
         settings = _resolved(settings, mechanism)
         self.reverse_source = settings.reverse_source
         self.encoder = RecurrentEncoder(
-            cell=settings.cell,
-            units=settings.encoder_units,
-            layers=settings.layers,
+            **{**settings.of_cells(), "units": settings.encoder_units},
             bidirectional=settings.bidirectional,
-            dropout=settings.dropout,
-            reset_after=settings.reset_after,
             last_states=True,
             name="encoder",
         )

@@ -33,6 +33,11 @@ class RecurrentSettings:
     reset_after: bool = True
     tie_embeddings: str = "none"
 
+    def of_cells(self) -> dict[str, Any]:
+        """Those by which recurrent cells are made."""
+        names = ("cell", "units", "layers", "dropout", "reset_after")
+        return {name: getattr(self, name) for name in names}
+
 
 class SourceMemory(NamedTuple):
     """An encoded source."""
@@ -77,14 +82,7 @@ class RecurrentDecoder(keras.layers.Layer):
         self.before = attention is not None and settings.placement == "before_step"
         self.input_feeding, self.reads = settings.input_feeding, settings.output
         self.width = settings.maxout_units if self.reads == "maxout" else self.units
-        self.cells = StackedCells(
-            cell=settings.cell,
-            units=self.units,
-            layers=settings.layers,
-            dropout=settings.dropout,
-            reset_after=settings.reset_after,
-            name="cells",
-        )
+        self.cells = StackedCells(**settings.of_cells(), name="cells")
         if self.reads == "attentional":
             self.combine = keras.layers.Dense(
                 self.units, activation="tanh", use_bias=False, name="attentional_state"

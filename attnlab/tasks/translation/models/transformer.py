@@ -146,16 +146,12 @@ class TransformerTranslator(Translator):
     def decode(self, target, memory: TransformerMemory, training=None) -> DecoderOutput:
         """Read whole targets (B, T)."""
         vectors = self._embed("target", target, 0, training)
-        outputs = []
-        for layer, projected in zip(self.decoder, memory.projected, strict=True):
-            output = layer(vectors, projected, memory_mask=memory.mask, training=training)
-            vectors = output.vectors
-            outputs.append(output)
+        outputs = self._through(vectors, memory, (None,) * len(self.decoder), 0, training)
         weights = {
             "cross": tuple(output.cross_attention.weights for output in outputs),
             "decoder": tuple(output.self_attention.weights for output in outputs),
         }
-        return DecoderOutput(self._normed("target", vectors), weights)
+        return DecoderOutput(self._normed("target", outputs[-1].vectors), weights)
 
     def initial_state(self, memory: TransformerMemory, length) -> tuple:
         """An empty cache of keys and values for each decoder layer."""
@@ -165,20 +161,26 @@ class TransformerTranslator(Translator):
     def step(self, tokens, index, memory: TransformerMemory, state) -> StepOutput:
         """Read one more token of each target."""
         vectors = self._embed("target", ops.expand_dims(tokens, 1), index, False)
-        caches = []
-        for layer, projected, cache in zip(self.decoder, memory.projected, state, strict=True):
+        outputs = self._through(vectors, memory, state, index, False)
+        logits = self.logits(self._normed("target", outputs[-1].vectors)[:, 0])
+        weights = outputs[-1].cross_attention.weights[:, :, 0]
+        return StepOutput(logits, weights, tuple(output.cache for output in outputs))
+
+    def _through(self, vectors, memory, caches, start_index, training) -> list:
+        """What each decoder layer makes of the vectors."""
+        outputs = []
+        for layer, projected, cache in zip(self.decoder, memory.projected, caches, strict=True):
             output = layer(
                 vectors,
                 projected,
                 memory_mask=memory.mask,
                 cache=cache,
-                start_index=index,
-                training=False,
+                start_index=start_index,
+                training=training,
             )
             vectors = output.vectors
-            caches.append(output.cache)
-        logits = self.logits(self._normed("target", vectors)[:, 0])
-        return StepOutput(logits, output.cross_attention.weights[:, :, 0], tuple(caches))
+            outputs.append(output)
+        return outputs
 
     def _encode(self, source, training) -> tuple[TransformerMemory, tuple]:
         """The memory, and the weights (B, H, S, S) of each encoder layer."""

@@ -125,22 +125,21 @@ def make_corpus(name: str, words: Sequence[str] = ()) -> Corpus:
         hint = did_you_mean(name, known)
         raise RequestError(f"NAME: expected one of {', '.join(known)}, got {name}.{hint}")
     settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
-    given = dict(_setting(name, word, settings) for word in words)
+    given = {}
+    for word in words:
+        key, equals, value = word.removeprefix("data.").partition("=")
+        if not equals or key not in settings:
+            raise RequestError(
+                f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
+            )
+        try:
+            given[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            reason = f"expected a value as in YAML, got {value!r}"
+            raise RequestError(f"data.{key}: {reason}.") from error
     for key, value in given.items():
         check_rule(f"data.{key}", value, Rule(**content.get("rules", {}).get(key, {})))
     return option_class("data", name)(**{**settings, **given})
-
-
-def _setting(name: str, word: str, settings: dict[str, Any]) -> tuple[str, Any]:
-    key, equals, value = word.removeprefix("data.").partition("=")
-    if not equals or key not in settings:
-        raise RequestError(
-            f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
-        )
-    try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise RequestError(f"data.{key}: expected a value as in YAML, got {value!r}.") from error
 
 
 def _print_all(rows: list[dict[str, str]]) -> None:

@@ -90,7 +90,8 @@ def command(
     translator = task.translator(trained.model, beam=beam, n_best=n_best)
     translator.warn = lambda text: click.echo(f"attnlab: warning: {text}", err=True)
     title = f"{trained.config.attention.name}, epoch {trained.epoch}"
-    written = _as_json if as_json else partial(_as_text, ranks=n_best > 1, scores=scores)
+    as_text = partial(_as_text, n_best > 1, scores)
+    written = partial(_as_json, translator) if as_json else as_text
     chunks = [sentences] if sentences else _standard_input()
     try:
         _run(translator, chunks, written, figure, title)
@@ -106,7 +107,7 @@ def _run(translator, chunks, written, figure: Path | None, title: str) -> None:
             raise RequestError("--attention: expected one sentence, got more on standard input.")
         translations = translator.translate(lines)
         pairs = zip(lines, translations, strict=True)
-        click.echo("\n".join(written(translator, *pair) for pair in pairs).encode())
+        click.echo("\n".join(written(*pair) for pair in pairs).encode())
         if figure:
             _draw(translator, translations[0][0], figure, title)
 
@@ -141,14 +142,7 @@ def _check(
         raise RequestError(f"--attention: expected one sentence, got {len(sentences)}.")
 
 
-def _as_text(
-    translator: SentenceTranslator,
-    line: str,
-    translations: list[Translation],
-    *,
-    ranks: bool,
-    scores: bool,
-) -> str:
+def _as_text(ranks: bool, scores: bool, _: str, translations: list[Translation]) -> str:
     """A sentence's translations, a line each; one empty line for an empty sentence."""
     if len(translations[0].source) == 1:
         return ""
@@ -191,7 +185,7 @@ def _draw(translator: SentenceTranslator, translation: Translation, path: Path, 
     if not looked.maps:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
     try:
-        save(maps_figure(looked.maps, looked.source, looked.target, title=title), path)
+        save(maps_figure(*looked, title=title), path)
     except OSError as error:
         reason = error.strerror or error
         raise RequestError(f"--attention: {path} can't be written ({reason}).") from error
