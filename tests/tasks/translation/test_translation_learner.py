@@ -130,8 +130,7 @@ def test_one_seed_learns_the_same_bits_and_another_one_others(learner):
 def test_epochs_come_in_other_orders_and_hold_each_pair_once(learner):
     some = learner("none", "rnn")
     orders = [
-        np.concatenate([rows for chunk in some.chunks(epoch) for rows in chunk.rows])
-        for epoch in (1, 2)
+        np.concatenate([rows for chunk in some.chunks(epoch) for rows in chunk]) for epoch in (1, 2)
     ]
     assert not np.array_equal(*orders)
     for order in orders:
@@ -146,7 +145,7 @@ def test_epochs_between_translations_have_no_bleu(learner):
 
 def test_sentences_can_be_counted_in_place_of_tokens(learner):
     some = learner("none", "rnn", "trainer.batch_by=items", "trainer.batch_size=7")
-    sizes = [len(rows) for chunk in some.chunks(1) for rows in chunk.rows]
+    sizes = [len(rows) for chunk in some.chunks(1) for rows in chunk]
     assert max(sizes) == 7 and sum(sizes) == len(some._train.source)
 
 
