@@ -25,6 +25,9 @@ FIB = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.
 DROPPING = ("attention=bahdanau", "attention.dropout=0.2", "model.dropout=0.3")
 
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
+
 @pytest.fixture(autouse=True)
 def nothing_kept():
     program_cache._cache.clear()
@@ -80,8 +83,7 @@ def translation(folder: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("kind", ["forecast", pytest.param("translation", marks=pytest.mark.slow)])
-def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
+def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kind):
     quick = (*FIB, *DROPPING, "trainer.jit=false")  # compiled by XLA: in tests/test_runner.py
     given = quick if kind == "forecast" else translation(tmp_path)
     wanted = (*given, "trainer.epochs=2", "seed=5")
@@ -238,14 +240,12 @@ def test_memory_stays_as_it_is_over_50_jobs(tmp_path):
     assert pages[-1] <= 1.2 * pages[4]
 
 
-def test_a_run_leaves_the_process_as_it_was(compose, monkeypatch):
+def test_a_run_leaves_the_process_as_it_was(compose):
     import logging
     import threading
     import warnings
 
     import keras
-
-    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
 
     def state():
         gc.collect()
