@@ -51,6 +51,25 @@ def same_random_state():
         sys.modules["keras"].utils.set_random_seed(0)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def composed_once():
+    """Let Hydra compose a command's configuration once, where no word is about its mode.
+
+    It composes everything to read `hydra.mode`, and then again; None has it go by `-m` alone.
+    """
+    from hydra._internal.hydra import Hydra
+
+    read = Hydra.get_mode
+
+    def get_mode(self, config_name, overrides):
+        asked = any(word.startswith("hydra.mode") for word in overrides)
+        return read(self, config_name, overrides) if asked else None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Hydra, "get_mode", get_mode)
+        yield
+
+
 @pytest.fixture
 def attnlab(tmp_path) -> CommandLine:
     return CommandLine(tmp_path)
@@ -69,10 +88,16 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
 
 @pytest.fixture(scope="module")
 def no_figures():
-    """Draw nothing at the end of the runs of this process: that takes longer than training."""
+    """Draw nothing at the end of the runs of this process: that takes longer than training.
+
+    Has the function that would draw, for a test that wants it.
+    """
+    from attnlab.figures import run
+
+    draw = run.draw_run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
-        yield
+        patch.setattr(run, "draw_run", lambda folder: [])
+        yield draw
 
 
 @pytest.fixture(scope="session")

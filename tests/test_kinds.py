@@ -75,7 +75,7 @@ def test_without_one_kind_the_whole_command_line_of_the_other_works(
         ("--help",),
         (*settings, "attention=bahdanau"),
         ("resume", "latest", "trainer.epochs=3"),
-        ("-m", *settings, "attention=none,luong_global", "trainer.epochs=1"),
+        ("-m", *settings, "attention=bahdanau,luong_global", "trainer.epochs=3"),
         ("runs",),
         ("compare", "--by", "attention"),
         ("evaluate", "latest", "--epoch", "1"),
@@ -85,7 +85,7 @@ def test_without_one_kind_the_whole_command_line_of_the_other_works(
         path=str(tmp_path),
     )
     assert ("forecast  " in printed) == (hidden != "forecasting")
-    assert "2 completed" in printed and "logged as" in printed
+    assert "2 completed (1 of them before)" in printed and "logged as" in printed
     assert printed.count("loss.png") == 1
 
 
