@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -34,6 +35,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # What MLflow itself writes into the environment when it logs a model, for all that comes after.
 MLFLOW = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID")
 MLFLOW_BEFORE = {name: os.environ[name] for name in MLFLOW if name in os.environ}
+
+
+def pytest_collection_finish():
+    """Have the garbage collector leave alone what was imported: TensorFlow's objects are millions.
+
+    Each run collects garbage before it begins.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -97,34 +97,25 @@ def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kin
     assert len(program_cache._cache) == 1
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_what_enters_no_trace_is_no_reason_to_compile(learner):
+    model = learner(*FIB, "trainer.jit=false").model
+    for other in (
         *("seed=3", "optimizer.learning_rate=0.1", "schedule=constant", "trainer.epochs=7"),
         *("trainer.patience=3", "trainer.min_delta=0.1", "tracking.weights=none"),
-    ],
-)
-def test_what_enters_no_trace_is_no_reason_to_compile(learner, other):
-    first = learner(*FIB, "trainer.jit=false")
-    model = first.model
-    del first
-    second = learner(*FIB, "trainer.jit=false", other)
-    assert second.model is model
+    ):
+        assert learner(*FIB, "trainer.jit=false", other).model is model, other
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_what_enters_a_trace_is_compiled_anew(learner, monkeypatch):
+    monkeypatch.setattr(program_cache, "_MOST", 99)
+    model = learner(*FIB, "trainer.jit=false").model
+    for other in (
         *("trainer.jit=true", "trainer.batch_size=11", "trainer.precision=mixed_bfloat16"),
         *("task.history=7", "task.validation=0.3", "attention=luong_global", "model.dropout=0.1"),
         *("attention.dropout=0.1", "optimizer.beta_1=0.8", "optimizer=sgd", "model.units=5"),
-    ],
-)
-def test_what_enters_a_trace_is_compiled_anew(learner, other):
-    first = learner(*FIB, "trainer.jit=false")
-    model = first.model
-    del first
-    assert learner(*FIB, "trainer.jit=false", other).model is not model
+    ):
+        assert learner(*FIB, "trainer.jit=false", other).model is not model, other
+    assert learner(*FIB, "trainer.jit=false").model is model
 
 
 def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner):
