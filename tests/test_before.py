@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
 
 from attnlab.cli import main
+from attnlab.config.composing import from_hydra, register_schema
 from attnlab.run.index import RunIndex
 
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -129,6 +132,15 @@ def test_its_configuration_runs_again_to_the_same_result(forecaster, runs):
     assert document(again)["test"] == pytest.approx(document(forecaster)["test"], rel=1e-5)
     config = yaml.safe_load((again / "config.yaml").read_text())
     assert config["attention"] == {"name": "bahdanau", "units": None, "dropout": 0.0}
+
+
+def test_what_auto_stood_for_stands_when_its_configuration_runs_again(translator):
+    register_schema()
+    with initialize_config_dir(str(translator), version_base="1.3"):
+        model = from_hydra(hydra_compose("config")).model
+    given = yaml.safe_load((translator / "config.yaml").read_text())["model"]
+    assert (given["placement"], given["output"]) == ("auto", "auto")
+    assert (model.settings["placement"], model.settings["output"]) == ("after_step", "attentional")
 
 
 def test_a_sweep_finds_its_jobs_done(runs, capsys):
