@@ -273,6 +273,8 @@ PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("atten
 @pytest.mark.parametrize(("task", "attention"), [*PAIRS, ("fib_random", "pooling")])
 def test_every_forecast_and_every_mechanism_runs(compose, no_figures, tmp_path, task, attention):
     needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
+    if task == "fib_random":
+        needed = [f"task.{part}_windows=41" for part in ("train", "validation", "test")]
     given = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
     folder = run(compose(*given, *QUICK, *needed))
     metrics = read_json(folder / "metrics.json")
