@@ -51,7 +51,7 @@ class SweepPlan:
         grid = Grid.parse(command, loader)
         composer = Composer(loader, master)
         composed = composer.compose(grid.points()[0])
-        settings, section = config.sweep_from_hydra(composed), config.search_from_hydra(composed)
+        settings, section = config.sweep_from_hydra(composed)
         first = config.from_hydra(composed)
         search = None
         if is_wanted(section):
