@@ -57,9 +57,8 @@ def bleu_of_all_references(
     """BLEU that counts each source once, against every translation that it has.
 
     In a corpus with several translations of one source, a translation can be right and not be the
-    one that a row asks for.
-
-    Rows with one source have one hypothesis. Gives BLEU, 0 to 100, and the number of sources.
+    one that a row asks for. Rows with one source have one hypothesis. Gives BLEU, 0 to 100, and the
+    number of sources.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -77,11 +76,9 @@ def bleu_of_all_references(
 def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, np.ndarray]:
     """BLEU and chrF of each sentence by itself, for looking at and for paired tests.
 
-    BLEU of a sentence counts only the n-gram orders that it has (`effective_order`), so identical
-    text scores 100 however short. The mean over sentences is not the score of the whole part.
-
-    Returns:
-        `bleu` and `chrf`, each (N,), 0 to 100.
+    Each is (N,), 0 to 100. BLEU of a sentence counts only the n-gram orders that it has
+    (`effective_order`), so identical text scores 100 however short. The mean over sentences is not
+    the score of the whole part.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF

@@ -29,11 +29,10 @@ def build_translator(
     max_source: int | None = None,
     max_target: int | None = None,
 ) -> Translator:
-    """A translator with its weights.
+    """A translator with its weights, by the settings of its YAML.
 
-    `settings` are those of conf/model/settings/translation_<name>.yaml, `shared` says whether both
-    languages have one vocabulary. Weights per position are made for a source of `max_source`, its
-    END counted, and a target of `max_target`, its START counted.
+    `shared` says whether both languages have one vocabulary. Weights per position are made for a
+    source of `max_source`, its END counted, and a target of `max_target`, its START counted.
 
     Raises:
         RequestError: another name, or settings that can't go together.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -168,8 +169,7 @@ class RecurrentDecoder(keras.layers.Layer):
     def _looking_step(self, index, state, entering, memory, training):
         """One step with a look before it, or behind it where the next step needs to know.
 
-        Returns:
-            The next state, the top (B, units), and the look: context (B, C), weights.
+        Gives the next state, the top (B, units), and the look: context (B, C), weights.
         """
         projected, drops = entering
         if self.before:
@@ -213,30 +213,23 @@ class RecurrentDecoder(keras.layers.Layer):
 
 
 def through_time(step, state, inputs, widths, dtype) -> tuple:
-    """Carry a state through the steps of a sequence.
+    """Carry a state, a structure of tensors, through the steps of a sequence.
 
-    Args:
-        step: `step(index, state, inputs of one step) -> (state, outputs (B, width) of the step)`.
-        state: structure of tensors.
-        inputs: structure of tensors (B, T, ...).
-        widths: of the outputs.
-        dtype: of the outputs.
-
-    Returns:
-        The outputs, (B, T, width) each.
+    `step(index, state, inputs of one step)` gives the next state and the step's outputs (B, width).
+    Inputs are a structure of tensors (B, T, ...); the outputs, of these widths and one dtype, come
+    back as (B, T, width) each.
     """
     parts = [tf.transpose(part, (1, 0, 2)) for part in tf.nest.flatten(inputs)]
     batch, length = parts[0].shape[1], ops.shape(parts[0])[0]
-    series = [_series(part.dtype, length, part.shape[1:]).unstack(part) for part in parts]
-    outputs = [_series(dtype, length, (batch, width)) for width in widths]
+    array = partial(tf.TensorArray, size=length, clear_after_read=False)
+    series = [array(part.dtype, element_shape=part.shape[1:]).unstack(part) for part in parts]
+    outputs = [array(dtype, element_shape=(batch, width)) for width in widths]
 
     def body(index, state, outputs):
         entering = tf.nest.pack_sequence_as(inputs, [part.read(index) for part in series])
         state, values = step(index, state, entering)
-        written = [
-            output.write(index, value) for output, value in zip(outputs, values, strict=True)
-        ]
-        return index + 1, state, written
+        pairs = zip(outputs, values, strict=True)
+        return index + 1, state, [output.write(index, value) for output, value in pairs]
 
     _, _, outputs = tf.while_loop(
         lambda index, *_: index < length,
@@ -245,7 +238,3 @@ def through_time(step, state, inputs, widths, dtype) -> tuple:
         maximum_iterations=length,  # XLA needs to know it for gradients
     )
     return tuple(tf.transpose(output.stack(), (1, 0, 2)) for output in outputs)
-
-
-def _series(dtype, length, shape) -> tf.TensorArray:
-    return tf.TensorArray(dtype, length, element_shape=shape, clear_after_read=False)

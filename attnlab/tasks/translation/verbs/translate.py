@@ -192,11 +192,7 @@ def _draw(translator: SentenceTranslator, translation: Translation, path: Path, 
 
 
 def _standard_input() -> Iterator[list[str]]:
-    """Sentences as they come, as many together as are there.
-
-    Raises:
-        RequestError: a line is not UTF-8; those before it have been given.
-    """
+    """Sentences as they come, as many together as are there; those before a wrong one, too."""
     if sys.stdin is None:
         raise RequestError("SENTENCE: expected a sentence, or standard input, got neither.")
     stream = cast(BufferedReader, sys.stdin.buffer)
