@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import keras
 import numpy as np
 from scipy import sparse
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.translation.attention_maps import attention_details
 from attnlab.tasks.translation.batches import cut_sources, padded_batches
+from attnlab.tasks.translation.decoding.search import Search
+from attnlab.tasks.translation.program import evaluate
 from attnlab.tasks.translation.scores import bleu_of_all_references, score, sentence_scores
+from attnlab.tasks.translation.text.token_files import Ragged
 
 if TYPE_CHECKING:
-    import keras
-
-    from attnlab.tasks.translation.decoding.search import Search
     from attnlab.tasks.translation.task import Translate
-    from attnlab.tasks.translation.text.token_files import Ragged
 
 # Training pairs that are searched, and queries compared with them at once.
 _MOST_PAIRS, _CHUNK = 200_000, 256
@@ -29,9 +29,6 @@ _ALL_REFERENCES = (
 
 def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
-    from attnlab.tasks.translation.decoding.search import Search
-    from attnlab.tasks.translation.program import evaluate
-
     sources, references, _ = task.tokenized.texts(part)
     rows = np.arange(len(sources))  # all of them, but of the training part the first ones
     search = Search(model, beam=beam, length_penalty=task.length_penalty)

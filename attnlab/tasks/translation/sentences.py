@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import keras
 import numpy as np
 
 from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.batches import cut, longest_source
+from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.text.cleaning import normalized
 from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
-
-if TYPE_CHECKING:
-    import keras
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048
@@ -56,8 +55,6 @@ class SentenceTranslator:
         longest: int | None = None,
         **search,
     ) -> None:
-        from attnlab.tasks.translation.decoding.search import Search
-
         self.model, self.longest, self._clean = model, longest, clean
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         self._search = Search(model, **search)

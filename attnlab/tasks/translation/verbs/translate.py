@@ -16,10 +16,10 @@ import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.translation.sentences import SentenceTranslator, Translation
 
 # Bytes that are waited for at once at most, and lines that are translated together.
