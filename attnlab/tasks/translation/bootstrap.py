@@ -17,7 +17,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest
-from attnlab.tasks.translation.scores import METRICS
+from attnlab.tasks.translation.scores import METRICS, metric_class
 
 # A sentence's translations, one of each seed.
 Translations = tuple[str, ...]
@@ -107,10 +107,7 @@ def _translations(runs: Runs, items: list[tuple[str, str]]) -> list[Translations
 
 def _summing_seeds(name: str) -> Any:
     """A metric of sentences that have several translations each: its counts are their sums."""
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-
-    base: Any = CHRF if name == "chrf" else BLEU
+    base = metric_class(name)
 
     class SummingSeeds(base):
         def _extract_corpus_statistics(self, hypotheses: Any, references: Any) -> Any:

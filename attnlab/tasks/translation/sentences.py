@@ -98,14 +98,12 @@ class SentenceTranslator:
 
     def _tell(self, length: int, most: int) -> None:
         """Warn, once, of a length that the model can't be trusted with, or can't take."""
-        text = f"a sentence has {length - 1} tokens"
+        kind = None
         if length > most:
-            kind, text = "cut", f"{text}; only the first {most - 1} are read"
+            kind, text = "cut", f"; only the first {most - 1} are read"
         elif self.longest is not None and length > self.longest:
-            kind, trained = "long", f"the longest in training had {self.longest - 1}"
-            text = f"{text}, {trained}: its translation may be poor"
-        else:
-            return
-        if self.warn is not None and kind not in self._warned:
+            trained = f"the longest in training had {self.longest - 1}"
+            kind, text = "long", f", {trained}: its translation may be poor"
+        if kind and self.warn and kind not in self._warned:
             self._warned.add(kind)
-            self.warn(text)
+            self.warn(f"a sentence has {length - 1} tokens{text}")
