@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
@@ -113,15 +113,11 @@ def _run(translator, chunks, written, figure: Path | None, title: str) -> None:
 
 
 def _check(
-    folder: RunDirectory,
-    sentences: tuple[str, ...],
-    beam: int | None,
-    n_best: int,
-    figure: Path | None,
+    run: RunDirectory, sentences: Sequence[str], beam: int | None, n_best: int, figure: Path | None
 ) -> None:
     """Refuse, before TensorFlow is loaded, what can't be done."""
-    require_kind(folder, KIND)
-    kept = beam or folder.read_config()["task"].get("beam", 1)
+    require_kind(run, KIND)
+    kept = beam or run.read_config()["task"].get("beam", 1)
     if n_best > kept:
         raise RequestError(
             f"--n-best: expected at most the hypotheses kept, --beam={kept}, got {n_best}."
