@@ -183,7 +183,32 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     Flags go first and overrides last, because Hydra takes overrides from one place only.
     """
     from attnlab.config.composing import HYDRA_SETTINGS
-    from attnlab.config.options import add_folder, own_folders
+    from attnlab.config.options import own_folders
+
+    flags, overrides = _parted(arguments)
+    for override in overrides:
+        _refuse_class(override)
+    # Hydra's grammar of overrides wants these two escaped.
+    paths = [str(folder).replace("\\", "\\\\").replace("'", "\\'") for folder in own_folders()]
+    urls = ",".join(f"'file://{path}'" for path in paths)
+    search = [f"hydra.searchpath=[{urls}]"]
+    if _SHOWING & set(flags):
+        return [*flags, *search, *overrides]
+    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'", *search]
+    if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
+        settings += _sweeper(overrides, saved="--config-path" in flags)
+        # What Hydra is to see when it composes its own settings.
+        seen = [word for word in overrides if _is_hydras(word) or _key(word) in _PRESETS]
+        return [*flags, *settings, *seen]
+    for override in overrides:
+        if _key(override).partition(".")[0] in ("sweep", "search"):
+            raise RequestError(f"{override}: expected together with -m, for it is about sweeps.")
+    return [*flags, *settings, *overrides]
+
+
+def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Flags with their values, checked, and overrides."""
+    from attnlab.config.options import add_folder
 
     flags: list[str] = []
     overrides: list[str] = []
@@ -210,18 +235,7 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
             add_folder(value)
         else:
             flags += [flag, value] if value else [flag]
-    for override in overrides:
-        _refuse_class(override)
-    search = [f"hydra.searchpath=[{','.join(map(_as_url, own_folders()))}]"]
-    if _SHOWING & set(flags):
-        return [*flags, *search, *overrides]
-    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'", *search]
-    if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
-        settings += _sweeper(overrides, saved="--config-path" in flags)
-        overrides = [override for override in overrides if _is_hydras(override)]
-    else:
-        _refuse_sweep(overrides)
-    return [*flags, *settings, *overrides]
+    return flags, overrides
 
 
 def _next_value(flag: str, words: deque[str]) -> str:
@@ -240,20 +254,14 @@ def _sweeper(overrides: list[str], saved: bool) -> list[str]:
     from attnlab.sweeps import plugin
 
     add = "++" if saved else ""
-    register = [word for word in overrides if not word.startswith(("hydra.", "hydra/"))]
+    register = [word for word in overrides if not _is_hydras(word)]
     plugin.register([f"{add}{word}" if word.startswith("sweep.") else word for word in register])
     return ["hydra/sweeper=attnlab"]
 
 
 def _is_hydras(override: str) -> bool:
-    """Whether Hydra is to see an override of a sweep when it composes its own settings."""
-    return override.startswith(("hydra.", "hydra/")) or _key(override) in _PRESETS
-
-
-def _refuse_sweep(overrides: list[str]) -> None:
-    for override in overrides:
-        if _key(override).partition(".")[0] in ("sweep", "search"):
-            raise RequestError(f"{override}: expected together with -m, for it is about sweeps.")
+    """Whether it is one of Hydra's own settings."""
+    return override.startswith(("hydra.", "hydra/"))
 
 
 def _key(override: str) -> str:
@@ -269,39 +277,28 @@ def _refuse_class(override: str) -> None:
         )
 
 
-def _as_url(folder: Path) -> str:
-    """A folder as an entry of Hydra's search path, quoted for its grammar of overrides."""
-    escaped = str(folder).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'file://{escaped}'"
-
-
 def _unknown_flag(flag: str) -> str:
-    from attnlab.config.rules import nearest
+    from attnlab.config.rules import did_you_mean
 
-    near = nearest(flag, [known for known in _FLAGS if known.startswith("--")])
-    hint = f" Did you mean {near}?" if near else " attnlab --hydra-help lists them all."
-    return f"{flag}: there is no such option.{hint}"
+    hint = did_you_mean(flag, [known for known in _FLAGS if known.startswith("--")])
+    return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"
 
 
 def _config_location(given: str) -> list[str]:
+    """A saved configuration as Hydra is told of it."""
+    from attnlab.config.options import read_yaml
+
     path = Path(given).expanduser().absolute()
     file = path / "config.yaml" if path.is_dir() else path
     if not file.is_file():
         raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
-    _require_settings_alone(file)
-    return [str(file.parent), "--config-name", file.stem]
-
-
-def _require_settings_alone(file: Path) -> None:
-    """Refuse a saved configuration that would have Hydra load something else, or run code."""
-    from attnlab.config.options import read_yaml
-
-    for key in ("hydra", "defaults"):
+    for key in ("hydra", "defaults"):  # they would have Hydra load something else, or run code
         if key in read_yaml(file):
             raise RequestError(
                 f"--config-path: expected the settings of a run, got {file} with the key {key}, "
                 "which no run saves."
             )
+    return [str(file.parent), "--config-name", file.stem]
 
 
 def _report(error: BaseException) -> int:

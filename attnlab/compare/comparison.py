@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from attnlab.compare.metrics import Quantity, check_metric
 from attnlab.compare.runs import (
-    Completed,
     Group,
     RunRecord,
     changed_settings,
@@ -129,14 +128,16 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     """
     options = options or Options()
     found = read_completed(entries)
+    states = ", ".join(f"{count} {state}" for state, count in found.states.items())
     if not found.records:
-        raise RequestError(_none_completed(found))
+        damaged = f"{len(found.damaged)} damaged ({found.damaged[0]})" if found.damaged else ""
+        there = ", ".join(filter(None, (states, damaged)))
+        raise RequestError(f"--runs: expected completed runs, but there are only {there}.")
     check_keys("--by", options.by, [record.settings for record in found.records])
     if "seed" in options.by:
         raise RequestError("--by: expected keys other than seed, which groups are averaged over.")
     if options.metric:
         check_metric(options.metric, [record.metrics for record in found.records])
-    states = ", ".join(f"{count} {state}" for state, count in found.states.items())
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
     by_task: dict[str, list[RunRecord]] = {}
     for record in found.records:
@@ -154,19 +155,17 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     return Comparisons(compared, left_out)
 
 
-def _none_completed(found: Completed) -> str:
-    states = [f"{count} {state}" for state, count in found.states.items()]
-    states += [f"{len(found.damaged)} damaged ({found.damaged[0]})"] if found.damaged else []
-    return f"--runs: expected completed runs, but there are only {', '.join(states)}."
-
-
 def _compare_task(
     task: str, records: list[RunRecord], metric: Quantity, options: Options
 ) -> Comparison:
     usable = [record for record in records if _has_value(record, metric)]
-    if options.geometric:
-        _require_positive(usable, metric)
     groups, older = grouped(usable, metric, options.by)
+    all_values = [list(group.values.values()) for group in groups]
+    if options.geometric and (least := min(min(values) for values in all_values)) <= 0:
+        where = next(r.run.name for r in usable if metric.value(r.metrics) == least)
+        raise RequestError(
+            f"--geometric: expected values above 0, but {metric.path} is {least:g} in {where}."
+        )
     results = [_result(group, metric, options.geometric) for group in groups]
     reference = _reference(groups, options)
     notes, warnings = _about_older(older)
@@ -177,7 +176,8 @@ def _compare_task(
         notes.append("there is one group only, so nothing to hold it against")
     else:
         notes.append(f"no group is {options.reference}, so nothing to hold the others against")
-    if not options.geometric and metric.direction < 0 and any(map(_spans_decades, groups)):
+    wide = any(0 < _WIDE_SPAN * min(values) < max(values) for values in all_values)
+    if wide and not options.geometric and metric.direction < 0:
         notes.append("values of one group span decades: --geometric averages their logarithms")
     baselines = {str(record.metrics.get("best_baseline")) for record in usable}
     has_units = metric.metric is not None and metric.metric.in_units
@@ -233,21 +233,6 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _require_positive(records: list[RunRecord], metric: Quantity) -> None:
-    for record in records:
-        value = metric.value(record.metrics)
-        if value is not None and value <= 0:
-            raise RequestError(
-                f"--geometric: expected values above 0, but {metric.path} is {value:g} in "
-                f"{record.run.name}."
-            )
-
-
-def _spans_decades(group: Group) -> bool:
-    values = list(group.values.values())
-    return min(values) > 0 and max(values) > _WIDE_SPAN * min(values)
-
-
 def _reference(groups: list[Group], options: Options) -> Group | None:
     """The group that others are held against; None where the one asked for is of another task.
 
@@ -293,6 +278,7 @@ def _result(group: Group, metric: Quantity, geometric: bool) -> GroupResult:
     values = list(group.values.values())
     ends = sorted(values, reverse=metric.direction > 0)
     runs = list(group.runs.values())
+    seconds = [run.history().get("seconds") for run in runs]
     sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
     return GroupResult(
         group=group,
@@ -301,7 +287,8 @@ def _result(group: Group, metric: Quantity, geometric: bool) -> GroupResult:
         worst=ends[-1],
         skill=_mean([metric.skill(run.metrics) for run in runs]),
         parameters=(min(sizes), max(sizes)) if sizes else None,
-        seconds_per_epoch=_mean([_seconds_per_epoch(run) for run in runs]),
+        # the median of the epochs, which compiling in the first one doesn't move
+        seconds_per_epoch=_mean([plain.median(s) if s else None for s in seconds]),
     )
 
 
@@ -310,19 +297,21 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return plain.fmean(known) if known and len(known) == len(values) else None
 
 
-def _seconds_per_epoch(record: RunRecord) -> float | None:
-    """The median, which compiling in the first epoch doesn't move."""
-    seconds = record.history().get("seconds")
-    return plain.median(seconds) if seconds else None
-
-
 def _against(
     results: list[GroupResult], reference: Group, metric: Quantity, options: Options
 ) -> tuple[list[GroupResult], list[str]]:
     """The results with what they gain or lose over the reference, and why tests are missing."""
     others = [each for each in results if each.group is not reference]
-    differences = [_difference(each.group, reference, options.geometric) for each in others]
     groups = [each.group for each in others]
+    shared = [group.shared_seeds(reference) for group in groups]
+    differences = [
+        paired_difference(
+            [group.values[seed] for seed in seeds],
+            [reference.values[seed] for seed in seeds],
+            options.geometric,
+        )
+        for group, seeds in zip(groups, shared, strict=True)
+    ]
     tests, notes = item_tests(groups, reference, metric, options.bootstrap)
     corrected = holm([difference.p for difference in differences])
     nothing, judged = 1.0 if options.geometric else 0.0, {}
@@ -331,13 +320,6 @@ def _against(
         found = replace(each, difference=gain, p_holm=p, item_test=test, verdict=words)
         judged[each.group.key] = found
     return [judged.get(each.group.key, each) for each in results], notes
-
-
-def _difference(group: Group, reference: Group, geometric: bool) -> Difference:
-    """Paired over the seeds that both have."""
-    shared = group.shared_seeds(reference)
-    values = [group.values[seed] for seed in shared]
-    return paired_difference(values, [reference.values[seed] for seed in shared], geometric)
 
 
 def _verdict(difference: Difference, p: float | None, direction: int, nothing: float) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, cast
 
-import yaml
 from hydra.core.config_store import ConfigStore
 from hydra.errors import (
     ConfigCompositionException,
@@ -22,7 +20,13 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
-from attnlab.config.options import conf_folder, option_class, option_content, options
+from attnlab.config.options import (
+    conf_folder,
+    option_class,
+    option_content,
+    options,
+    read_yaml,
+)
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.config.sections import (
     OPTION_GROUPS,
@@ -81,17 +85,24 @@ def register_schema() -> None:
 def model_settings(task: str, attention: str, model: str) -> str:
     """The file of conf/model/settings that goes with a choice of task, attention and model.
 
-    A task that there isn't has one, too: what is wrong with it is told elsewhere.
+    A task that there isn't has one, too.
     """
-    try:
-        kind = option_class("task", task).kind  # type: ignore[attr-defined]
-    except RequestError:
+    kind = _kind(task)
+    if kind is None:
         return _PLAIN
     if model == "auto":
         model = kind.architectures.get(attention, "rnn")
     files = options("model/settings")
     own = any(name.startswith(f"{kind.name}_") for name in files)
     return f"{kind.name}_{model}" if own else _PLAIN
+
+
+def _kind(task: Any) -> Any:
+    """The kind of a task; None where there is no such task, which is told elsewhere."""
+    try:
+        return option_class("task", task).kind  # type: ignore[attr-defined]
+    except RequestError:
+        return None
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
@@ -105,6 +116,9 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
     rules = {group: _pop_rules(group, document) for group in groups}
     if document.get("model", {}).get("name") == _PLAIN:  # it has nothing to be combined with
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
+    kind = _kind(document["task"].get("name"))
+    if kind and kind.resolved:
+        document = dict(kind.resolved(document))
     _settle(document, rules)
     return parse(document, rules)
 
@@ -121,19 +135,14 @@ def _settle(document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]) ->
                 document[section][name] = rule["auto"]
 
 
-def sweep_from_hydra(cfg: DictConfig) -> SweepConfig:
-    """The checked section `sweep` of a composed configuration; the defaults where it has none."""
-    return parse_section("sweep", SweepConfig, {"sweep": _section(cfg, "sweep")})
+def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:
+    """The sections `sweep`, checked, and `search` of a composed configuration.
 
-
-def search_from_hydra(cfg: DictConfig) -> dict[str, Any]:
-    """The section `search` of a composed configuration, unchecked; empty where none is chosen."""
-    return _section(cfg, "search")
-
-
-def _section(cfg: DictConfig, name: str) -> dict[str, Any]:
-    section = cfg.get(name)
-    return _plain(section) if isinstance(section, DictConfig) else {}
+    Where it has none, the defaults of `sweep`, and an empty `search`.
+    """
+    sections = ((name, cfg.get(name)) for name in ("sweep", "search"))
+    found = {name: _plain(part) if isinstance(part, DictConfig) else {} for name, part in sections}
+    return parse_section("sweep", SweepConfig, found), found["search"]
 
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:
@@ -173,10 +182,9 @@ def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, s
     return "model/settings", model_settings(task, attention, name)
 
 
-@cache
 def _main_file() -> dict[str, Any]:
     """What conf/config.yaml says; not to be changed."""
-    return yaml.safe_load((conf_folder() / "config.yaml").read_text("utf-8"))
+    return read_yaml(conf_folder() / "config.yaml")
 
 
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:

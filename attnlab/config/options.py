@@ -52,7 +52,12 @@ def _installed() -> list[Path]:
     """The folder `conf` of each package that an entry point names."""
     found = []
     for point in entry_points(group=_ENTRY_POINTS):
-        package = importlib.import_module(point.value)
+        try:
+            package = importlib.import_module(point.value)
+        except ImportError as error:
+            raise RequestError(
+                f"{point.value}: an installed package's {_ENTRY_POINTS} names this, but: {error}."
+            ) from error
         found += [Path(place) / "conf" for place in package.__path__]
     return found
 

@@ -110,18 +110,15 @@ def _fits(value: Any, rule: Rule) -> bool:
     return True
 
 
-def nearest(word: str, candidates: list[str]) -> str | None:
-    """The candidate most like `word`, or None where nothing is alike."""
+def did_you_mean(word: str, candidates: list[str], prefix: str = "") -> str:
+    """A sentence to add to a complaint about a word: ` Did you mean X?`, or nothing.
+
+    X is the candidate most like the word, after the prefix.
+    """
     import difflib
 
     found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.5)
-    return found[0] if found else None
-
-
-def did_you_mean(word: str, candidates: list[str]) -> str:
-    """A sentence to add to a complaint about a word: ` Did you mean X?`, or nothing."""
-    near = nearest(word, candidates)
-    return f" Did you mean {near}?" if near else ""
+    return f" Did you mean {prefix}{found[0]}?" if found else ""
 
 
 def lookup(config: Mapping[str, Any], path: str) -> Any:

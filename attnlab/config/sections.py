@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attnlab.config.rules import Rule, check_rule, lookup, nearest
+from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
 from attnlab.errors import RequestError
 
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
@@ -142,7 +142,13 @@ def parse(
     Raises:
         RequestError: a value is missing or breaks its rule; the text names the key.
     """
-    document = without_classes(document)
+    # Earlier versions saved classes and rules, too; now files of `conf` name them.
+    document = {
+        key: {k: v for k, v in value.items() if k not in ("_target_", "rules")}
+        if isinstance(value, Mapping)
+        else value
+        for key, value in document.items()
+    }
     known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
     for key in document:
         _check_known(key, known, "")
@@ -151,7 +157,11 @@ def parse(
     for group in groups:
         _check_group(group, document, rules.get(group, {}))
     tracking = parse_section("tracking", TrackingConfig, document)
-    _refuse_credentials(tracking.uri)
+    if "@" in (tracking.uri or "").partition("://")[2].partition("/")[0]:
+        raise RequestError(
+            "tracking.uri: expected no user name or password in it, since it is saved with the "
+            "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+        )
     return RunConfig(
         **{group: Option.from_mapping(document[group]) for group in groups},
         trainer=parse_section("trainer", TrainerConfig, document),
@@ -160,16 +170,6 @@ def parse(
         seed=document["seed"],
         document=document,
     )
-
-
-def without_classes(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what earlier versions saved of classes: files of `conf` name them."""
-    return {
-        key: {k: v for k, v in value.items() if k not in ("_target_", "rules")}
-        if isinstance(value, Mapping)
-        else value
-        for key, value in document.items()
-    }
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
@@ -234,8 +234,7 @@ def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, An
 
 def _check_known(key: str, known: list[str], prefix: str) -> None:
     if key not in known:
-        near = nearest(key, known)
-        hint = f" Did you mean {prefix}{near}?" if near else ""
+        hint = did_you_mean(key, known, prefix)
         raise RequestError(f"{prefix}{key}: there is no such key.{hint}")
 
 
@@ -247,14 +246,6 @@ def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule)
     raise RequestError(
         f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."
     )
-
-
-def _refuse_credentials(uri: str | None) -> None:
-    if uri and "@" in uri.partition("://")[2].partition("/")[0]:
-        raise RequestError(
-            "tracking.uri: expected no user name or password in it, since it is saved with the "
-            "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
-        )
 
 
 def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:

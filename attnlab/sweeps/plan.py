@@ -55,7 +55,7 @@ class SweepPlan:
         grid = Grid.parse(command, loader)
         composer = Composer(loader, master)
         composed = composer.compose(grid.points()[0])
-        settings, section = config.sweep_from_hydra(composed), config.search_from_hydra(composed)
+        settings, section = config.sweep_from_hydra(composed)
         first = config.from_hydra(composed)
         search = _search(section, grid, first) if is_wanted(section) else None
         runs = Path(first.paths.runs).expanduser().absolute()

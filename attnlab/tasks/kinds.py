@@ -25,7 +25,10 @@ def kinds() -> tuple[Kind, ...]:
     folders = [found.name for found in pkgutil.iter_modules(tasks.__path__) if found.ispkg]
     paths = [f"{tasks.__name__}.{name}.kind:KIND" for name in sorted(folders)]
     paths += [point.value for point in entry_points(group=_ENTRY_POINTS)]
-    return tuple(load(path) for path in paths)
+    try:
+        return tuple(load(path) for path in paths)
+    except (ImportError, AttributeError) as error:
+        raise RequestError(f"A package's {_ENTRY_POINTS} can't be loaded: {error}.") from error
 
 
 def kind_of(task: str) -> Kind:

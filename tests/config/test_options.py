@@ -12,6 +12,7 @@ from attnlab.cli import main
 from attnlab.config import options as found
 from attnlab.config.options import option_class, option_content, options, own_folders
 from attnlab.errors import RequestError
+from attnlab.tasks.kinds import kinds
 
 MINE = """\
 name: mine
@@ -55,15 +56,20 @@ def test_an_own_option_is_found_by_the_environment(folder, monkeypatch):
     assert option_class("attention", "mine").__name__ == "Mine"
 
 
-def test_an_installed_package_brings_options(folder, monkeypatch):
+def installed(folder, *entry_points: str) -> None:
+    """Make a folder look like one that packages are installed in."""
+    info = folder / "brought-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("\n".join(entry_points))
+
+
+def test_an_installed_package_brings_options(folder):
     package = folder / "brought"
     (package / "conf").mkdir(parents=True)
     (package / "__init__.py").touch()
     (folder / "attention").rename(package / "conf/attention")
-    info = folder / "brought-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[attnlab.config]\nbrought = brought\n")
+    installed(folder, "[attnlab.config]", "brought = brought")
     found._installed.cache_clear()
     try:
         assert own_folders() == [package / "conf"]
@@ -71,6 +77,17 @@ def test_an_installed_package_brings_options(folder, monkeypatch):
     finally:
         found._installed.cache_clear()
         sys.modules.pop("brought", None)
+
+
+def test_a_package_that_is_broken_is_named(folder):
+    installed(folder, "[attnlab.config]", "b = brought", "[attnlab.kinds]", "b = brought.kind:KIND")
+    for cached, said in ((found._installed, "brought: an installed package"), (kinds, "A package")):
+        cached.cache_clear()
+        try:
+            with pytest.raises(RequestError, match=f"{said}.*No module named 'brought'"):
+                cached()
+        finally:
+            cached.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["../config", "no", "", None, "attention/bahdanau", ["x"]])

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from attnlab.config.composing import conf_folder, options
-from attnlab.config.rules import Rule, check_rule, lookup, nearest
+from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
 from attnlab.config.sections import OPTION_GROUPS, Option, parse
 from attnlab.errors import RequestError
 
@@ -54,7 +54,7 @@ def test_a_rule_accepts_and_refuses(rule, good, bad):
             check_rule("k", value, rule)
 
 
-def test_the_sentence_names_key_expectation_reason_value_and_the_nearest_choice():
+def test_the_sentence_names_key_expectation_reason_value_and_the_did_you_mean_choice():
     rule = Rule(**{"choices": ["simple", "gru", "lstm"], "why": "no others"})
     with pytest.raises(RequestError) as e:
         check_rule("model.cell", "lst", rule)
@@ -74,11 +74,12 @@ def test_a_field_that_no_rule_has_is_a_mistake_in_the_file():
         Rule(**{"minimum": 1})
 
 
-def test_lookup_and_nearest():
+def test_lookup_and_did_you_mean():
     assert lookup({"a": {"b": 0}}, "a.b") == 0
     assert lookup({"a": 7}, "a.b") is None
-    assert nearest("bahdanu", ["bahdanau", "none"]) == "bahdanau"
-    assert nearest("qqq", ["bahdanau", "none"]) is None
+    assert did_you_mean("bahdanu", ["bahdanau", "none"]) == " Did you mean bahdanau?"
+    assert did_you_mean("nam", ["name"], "task.") == " Did you mean task.name?"
+    assert did_you_mean("qqq", ["bahdanau", "none"]) == ""
 
 
 def test_parse_fills_in_the_defaults_of_the_sections():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from attnlab.config.rules import check_rule, did_you_mean, lookup, nearest
+from attnlab.config.rules import check_rule, did_you_mean, lookup
 from attnlab.config.sections import ruled
 from attnlab.errors import RequestError, RunFailed
 from attnlab.sweeps.search.spaces import Space
@@ -122,8 +122,7 @@ def _values(document: Mapping[str, Any]) -> dict[str, Any]:
     values = _defaults()
     for key, value in document.items():
         if key not in values:
-            near = nearest(str(key), list(values))
-            hint = f" Did you mean search.{near}?" if near else ""
+            hint = did_you_mean(str(key), list(values), "search.")
             raise RequestError(f"search.{key}: there is no such key.{hint}")
         values[key] = value
     for spec in _KEYS:

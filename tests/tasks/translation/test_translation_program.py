@@ -128,7 +128,7 @@ def test_steps_are_those_of_a_plain_loop_over_sentences(jit, smoothing, steps):
     assert_same_weights(program.model, plain, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("jit, steps", [(False, 4), (True, 1)])
+@pytest.mark.parametrize("jit, steps", [(False, 4), pytest.param(True, 1, marks=pytest.mark.slow)])
 def test_padding_counts_nothing(jit, steps):
     programs = [make_program(jit=jit) for _ in range(2)]
     losses, tokens = programs[0].train(BATCHES[:steps], RATES[:steps], 0)

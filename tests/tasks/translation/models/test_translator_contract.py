@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -97,23 +96,26 @@ DEFAULTS = [
     Case("rnn", "none"),
     *(Case(model, name) for model in TRANSLATORS for name in QUERYING),
 ]
-# Pairwise: every mechanism with every cell and every place, and every cell with every place.
-GRID = [
-    Case("rnn", name, (), (("cell", cell), *PLACES[(i + j) % 3]))
-    for i, name in enumerate(QUERYING)
-    for j, cell in enumerate(CELLS)
-]
-# Every choice with either model; cells and places take turns.
+
+
+def recurrent(name: str, turn: int) -> list[Case]:
+    """Pairwise: a mechanism with every choice, with every cell and with every place."""
+    choices = [(), *variants(name)]
+    return [
+        Case(
+            *("rnn", name, choices[number % len(choices)]),
+            (("cell", CELLS[number % 3]), *PLACES[(turn + number) % 3]),
+        )
+        for number in range(max(3, len(choices)))
+    ]
+
+
+GRID = [case for turn, name in enumerate(QUERYING) for case in recurrent(name, turn)]
 CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
-TURNS = itertools.cycle(itertools.product(CELLS, PLACES))
 CASES = [
     *GRID,
-    *(
-        Case("rnn", name, choice, (("cell", cell), *place))
-        for (name, choice), (cell, place) in zip(CHOICES, TURNS, strict=False)
-    ),
     *(Case("transformer", name) for name in QUERYING),
-    *(Case("transformer", name, choice) for name, choice in CHOICES),
+    *(Case("transformer", name, choice, (("layers", 1),)) for name, choice in CHOICES),
     Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
     Case("rnn", "none", (), (("output", "auto"), ("layers", 2), ("cell", "simple"))),
     Case("rnn", "bahdanau", (), (("layers", 2), ("cell", "lstm"))),
