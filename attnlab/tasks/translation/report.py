@@ -64,7 +64,6 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
 
 
 def _predictions(sources, references, hypotheses) -> dict[str, np.ndarray]:
-    """A row for each sentence."""
     texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
     scores = sentence_scores(hypotheses, references)
     return {
@@ -91,13 +90,10 @@ def baselines(task: Translate, part: str) -> dict[str, list[str]]:
 
 
 def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndarray:
-    """For the first rows of `asked` the training row with the most similar tokens.
+    """The training row with the most similar tokens for each of the first rows asked: (count,).
 
     Similar is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
     equals counts. Only the first 200,000 training rows are searched. Tokens are below `size`.
-
-    Returns:
-        (count,) row numbers of `train`.
     """
     pairs = min(len(train), _MOST_PAIRS)
     memory = _counts(train, pairs, size)

@@ -41,9 +41,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
     no reference has four tokens it is 0, even for identical text.
 
     Returns:
-        JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts) on
-        detokenised text; `chrf`, chrF2 (character 6-grams without spaces); `bleu_lc_tok`, see
-        above. `signatures`: sacreBLEU's signature of each, by its name.
+        JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts);
+        `chrf`, chrF2 (character 6-grams without spaces); `bleu_lc_tok`, see above. `signatures`:
+        sacreBLEU's signature of each, by its name.
     """
     metrics = {name: metric_class(name)(**settings) for name, settings in METRICS.items()}
     scores: dict[str, Any] = {

@@ -100,7 +100,6 @@ class Search:
         return decode_by_beam(self.model, source, limits, longest, self.settings, shrink=shrink)
 
     def _ranked(self, tokens, lengths, logs) -> list[Hypothesis]:
-        """The n best of one sentence."""
         scores = penalized(logs, lengths + 1.0, self.settings.length_penalty)
         order = np.argsort(-scores, kind="stable")
         known = [place for place in order if not np.isneginf(logs[place])]

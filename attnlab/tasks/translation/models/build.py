@@ -47,7 +47,6 @@ def build_translator(
 
 
 def _check_translation(name: str, settings: Mapping, attention: Attention, shared: bool) -> None:
-    """Refuse what no translator can do."""
     if name not in ("rnn", "transformer"):
         raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
     if isinstance(attention, PoolingAttention):

@@ -72,9 +72,8 @@ class RecurrentDecoder(keras.layers.Layer):
 
     Without attention there is no context in them.
 
-    Differences: attention sees the state of the last layer, whatever their number.
-
-    No setting is left open by `auto`.
+    Differences: attention sees the state of the last layer, whatever their number. No setting is
+    left open by `auto`.
     """
 
     def __init__(self, attention: Attention | None, settings: RecurrentSettings, **kwargs) -> None:
@@ -119,9 +118,8 @@ class RecurrentDecoder(keras.layers.Layer):
     def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
         """Go through whole targets, embedded as (B, T, E).
 
-        Returns:
-            States (B, T, D) before the projection on the vocabulary, and weights (B, H, T, S);
-            these are None without attention.
+        Gives states (B, T, D) before the projection on the vocabulary, and weights (B, H, T, S) or,
+        without attention, None.
         """
         first = self.initial_state(memory)
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))

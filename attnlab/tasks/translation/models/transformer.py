@@ -209,7 +209,6 @@ class TransformerTranslator(Translator):
 
 
 def _check(settings: TransformerSettings) -> None:
-    """Refuse settings that contradict each other."""
     if settings.book and settings.tie_embeddings != "none":
         raise RequestError(
             "model.book=true: expected model.tie_embeddings=none (its word vectors are frozen), "

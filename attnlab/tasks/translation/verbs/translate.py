@@ -101,7 +101,6 @@ def command(
 
 
 def _run(translator, chunks, written, figure: Path | None, title: str) -> None:
-    """Translate chunk by chunk; draw the only sentence."""
     for number, lines in enumerate(chunks):
         if figure and (number or len(lines) > 1):
             raise RequestError("--attention: expected one sentence, got more on standard input.")
