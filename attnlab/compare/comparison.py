@@ -13,14 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from attnlab.compare.metrics import Quantity, check_metric
-from attnlab.compare.runs import (
-    Group,
-    RunRecord,
-    changed_settings,
-    doubts,
-    grouped,
-    read_completed,
-)
+from attnlab.compare.runs import Group, RunRecord, changed_settings, doubts, grouped, read_completed
 from attnlab.compare.selection import check_keys
 from attnlab.compare.statistics import (
     Difference,
