@@ -115,7 +115,14 @@ CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
 CASES = [
     *GRID,
     *(Case("transformer", name) for name in QUERYING),
-    *(Case("transformer", name, choice, (("layers", 1),)) for name, choice in CHOICES),
+    # Choices and models are independent, but for such as depend on the source's length.
+    *(
+        pytest.param(
+            Case("transformer", name, choice, (("layers", 1),)),
+            marks=() if choice[0][1] in ("location", "monotonic") else pytest.mark.slow,
+        )
+        for name, choice in CHOICES
+    ),
     Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
     Case("rnn", "none", (), (("output", "auto"), ("layers", 2), ("cell", "simple"))),
     Case("rnn", "bahdanau", (), (("layers", 2), ("cell", "lstm"))),
