@@ -101,13 +101,16 @@ def _dispatch(arguments: list[str]) -> int:
     if first in known:
         return _verb(first, arguments[1:])
     if first and first[0] not in "-+~" and "=" not in first:
-        raise RequestError(_unknown_verb(first, [*known, "train"]))
+        raise RequestError(_unknown_verb(first, arguments[1:], [*known, "train"]))
     return _train(arguments)
 
 
-def _unknown_verb(word: str, verbs: list[str]) -> str:
+def _unknown_verb(word: str, others: list[str], verbs: list[str]) -> str:
     from attnlab.config.rules import did_you_mean
 
+    if others[:1] == ["="]:
+        value = others[1] if others[1:] else "VALUE"
+        return f"{word}: expected KEY=VALUE without spaces, as {word}={value}."
     hint = did_you_mean(word, verbs)
     return f"{word}: there is no such command.{hint} Valid: {', '.join(sorted(verbs))}."
 
@@ -220,7 +223,7 @@ def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
             overrides.append(word)
             continue
         if flag not in _FLAGS:
-            raise RequestError(_unknown_flag(flag))
+            raise RequestError(_unknown_flag(flag, value if joined else next(iter(words), "")))
         if not joined:
             value = _next_value(flag, words)
         if _FLAGS[flag] and not value:
@@ -277,9 +280,13 @@ def _refuse_class(override: str) -> None:
         )
 
 
-def _unknown_flag(flag: str) -> str:
+def _unknown_flag(flag: str, value: str) -> str:
+    from attnlab.config.composing import full_keys
     from attnlab.config.rules import did_you_mean
 
+    settings = [f"{key}={value or 'VALUE'}" for key in full_keys(flag.strip("-").replace("-", "_"))]
+    if settings:
+        return f"{flag}: settings have no dashes: {' or '.join(settings)}."
     hint = did_you_mean(flag, [known for known in _FLAGS if known.startswith("--")])
     return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"
 

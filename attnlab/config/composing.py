@@ -55,6 +55,8 @@ _BESIDE = ("experiment", "search", "sweep")
 # The settings of models of a kind that has no files for them.
 _PLAIN = "plain"
 _NO_SETTINGS = ("rules", "defaults", "_target_")
+# What people type for a setting's last part.
+_SHORT = {"lr": "learning_rate", "batch": "batch_size"}
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig}
 
 
@@ -226,7 +228,8 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
         tasks = " and ".join(f"task={task}" for task in options("task") if _corpus(task))
         return f"data: only {tasks} takes a corpus, the other tasks bring their own data."
     if "." not in key:
-        hint = did_you_mean(group, top)
+        full = " or ".join(full_keys(key, overrides))
+        hint = f" Did you mean {full}?" if full else did_you_mean(group, top)
         return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
     hint = did_you_mean(key, known)
     section = key.rpartition(".")[0]
@@ -261,6 +264,12 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
     else:
         return f"{key}: {str(error).splitlines()[0]}"
     return f"{key}: expected {expected}, got {value}."
+
+
+def full_keys(word: str, overrides: Iterable[str] = ()) -> list[str]:
+    """The settings whose last part is a word: `trainer.epochs` for `epochs`."""
+    word = _SHORT.get(word, word)
+    return [key for key in known_keys(overrides) if key.rpartition(".")[2] == word]
 
 
 def known_keys(overrides: Iterable[str]) -> list[str]:

@@ -117,7 +117,7 @@ def did_you_mean(word: str, candidates: list[str], prefix: str = "") -> str:
     """
     import difflib
 
-    found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.6)
     return f" Did you mean {prefix}{found[0]}?" if found else ""
 
 

@@ -31,7 +31,7 @@ def ruled(default: Any, **rule: Any) -> Any:
 class TrainerConfig:
     """How long and in which batches a model is trained."""
 
-    epochs: int = ruled(30, type="int", min=1, max=999)  # passes over the training part
+    epochs: int = ruled(30, type="int", min=1)  # passes over the training part
     # Items a gradient step, or tokens of the longer side, padding included.
     batch_size: int = ruled(32, type="int", min=1)
     # What `batch_size` counts: `items` (windows, sentences) or `tokens`.
