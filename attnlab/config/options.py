@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -120,6 +121,9 @@ def option_class(group: str, name: Any) -> type:
         )
     path = str(content.get("_target_"))
     module, _, attribute = path.rpartition(".")
+    # A module may lie beside its YAML; those on Python's own path go before.
+    places = [str(place) for folder in own_folders() for place in (folder / group, folder)]
+    sys.path += [place for place in places if place not in sys.path]
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

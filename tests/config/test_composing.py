@@ -51,7 +51,8 @@ def of_group(group: str):
 @by_file
 def test_the_name_is_the_files(path):
     assert content(path)["name"] == (path.stem.partition("_")[2] if path in MODELS else path.stem)
-    assert path.read_text(encoding="utf-8").startswith("# ")
+    words = "the first line is a comment that says what the option is, `# Cosine of query and key.`"
+    assert path.read_text(encoding="utf-8").startswith("# "), words
 
 
 @by_file
