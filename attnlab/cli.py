@@ -84,12 +84,12 @@ def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import verbs
 
     known = verbs()
-    first = arguments[0] if arguments else ""
-    if arguments == ["help"] or ({"--help", "-h"} & set(arguments) and first not in known):
+    first = arguments[0] if arguments else "help"
+    if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
         from attnlab.config.help import overview
 
         lines = {verb: known[verb].help for verb in known}
-        print(overview({"train": "train a model (the default)", **lines}))
+        print(overview({"train": "one run, as attnlab KEY=VALUE ...", **lines}))
         return DONE
     if arguments == ["--version"]:
         from attnlab import __version__

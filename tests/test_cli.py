@@ -23,7 +23,7 @@ def losses(folder: Path) -> list[tuple[str, str]]:
         return [(row["train_loss"], row["val_loss"]) for row in csv.DictReader(stream)]
 
 
-@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], ["--help", "task=fib"]])
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"], ["--help", "task=fib"]])
 def test_help_fits_a_narrow_terminal_and_has_every_verb(capsys, words):
     assert main(words) == 0
     out = capsys.readouterr().out

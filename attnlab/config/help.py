@@ -22,7 +22,7 @@ _TEXT = """\
 attnlab: see, train and fairly compare attention mechanisms.
 
 Usage:
-  attnlab [train] [KEY=VALUE ...]       one run
+  attnlab KEY=VALUE ...                 one run
   attnlab -m KEY=VALUE,VALUE ...        a sweep over every combination
   attnlab COMMAND [...]                 see attnlab COMMAND --help
 
