@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -86,6 +87,10 @@ def _dispatch(arguments: list[str]) -> int:
     known = verbs()
     first = arguments[0] if arguments else "help"
     if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
+        others = ("help", "train")
+        asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
+        if asked:  # `--help model.units`
+            return _verb("explain", asked)
         from attnlab.config.help import overview
 
         lines = {verb: known[verb].help for verb in known}
@@ -147,8 +152,15 @@ def _train(arguments: list[str]) -> int:
     try:
         # Hydra makes a folder for what it would keep, which is nothing.
         with tempfile.TemporaryDirectory() as scratch:
-            sys.argv = [before[0], *_hydra_arguments(arguments, scratch)]
-            hydra.main(version_base="1.3", config_path=conf, config_name="config")(job)()
+            words = _hydra_arguments(arguments, scratch)
+            sys.argv = [before[0], *words]
+            main_function = hydra.main(version_base="1.3", config_path=conf, config_name="config")
+            if {"--cfg", "-c"} & set(words) and "job" in words:
+                with contextlib.redirect_stdout(io.StringIO()) as shown:
+                    main_function(job)()
+                print(config.without_rules(shown.getvalue()), end="")
+            else:
+                main_function(job)()
     except RequestError:
         raise
     except Exception as error:

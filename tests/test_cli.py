@@ -62,6 +62,7 @@ def test_the_configuration_can_be_shown(capsys, tmp_path, monkeypatch, words):
     assert main(words) == 0
     shown = yaml.safe_load(capsys.readouterr().out)
     assert (shown["task"]["name"], shown["trainer"]["epochs"]) == ("sunspots", 3)
+    assert shown["task"]["history"] == 24 and not {"rules", "_target_"} & set(shown["task"])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
+import yaml
 from hydra.core.config_store import ConfigStore
 from hydra.errors import (
     ConfigCompositionException,
@@ -135,6 +136,18 @@ def _settle(document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]) ->
             section, _, name = (key if "." in key else f"{group}.{key}").rpartition(".")
             if "auto" in rule and lookup(document, f"{section}.{name}") == "auto":
                 document[section][name] = rule["auto"]
+
+
+def without_rules(text: str) -> str:
+    """A configuration as YAML without what its files say to this program: rules and classes."""
+    document = yaml.safe_load(text)
+    if not isinstance(document, dict):  # of `--package`
+        return text
+    for group in document.values():
+        for key in ("rules", "_target_"):
+            if isinstance(group, dict):
+                group.pop(key, None)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
 
 
 def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:

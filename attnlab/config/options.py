@@ -9,6 +9,7 @@ believed, for a run folder may come from somebody else.
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import sys
 from functools import cache
@@ -77,14 +78,26 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
     Raises:
         RequestError: the file can't be read, or is no YAML.
     """
+    path = _option_file(group, name)
+    if path is None:
+        return None
+    content = read_yaml(path)
+    return content if whole else content.get(group.partition("/")[0], content)
+
+
+def option_description(group: str, name: str) -> list[str]:
+    """The lines of comment that an option's file begins with."""
+    path = _option_file(group, name)
+    lines = path.read_text("utf-8").splitlines() if path else []
+    comments = itertools.takewhile(lambda line: line.startswith("#"), lines)
+    return [line.lstrip("# ") for line in comments if not line.startswith("# @")]
+
+
+def _option_file(group: str, name: Any) -> Path | None:
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
-    for folder in (conf_folder(), *own_folders()):
-        path = folder / group / f"{name}.yaml"
-        if path.is_file():
-            content = read_yaml(path)
-            return content if whole else content.get(group.partition("/")[0], content)
-    return None
+    paths = (folder / group / f"{name}.yaml" for folder in (conf_folder(), *own_folders()))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
