@@ -76,18 +76,24 @@ def make_model(size: Size, **settings):
     """Ours, with the mechanism of the paper."""
     from attnlab.attention import MultiHeadAttention
     from attnlab.run.building import start_afresh
-    from attnlab.tasks.translation.models.transformer import TransformerTranslator
+    from attnlab.tasks.translation.models.transformer import (
+        TransformerSettings,
+        TransformerTranslator,
+    )
 
     start_afresh(0)
+    own = {"norm": "post", "tie_embeddings": "none", "dropout": 0.1, **settings}
     model = TransformerTranslator(
-        attention=lambda: MultiHeadAttention(heads=size.heads),
+        lambda: MultiHeadAttention(heads=size.heads),
+        TransformerSettings(
+            units=size.units,
+            layers=size.layers,
+            feed_forward=size.inner,
+            heads=size.heads,
+            **own,
+        ),
         source_size=size.vocabulary,
         target_size=size.vocabulary,
-        units=size.units,
-        layers=size.layers,
-        feed_forward=size.inner,
-        heads=size.heads,
-        **{"norm": "post", "tie_embeddings": "none", "dropout": 0.1, **settings},
     )
     model.build()
     return model
@@ -290,7 +296,7 @@ def bench_decode(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     from attnlab.tasks.translation.decoding.search import Search
-    from attnlab.tasks.translation.models.translator import START
+    from attnlab.tasks.translation.text.tokenizers import START
 
     sources, _, vocabulary = read_pairs(options.data)
     rows = [sources[i] for i in np.random.default_rng(0).permutation(len(sources))[:1000]]

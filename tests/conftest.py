@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import shutil
 import signal
@@ -10,7 +12,16 @@ import warnings
 from pathlib import Path
 
 import pytest
-from command_line import CONF, THREADS, TINY, CommandLine, CommandsHere, TrainedRun, some_pairs
+from command_line import (
+    CONF,
+    THREADS,
+    TINY,
+    CommandLine,
+    CommandsHere,
+    Outcome,
+    TrainedRun,
+    some_pairs,
+)
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 for variable in THREADS:
@@ -26,6 +37,15 @@ MLFLOW = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID")
 MLFLOW_BEFORE = {name: os.environ[name] for name in MLFLOW if name in os.environ}
 
 
+def pytest_collection_finish():
+    """Have the garbage collector leave alone what was imported: TensorFlow's objects are millions.
+
+    Each run collects garbage before it begins.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def same_environment():
     """Let no test find the MLflow store of another one."""
@@ -39,6 +59,25 @@ def same_random_state():
     """Let no test depend on the tests before it; a run makes TensorFlow insist on seeds, too."""
     if "keras" in sys.modules:
         sys.modules["keras"].utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def composed_once():
+    """Let Hydra compose a command's configuration once, where no word is about its mode.
+
+    It composes everything to read `hydra.mode`, and then again; None has it go by `-m` alone.
+    """
+    from hydra._internal.hydra import Hydra
+
+    read = Hydra.get_mode
+
+    def get_mode(self, config_name, overrides):
+        asked = any(word.startswith("hydra.mode") for word in overrides)
+        return read(self, config_name, overrides) if asked else None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Hydra, "get_mode", get_mode)
+        yield
 
 
 @pytest.fixture
@@ -57,55 +96,91 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
     return commands
 
 
+@pytest.fixture(scope="module")
+def no_figures():
+    """Draw nothing at the end of the runs of this process: that takes longer than training.
+
+    Has the function that would draw, for a test that wants it.
+    """
+    from attnlab.figures import run
+
+    draw = run.draw_run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "draw_run", lambda folder: [])
+        yield draw
+
+
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory) -> Path:
+def of_all_workers(tmp_path_factory) -> Path:
+    """A folder that all processes of these tests have in common."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def empty_store(of_all_workers) -> Path:
     """An MLflow store without a run, to be copied: making one takes seconds."""
     from attnlab.records.lock import flocked
     from attnlab.records.mlflow.settings import store_uri
     from attnlab.records.mlflow.store import create_store
 
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # that of all workers
+    folder = of_all_workers
     with flocked(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         create_store(store_uri(folder), folder / "artifacts")
     return folder / "mlflow.db"
 
 
+def trained_once(
+    folder: Path, store: Path, files: dict[str, bytes], words: tuple[str, ...]
+) -> TrainedRun:
+    """The run of a command in a folder with some files; only the first process that asks runs it.
+
+    All others wait for it. Nobody changes what they get.
+    """
+    from attnlab.records.lock import flocked
+
+    folder.mkdir(exist_ok=True)
+    ended = folder.with_suffix(".json")
+    with flocked(folder):
+        attnlab = CommandLine(folder, None if ended.exists() else store)
+        if not ended.exists():
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+            ended.write_text(json.dumps(attnlab(*words)))
+    outcome = Outcome(*json.loads(ended.read_text()))
+    assert outcome.code == 0, outcome.err
+    (path,) = attnlab.run_folders()
+    return TrainedRun(attnlab, outcome, path)
+
+
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory, empty_store) -> TrainedRun:
+def trained(of_all_workers, empty_store) -> TrainedRun:
     """A run over a CSV file as spreadsheets write it, with MLflow."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("trained"), empty_store)
     months = [f"{1990 + month // 12}-{month % 12 + 1:02d}" for month in range(97)]
     rows = [f"{month},{50 + 13 * (number % 7)}" for number, month in enumerate(months)]
     text = "\r\n".join(["month,rain", *rows, ""])
-    (attnlab.folder / "rain.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
-    outcome = attnlab(
+    words = (
         *("task=series", "task.path=rain.csv", "task.column=rain", "task.time_column=month"),
-        *("task.history=7", "attention=luong_global", *TINY),
+        *("task.history=7", "attention=luong_global", *TINY, "trainer.jit=false"),
     )
-    assert outcome.code == 0, outcome.err
-    (folder,) = attnlab.run_folders()
-    return TrainedRun(attnlab, outcome, folder)
+    files = {"rain.csv": b"\xef\xbb\xbf" + text.encode()}
+    return trained_once(of_all_workers / "trained", empty_store, files, words)
 
 
 @pytest.fixture(scope="session")
-def translating(tmp_path_factory, empty_store) -> TrainedRun:
+def translating(of_all_workers, empty_store) -> TrainedRun:
     """A run that translates, with gold links and with MLflow."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("translating"), empty_store)
     pairs = some_pairs(90)
     lines = [f"{pair.source}\t{pair.target}\r\n" for pair in pairs]
-    (attnlab.folder / "pairs.tsv").write_bytes("".join(lines).encode())
-    (attnlab.folder / "pairs.links").write_text("".join(f"{pair.links}\n" for pair in pairs))
-    outcome = attnlab(
+    links = "".join(f"{pair.links}\n" for pair in pairs)
+    words = (
         *("task=translate", "data=files", "data.path=pairs.tsv", "data.links=pairs.links"),
         *("attention=bahdanau", "model.units=8", "model.embedding=6", "model.maxout_units=4"),
         *("trainer.epochs=2", "trainer.batch_size=400", "paths.data=cache"),
     )
-    assert outcome.code == 0, outcome.err
-    (folder,) = attnlab.run_folders()
-    return TrainedRun(attnlab, outcome, folder)
+    files = {"pairs.tsv": "".join(lines).encode(), "pairs.links": links.encode()}
+    return trained_once(of_all_workers / "translating", empty_store, files, words)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from attnlab.cli import main
 from attnlab.config.composing import from_hydra, register_schema
 from attnlab.run.index import RunIndex
 
+pytestmark = pytest.mark.usefixtures("no_figures")
 FIXTURE = Path(__file__).parent / "fixtures" / "before.tar.xz"
 MADE_IN = "/srv/attnlab/runs"
 SETTINGS = (
@@ -102,15 +103,11 @@ def test_weights_are_scored_as_they_were(forecaster, translator, capsys):
             assert scored[name] == pytest.approx(value, rel=1e-4), name
 
 
-def test_they_forecast_translate_and_are_drawn(forecaster, translator, capsys):
+def test_they_forecast_and_translate(forecaster, translator, capsys):
     assert main(["forecast", str(forecaster), "--steps", "3"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert main(["translate", str(translator), "The old dog sleeps.", "--epoch", "1"]) == 0
     assert capsys.readouterr().out.strip()
-    for run in (forecaster, translator):
-        assert main(["plot", str(run)]) == 0
-        assert (run / "plots" / "loss.png").stat().st_size > 5_000
-    assert main(["plot", "embeddings", str(translator)]) == 0
 
 
 def test_a_killed_run_goes_on(runs, killed, compose):
@@ -171,3 +168,16 @@ def test_a_removed_run_goes_from_the_store_too(runs, forecaster, capsys):
     with closing(sqlite3.connect(runs / "mlflow.db")) as store:
         found = store.execute("SELECT count(*) FROM runs WHERE run_uuid = ?", (run_id,))
         assert found.fetchone() == (0,)
+
+
+@pytest.fixture
+def figures(no_figures, monkeypatch):
+    """Have figures drawn all the same."""
+    monkeypatch.setattr("attnlab.figures.run.draw_run", no_figures)
+
+
+def test_they_are_drawn(forecaster, translator, figures):
+    for run in (forecaster, translator):
+        assert main(["plot", str(run)]) == 0
+        assert (run / "plots" / "loss.png").stat().st_size > 5_000
+    assert main(["plot", "embeddings", str(translator)]) == 0

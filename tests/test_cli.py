@@ -88,16 +88,16 @@ def test_a_saved_configuration_can_be_shown_and_changed(trained, capsys):
         assert yaml.safe_load(capsys.readouterr().out) == {**saved, "seed": 3}
 
 
-def test_a_saved_configuration_runs_again_to_the_same_losses(trained, attnlab):
+def test_a_saved_configuration_runs_again_to_the_same_losses(trained, here, no_figures):
     config = trained.folder / "config.yaml"
-    code, _, err = attnlab(
+    code, _, err = here(
         f"--config-path={config}",
         f"task.path={trained.attnlab.folder / 'rain.csv'}",
-        f"paths.runs={attnlab.runs}",
+        f"paths.runs={here.runs}",
         "tracking.enabled=false",
     )
     assert (code, err) == (0, "")
-    (folder,) = attnlab.run_folders()
+    (folder,) = here.run_folders()
     assert losses(folder) == losses(trained.folder)
 
 

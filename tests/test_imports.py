@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab"
@@ -65,8 +68,13 @@ def room(module: str) -> str:
     return "verbs" if parts[2:3] == ["verbs"] else parts[1]
 
 
-def imports(module: str) -> Iterator[str]:
+@functools.cache
+def imports(module: str) -> tuple[str, ...]:
     """All that a file imports when it runs, inside functions too: modules, or names of others."""
+    return tuple(_imports(module))
+
+
+def _imports(module: str) -> Iterator[str]:
     tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
     for_types = {
         id(inner)
@@ -86,13 +94,16 @@ def imports(module: str) -> Iterator[str]:
             yield from (name if name in FILES else node.module for name in names)
 
 
-GRAPH = {module: {name for name in imports(module) if name in FILES} for module in FILES}
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    """Which modules of this project each of them imports."""
+    return {module: {name for name in imports(module) if name in FILES} for module in FILES}
 
 
-def test_no_import_goes_up():
+def test_no_import_goes_up(graph):
     wrong = [
         f"{module} -> {other}"
-        for module, others in GRAPH.items()
+        for module, others in graph.items()
         for other in others
         if room(other) not in BELOW[room(module)] | EVERYWHERE | {room(module)}
     ]
@@ -119,8 +130,8 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return [list(circle) for circle in sorted(found)]
 
 
-def test_no_files_import_each_other():
-    assert circles(GRAPH) == []
+def test_no_files_import_each_other(graph):
+    assert circles(graph) == []
 
 
 def test_a_circle_is_found():
@@ -128,10 +139,10 @@ def test_a_circle_is_found():
     assert circles(graph) == [["b", "c"]]
 
 
-def test_no_kind_knows_another():
+def test_no_kind_knows_another(graph):
     for module in FILES:
         if room(module) in KINDS:
-            assert {room(other) for other in GRAPH[module]} & {*KINDS} <= {room(module)}, module
+            assert {room(other) for other in graph[module]} & {*KINDS} <= {room(module)}, module
 
 
 def place(module: str) -> str:
@@ -156,8 +167,8 @@ def test_no_room_is_overcrowded():
     assert len(list(PACKAGE.glob("*.py"))) <= 4
 
 
-def test_the_pure_functions_of_attention_stand_below_its_layers():
-    below = GRAPH["attnlab.attention.functional"]
+def test_the_pure_functions_of_attention_stand_below_its_layers(graph):
+    below = graph["attnlab.attention.functional"]
     assert not [name for name in below if name.startswith("attnlab.attention")]
 
 

@@ -54,3 +54,4 @@ def test_an_ignored_ctrl_c_stays_ignored():
     interrupts.listen()
     os.kill(os.getpid(), signal.SIGINT)
     interrupts.check()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

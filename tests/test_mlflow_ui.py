@@ -136,4 +136,6 @@ def test_parameters_figures_and_weights_of_a_run_open(page):
     page.locator("img[src*='loss'], img[src^='blob:'], [class*=image] img").first.wait_for()
     picture(page, "figure")
     page.get_by_text("weights").first.click()
-    page.get_by_text(re.compile(r"epoch_\d+\.weights\.h5")).first.wait_for()
+    weights = page.get_by_text(re.compile(r"epoch_\d+\.weights\.h5")).first
+    weights.wait_for()
+    assert "epoch_" in weights.inner_text()

@@ -1,6 +1,7 @@
 """One process at a time writes a folder."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -59,6 +60,8 @@ def test_a_process_on_another_host_counts_as_living(tmp_path):
 def test_a_damaged_lock_is_nobodys(tmp_path):
     (tmp_path / "lock.json").write_text("{")
     FolderLock(tmp_path).acquire()
+    owner = json.loads((tmp_path / "lock.json").read_text())
+    assert owner["pid"] == os.getpid()
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):

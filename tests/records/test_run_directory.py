@@ -137,6 +137,7 @@ def test_unfinished_run_is_refused_with_its_state(run, state):
 def test_completed_run_is_accepted(run):
     run.status.write("completed")
     run.status.require_completed()
+    assert RunDirectory.open(run.path).status.state() == "completed"
 
 
 def test_run_whose_process_died_is_killed(tmp_path):

@@ -129,8 +129,11 @@ def test_a_server_that_is_down_is_said_without_its_password():
 
 
 def test_a_server_that_answers_with_an_error_is_up():
+    asked = []
+
     class Refusing(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
+            asked.append(self.path)
             self.send_error(401)
 
         def log_message(self, *_):
@@ -139,6 +142,7 @@ def test_a_server_that_answers_with_an_error_is_up():
     with http.server.HTTPServer(("127.0.0.1", 0), Refusing) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
         check_store(f"http://127.0.0.1:{server.server_port}")
+    assert len(asked) == 1
 
 
 def test_errors_of_mlflow_are_one_sentence():

@@ -22,6 +22,7 @@ from sweep_examples import (
     wait_for,
 )
 
+pytestmark = pytest.mark.usefixtures("no_figures")
 GRID = ("-m", *SMALL, "attention=none,pooling", "seed=0,1")
 
 
@@ -35,8 +36,8 @@ class Swept(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory) -> Swept:
-    here = InProcess(tmp_path_factory.mktemp("swept"))
+def swept(tmp_path_factory, empty_store, no_figures) -> Swept:
+    here = InProcess(tmp_path_factory.mktemp("swept"), empty_store)
     outcome = here(*GRID)
     assert outcome.code == 0, outcome.err
     return Swept(here, sweep_folder(here), outcome, here(*GRID))
@@ -275,19 +276,26 @@ def test_a_saved_configuration_can_be_swept(swept, here):
     assert sweep_folder(here).name == "again"
 
 
-def test_a_preset_may_choose_the_launcher(attnlab):
-    preset = attnlab.folder / "mine" / "experiment" / "side_by_side.yaml"
+def test_a_preset_may_choose_the_launcher(here, monkeypatch):
+    asked = []
+
+    def launch(context, work, composed, overrides):
+        asked.append(composed.hydra.launcher)
+        raise RuntimeError("not today")
+
+    monkeypatch.setattr("attnlab.sweeps.internals.launch", launch)
+    preset = here.folder / "mine" / "experiment" / "side_by_side.yaml"
     preset.parent.mkdir(parents=True)
     preset.write_text(
         "# @package _global_\n"
-        "defaults:\n  - override /hydra/launcher: submitit_local\n"
-        "hydra:\n  launcher: {timeout_min: 7}\n"
+        "defaults:\n  - override /hydra/launcher: joblib\n"
+        "hydra:\n  launcher: {n_jobs: 3}\n"
     )
     words = ("--config-dir", "mine", "experiment=side_by_side")
-    code, out, err = attnlab("-m", *words, *SMALL, UNTRACKED)
-    assert code == 0, err
-    assert states(attnlab) == ["completed"]
-    assert (sweep_folder(attnlab) / ".submitit").is_dir()
+    code, _, err = here("-m", *words, *SMALL, UNTRACKED)
+    assert code == 1 and "attnlab: the launcher failed: " in err and "not today" in err
+    (launcher,) = asked
+    assert launcher._target_.endswith("JoblibLauncher") and launcher.n_jobs == 3
 
 
 def begun(attnlab, epochs: int = 1):
@@ -324,20 +332,21 @@ def killed(attnlab, *command, when) -> None:
         process.communicate(timeout=120)
 
 
-def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab):
-    command = ("-m", *SMALL, "trainer.epochs=40", "trainer.batch_size=8", "seed=0,1")
+def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab, empty_store):
+    here = InProcess(attnlab.folder, empty_store)
+    command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1")
     weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731
-    killed(attnlab, *command, when=lambda: len(weights()) >= 45)
+    killed(attnlab, *command, when=lambda: len(weights()) >= 22)
     before = {folder: (folder / "status.json").read_text() for folder in attnlab.run_folders()}
     assert states(attnlab)[0] == "completed"
-    code, out, err = attnlab(*command)
+    code, out, err = here(*command)
     assert code == 0, err
     assert states(attnlab) == ["completed"] * 2
     for folder, status in before.items():
         if json.loads(status)["state"] == "completed":
             assert (folder / "status.json").read_text() == status
     rows = [len((f / "history.csv").read_text().splitlines()) for f in attnlab.run_folders()]
-    assert rows == [41] * 2
+    assert rows == [21] * 2
     # One MLflow run for each job, and one for the sweep.
     names = [name for (name,) in query(attnlab, "select name from runs order by name")]
     assert names == ["fib-none-s0", "fib-none-s1", sweep_folder(attnlab).name]
@@ -345,7 +354,7 @@ def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab):
     steps = query(
         attnlab, "select run_uuid, count(*) from metrics where key = 'val_loss' group by run_uuid"
     )
-    assert [count for _, count in steps] == [40] * 2
+    assert [count for _, count in steps] == [20] * 2
 
 
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sweep_examples import InProcess, table
 
+pytestmark = pytest.mark.usefixtures("no_figures")
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "before.tar.xz"
 SETTINGS = (
     *("task=fib_random", "model.units=3", "trainer.epochs=2", "task.train_windows=200"),

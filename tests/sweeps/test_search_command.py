@@ -9,6 +9,7 @@ import pytest
 from same_runs import assert_same_run
 from sweep_examples import SMALL, UNTRACKED, InProcess, query, states, sweep_folder, table, wait_for
 
+pytestmark = pytest.mark.usefixtures("no_figures")
 SPACE = "search.space={optimizer.learning_rate: {interval: [1e-3, 1e-1], log: true}}"
 SEARCH = ("-m", *SMALL, SPACE, "search.pruner=none")
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")

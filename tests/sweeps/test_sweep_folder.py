@@ -33,7 +33,9 @@ def folder(tmp_path) -> SweepFolder:
     ],
 )
 def test_a_grid_may_grow_and_shrink(folder, fixed, varying):
+    before = folder.read()
     folder.require_same(GRID, fixed, varying)
+    assert folder.read() == before
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_every_part_has_windows_ready_for_a_model(file, make):
         assert windows.target.shape == (rows, task.horizon)
         assert windows.history.dtype == windows.target.dtype == np.float32
         assert windows.index.dtype == np.int64 and windows.index.shape == (rows,)
-        assert len(windows.times) == rows
+        assert windows.times.shape == windows.exact.shape == (rows, task.horizon)
         assert np.isfinite(windows.history).all() and np.isfinite(windows.target).all()
         assert windows.history.flags.c_contiguous and windows.target.flags.writeable
     for name, windows in splits.extra.items():

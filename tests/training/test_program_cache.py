@@ -25,6 +25,9 @@ FIB = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.
 DROPPING = ("attention=bahdanau", "attention.dropout=0.2", "model.dropout=0.3")
 
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
+
 @pytest.fixture(autouse=True)
 def nothing_kept():
     program_cache._cache.clear()
@@ -80,8 +83,7 @@ def translation(folder: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("kind", ["forecast", pytest.param("translation", marks=pytest.mark.slow)])
-def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
+def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kind):
     quick = (*FIB, *DROPPING, "trainer.jit=false")  # compiled by XLA: in tests/test_runner.py
     given = quick if kind == "forecast" else translation(tmp_path)
     wanted = (*given, "trainer.epochs=2", "seed=5")
@@ -95,34 +97,25 @@ def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, mon
     assert len(program_cache._cache) == 1
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_what_enters_no_trace_is_no_reason_to_compile(learner):
+    model = learner(*FIB, "trainer.jit=false").model
+    for other in (
         *("seed=3", "optimizer.learning_rate=0.1", "schedule=constant", "trainer.epochs=7"),
         *("trainer.patience=3", "trainer.min_delta=0.1", "tracking.weights=none"),
-    ],
-)
-def test_what_enters_no_trace_is_no_reason_to_compile(learner, other):
-    first = learner(*FIB, "trainer.jit=false")
-    model = first.model
-    del first
-    second = learner(*FIB, "trainer.jit=false", other)
-    assert second.model is model
+    ):
+        assert learner(*FIB, "trainer.jit=false", other).model is model, other
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_what_enters_a_trace_is_compiled_anew(learner, monkeypatch):
+    monkeypatch.setattr(program_cache, "_MOST", 99)
+    model = learner(*FIB, "trainer.jit=false").model
+    for other in (
         *("trainer.jit=true", "trainer.batch_size=11", "trainer.precision=mixed_bfloat16"),
         *("task.history=7", "task.validation=0.3", "attention=luong_global", "model.dropout=0.1"),
         *("attention.dropout=0.1", "optimizer.beta_1=0.8", "optimizer=sgd", "model.units=5"),
-    ],
-)
-def test_what_enters_a_trace_is_compiled_anew(learner, other):
-    first = learner(*FIB, "trainer.jit=false")
-    model = first.model
-    del first
-    assert learner(*FIB, "trainer.jit=false", other).model is not model
+    ):
+        assert learner(*FIB, "trainer.jit=false", other).model is not model, other
+    assert learner(*FIB, "trainer.jit=false").model is model
 
 
 def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner):
@@ -238,14 +231,12 @@ def test_memory_stays_as_it_is_over_50_jobs(tmp_path):
     assert pages[-1] <= 1.2 * pages[4]
 
 
-def test_a_run_leaves_the_process_as_it_was(compose, monkeypatch):
+def test_a_run_leaves_the_process_as_it_was(compose):
     import logging
     import threading
     import warnings
 
     import keras
-
-    monkeypatch.setattr("attnlab.figures.run.draw_run", lambda folder: [])
 
     def state():
         gc.collect()

@@ -7,10 +7,11 @@ import numpy as np
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import digest
-from attnlab.tasks.forecasting.data.fibonacci import fibonacci, shuffled_split
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.splits import Splits, Windows, cut
+from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
+
+_PERMUTATION_SEED = 13
 
 
 class Fib(ForecastingTask):
@@ -22,11 +23,7 @@ class Fib(ForecastingTask):
     validation, beginning with the second largest: drawn at random, the part would most likely
     hold targets that are 0 in float32 alone, and could not tell a good epoch from a bad one.
 
-    Args:
-        count: how many numbers.
-        history: numbers a window.
-        test: fraction of the windows for test.
-        validation: fraction of the train windows for validation; 0 for none.
+    `test` is a fraction of the windows, `validation` one of the train windows.
 
     Raises:
         RequestError: windows longer than the series.
@@ -74,10 +71,8 @@ class Fib(ForecastingTask):
         return train[~held_out], train[held_out]
 
     def _windows(self, index: np.ndarray) -> Windows:
-        return cut(self._scaled, index, [*map(str, range(self.count))], self.history, 1)
-
-    def _targets(self, part: str) -> np.ndarray:
-        return windows.targets(self._scaled, self.splits.part(part).index, 1)
+        times = [*map(str, range(self.count))]
+        return cut(self._scaled, self._scaled, times, index, self.history, self.horizon)
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         index, train = self.splits.part(part).index, self.splits.train.index
@@ -92,7 +87,7 @@ class Fib(ForecastingTask):
         return found | baselines.linear(known, self._scaled[train, None], past), []
 
     def _notes(self, part: str) -> list[str]:
-        target = self._targets(part)[:, 0]
+        target = self.splits.part(part).exact[:, 0]
         zeros = int(np.sum(self._scaled.astype(np.float32) == 0))
         squares = np.sort(target**2)
         share = squares[-3:].sum() / squares.sum() if squares[-1] else 1.0
@@ -108,3 +103,29 @@ class Fib(ForecastingTask):
             "The windows are shuffled as in the book, so neighbours of test targets stand in the "
             "train part, and the scaler knows the largest number.",
         ]
+
+
+def fibonacci(count: int) -> np.ndarray:
+    """The first `count` of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2) from 0, 1, starts left out.
+
+    They are float64, which holds 1,475 of them.
+    """
+    numbers = np.empty(count)
+    before, last = 0.0, 1.0
+    for position in range(count):
+        before, last = last, before + last
+        numbers[position] = last
+    return numbers
+
+
+def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, np.ndarray]:
+    """The book's split (listing 9.3): all windows, one apart, shuffled and cut in two.
+
+    Of a series of `count` values, positions of the train targets and of the test targets, which
+    are the fraction `test`. The shuffle is that of `numpy.random.RandomState(13)`, whatever the
+    run's seed.
+    """
+    rows = count - history
+    order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history
+    train = int((1.0 - test) * rows + 1e-9)
+    return order[:train], order[train:]

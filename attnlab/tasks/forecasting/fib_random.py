@@ -7,9 +7,8 @@ import numpy as np
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines
 from attnlab.tasks.forecasting.data.csv_series import digest
-from attnlab.tasks.forecasting.data.fibonacci import random_sequences
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.splits import Splits, Windows
+from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
 
 _STREAMS = {"train": 1, "validation": 2, "test": 3, "extrapolation": 4}
@@ -26,15 +25,8 @@ class FibRandom(ForecastingTask):
     are always the same, so that runs of several seeds are scored on the same targets: what
     differs between them is training, and paired tests over targets are possible.
 
-    Args:
-        history: numbers a window.
-        extrapolation: numbers a window of the "extrapolation" part, which is never trained on;
-            None for no such part.
-        train_windows: how many to train on.
-        validation_windows: how many to choose on.
-        test_windows: how many to report on; also the size of the extrapolation part.
-        min_terms: fewest terms of a sequence.
-        max_terms: most terms of a sequence.
+    The "extrapolation" part, which is never trained on, has as many windows as test, of
+    `extrapolation` numbers; None for no such part.
     """
 
     name = "fib_random"
@@ -69,16 +61,13 @@ class FibRandom(ForecastingTask):
             longer = self._draw("extrapolation", self.test_windows, self.extrapolation)
             self._numbers["extrapolation"] = longer
         parts = {part: _windows(*numbers) for part, numbers in self._numbers.items()}
-        extra = {name: parts[name] for name in parts.keys() & {"extrapolation"}}
         self._last_history = self._numbers["test"][0][-1]
         self._splits = Splits(
-            train=parts["train"],
-            validation=parts["validation"],
-            test=parts["test"],
+            **{part: parts.pop(part) for part in ("train", "validation", "test")},
             name=self.name,
             source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
             digest=digest(*(array for pair in self._numbers.values() for array in pair)),
-            extra=extra,
+            extra=parts,
             scaler="window (divided by its largest absolute value)",
         )
         return self._splits
@@ -98,9 +87,6 @@ class FibRandom(ForecastingTask):
     ) -> tuple[np.ndarray, np.ndarray]:
         random = np.random.default_rng([_STREAMS[part], seed])
         return random_sequences(random, windows, history, self.min_terms, self.max_terms)
-
-    def _targets(self, part: str) -> np.ndarray:
-        return _scaled(*self._numbers[part])[1]
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         past, _ = _scaled(*self._numbers[part])
@@ -138,5 +124,43 @@ def _windows(history: np.ndarray, target: np.ndarray) -> Windows:
         history=scaled[:, :, None].astype(np.float32),
         target=targets.astype(np.float32),
         index=index,
-        times=[str(number) for number in index],
+        exact=targets,
+        times=index[:, None].astype(str),
     )
+
+
+def random_sequences(
+    random: np.random.Generator, windows: int, history: int, min_terms: int, max_terms: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Windows on streams of generalised Fibonacci sequences, with the next number.
+
+    A stream is made of sequences that each start from two numbers drawn from [-1, 1), go on by
+    x_n = x_(n-1) + x_(n-2), and have `min_terms` to `max_terms` terms. A window ends inside a
+    sequence, after two terms of it or more, and the target is the sequence's next term.
+
+    Gives (windows, history) numbers and (windows,) targets, float64, unscaled. Neither `history`
+    nor `min_terms` is below 2.
+    """
+    lead = max_terms + 1  # room for what a window cuts off its first sequence
+    length = lead + history + 1
+    most = length // min_terms + 1
+    terms = random.integers(min_terms, max_terms + 1, size=(windows, most))
+    terms[:, 0] += 1  # the target, one more term of the last sequence
+    age = _ages(length - np.cumsum(terms, axis=1), length)
+    streams = random.uniform(-1.0, 1.0, size=(windows, length))
+    for position in range(2, length):
+        goes_on = streams[:, position - 1] + streams[:, position - 2]
+        starts = age[:, position] < 2
+        streams[:, position] = np.where(starts, streams[:, position], goes_on)
+    return streams[:, lead:-1].copy(), streams[:, -1].copy()
+
+
+def _ages(starts: np.ndarray, length: int) -> np.ndarray:
+    """How many terms of its sequence come before each position: (N, length).
+
+    `starts` (N, sequences) are their first positions, below 0 where they are not needed.
+    """
+    rows, columns = np.nonzero(starts >= 0)
+    latest = np.zeros((len(starts), length), dtype=np.int64)
+    latest[rows, starts[rows, columns]] = starts[rows, columns]
+    return np.arange(length) - np.maximum.accumulate(latest, axis=1)

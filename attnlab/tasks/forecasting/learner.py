@@ -16,23 +16,15 @@ from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
-    from attnlab.tasks.forecasting.splits import Splits
+    from attnlab.tasks.forecasting.data.windows import Splits
     from attnlab.tasks.forecasting.task import ForecastingTask
 
-# Windows whose attention weights are kept for the figure.
-_EXAMPLES = 8
-# Steps between two looks at the progress: most epochs have fewer.
-_CHUNK = 1024
+_EXAMPLES = 8  # windows whose attention weights are kept for the figure
+_CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
 
 
 class ForecastLearner:
-    """A forecaster on its windows; see `Learner`.
-
-    Args:
-        config: the run's configuration.
-        task: a forecasting task, loaded.
-        model: its model.
-    """
+    """A model of a loaded forecasting task on its windows; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
         self._task, self._seed = task, config.seed
@@ -74,15 +66,13 @@ class ForecastLearner:
             if self.model.fixed_length not in (None, windows.history.shape[1]):
                 found[name] = None
                 continue
-            forecast = self.model.predict(windows.history, batch_size=256, verbose=0)
-            found[name] = self._task.report(forecast, name).brief()
+            found[name] = self._task.evaluate(self.model, name).brief()
         return found
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Attention weights on a few test windows.
+        """On a few test windows, `weights` (N, H, T, S), `history` (N, S) in the report's units.
 
-        Returns:
-            `weights` (N, H, T, S), `history` (N, S) in the report's units, `index` (N,).
+        The windows are those at `index` (N,).
         """
         test = self._task.splits.test
         # From the smallest to the largest target, so that calm and extreme windows are among them.

@@ -56,13 +56,7 @@ class Program:
         self._hold(inputs, targets, seed)
 
     def on(self, inputs: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> Program:
-        """The same program on other data; of the same shapes, nothing is compiled anew.
-
-        Args:
-            inputs: (N, ...) every input of the run, resident.
-            targets: (N, ...) their targets.
-            seed: of dropout and other random layers.
-        """
+        """The same program on other data; of the same shapes, nothing is compiled anew."""
         other = copy.copy(self)
         other._hold(inputs, targets, seed)
         return other
@@ -72,27 +66,15 @@ class Program:
         self.seeds = self.generators.seeds(seed)
 
     def train(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> np.ndarray:
-        """Take the steps of a plan.
+        """Take the steps of a plan: (steps,) mean loss of each one's real rows, before its update.
 
-        Args:
-            plan: the batches; plans of one shape share one compilation.
-            rates: (steps,) learning rate of each step.
-            first_step: gradient steps taken before, over the whole run.
-
-        Returns:
-            (steps,) mean loss of each step's real rows, before its update.
+        Plans of one shape share one compilation. `rates` (steps,) are the learning rate of each
+        step; `first_step` gradient steps were taken before, over the whole run.
         """
         # All that differs enters as tensors: as constants every epoch would compile anew.
-        arguments = (
-            self.inputs,
-            self.targets,
-            self.seeds,
-            tf.constant(plan.indices),
-            tf.constant(plan.weights),
-            tf.constant(rates, tf.float32),
-            tf.constant(first_step, tf.int64),
-        )
-        return self._train(*arguments).numpy()
+        steps = tf.constant(rates, tf.float32), tf.constant(first_step, tf.int64)
+        batches = tf.constant(plan.indices), tf.constant(plan.weights)
+        return self._train(self.inputs, self.targets, self.seeds, *batches, *steps).numpy()
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Outputs of resident rows without dropout, in order: (len(rows), ...)."""

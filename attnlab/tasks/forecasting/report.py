@@ -16,15 +16,10 @@ _TINY = float(np.finfo(np.float32).tiny)
 def errors(
     target: np.ndarray, forecast: np.ndarray, full_range: float | None = None
 ) -> dict[str, float]:
-    """Errors over all windows and steps.
+    """Errors over all windows and steps: rmse, mae, mse and, with a `full_range`, nrmse.
 
-    Args:
-        target: (N, horizon).
-        forecast: (N, horizon), same units.
-        full_range: largest minus smallest value of the whole series, for nrmse.
-
-    Returns:
-        rmse, mae, mse, and nrmse = rmse / full_range where that is given.
+    `target` and `forecast` are (N, horizon) in the same units; `full_range` is the largest minus
+    the smallest value of the whole series, and nrmse = rmse / full_range.
     """
     error = forecast - target
     mse = float(np.mean(error**2))
@@ -57,30 +52,18 @@ def build_report(
 ) -> Report:
     """Put a forecast beside its baselines.
 
-    Args:
-        target: (N, horizon) in `units`, as are all forecasts.
-        forecast: (N, horizon).
-        baselines: (N, horizon) for each.
-        oracles: names of baselines that don't count for the skill.
-        index: (N, horizon) position of each target.
-        times: (N, horizon) label of each target.
-        units: what the numbers count.
-        full_range: see `errors`.
-        notes: caveats.
+    Targets and forecasts are (N, horizon) in `units`, `index` and `times` (N, horizon) are the
+    position and the label of each target. `oracles` are baselines that don't count for the skill;
+    `full_range` as of `errors`.
     """
     metrics = errors(target, forecast, full_range)
     scores = {name: errors(target, values, full_range) for name, values in baselines.items()}
     skills = {name: skill(metrics["rmse"], score["rmse"], target) for name, score in scores.items()}
     best = min((name for name in scores if name not in oracles), key=lambda n: scores[n]["rmse"])
     rows, horizon = target.shape
-    columns = {
-        "index": index,
-        "time": times,
-        "step": np.tile(np.arange(1, horizon + 1), (rows, 1)),
-        "target": target,
-        "prediction": forecast,
-    }
-    columns |= baselines
+    steps = np.tile(np.arange(1, horizon + 1), (rows, 1))
+    columns = {"index": index, "time": times, "step": steps}
+    columns |= {"target": target, "prediction": forecast, **baselines}
     return Report(
         metrics=metrics,
         baselines=scores,

@@ -7,9 +7,9 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
-from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
+from attnlab.tasks.forecasting.data.csv_series import TimeSeries, digest, read_series
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.splits import Splits, Windows, cut
+from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 
@@ -20,16 +20,9 @@ class Series(ForecastingTask):
     alone; targets stay inside their part, while a history may reach back over the border, as it
     would in use.
 
-    Args:
-        path: CSV file, see `attnlab.tasks.forecasting.data.csv_series.read_series`.
-        column: column of values, by name or by number from 1; default the only column of numbers.
-        time_column: column of time labels, by name or number.
-        history: values the model sees.
-        horizon: values to forecast.
-        test: fraction of the values, at the end, that are test targets.
-        validation: fraction of the values before them; 0 for none.
-        scaler: "standard" or "minmax".
-        period: values a season, for the seasonal naive baseline; None for no season.
+    `path`, `column` and `time_column` are those of `read_series`; `test` and `validation` (0 for
+    none) fractions of the values, `scaler` is "standard" or "minmax", and `period` the values of a
+    season, for the seasonal naive baseline; None for no season.
 
     Raises:
         RequestError: nothing would be left to train on.
@@ -52,17 +45,6 @@ class Series(ForecastingTask):
     ):
         self.path, self.column, self.time_column = path, column, time_column
         self.units = "units of the series"
-        self._set_protocol(history, horizon, test, validation, scaler, period)
-
-    def _set_protocol(
-        self,
-        history: int,
-        horizon: int,
-        test: float,
-        validation: float,
-        scaler: str,
-        period: int | None,
-    ) -> None:
         self.history, self.horizon = history, horizon
         self.test, self.validation = test, validation
         self.scaler, self.period = scaler, period
@@ -73,20 +55,25 @@ class Series(ForecastingTask):
         """Read the series and split it; the seed changes nothing."""
         series = self._read()
         self._series = series
-        self._borders = self._find_borders(len(series.values))
-        firsts = self._first_targets(len(series.values))
-        self._check_counts(firsts)
+        count = len(series.values)
+        self._borders = self._find_borders(count)
+        firsts = self._first_targets(count)
+        self._check_counts(firsts, count)
         self._scaler = self._fit_scaler(series.values)
+        scaled = self._scaler.apply(series.values)
         self._last_history = series.values[-self.history :]
         self._last_time = series.times[-1]
-        parts = {part: self._windows(index) for part, index in firsts.items()}
+        parts = {
+            part: cut(scaled, series.values, series.times, index, self.history, self.horizon)
+            for part, index in firsts.items()
+        }
         self._splits = Splits(
             train=parts["train"],
             validation=parts.get("validation"),
             test=parts["test"],
             name=self.name,
             source=series.source,
-            digest=series.digest,
+            digest=digest(series.values),
             scaler=self._scaler.describe(),
         )
         return self._splits
@@ -113,8 +100,7 @@ class Series(ForecastingTask):
             for part, start, stop in zip(self._borders, starts, starts[1:], strict=False)
         }
 
-    def _check_counts(self, firsts: dict[str, np.ndarray]) -> None:
-        count = len(self._series.values)
+    def _check_counts(self, firsts: dict[str, np.ndarray], count: int) -> None:
         if not len(firsts["train"]):
             raise RequestError(
                 f"task.history: expected at most {self._train_end} with task.horizon, since the "
@@ -141,20 +127,9 @@ class Series(ForecastingTask):
     def _train_end(self) -> int:
         return next(start for part, start in self._borders.items() if part != "train")
 
-    def _windows(self, index: np.ndarray) -> Windows:
-        scaled = self.scaler_for().apply(self._series.values)
-        return cut(scaled, index, self._series.times, self.history, self.horizon)
-
-    def _targets(self, part: str) -> np.ndarray:
-        return windows.targets(self._series.values, self.splits.part(part).index, self.horizon)
-
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to natural units."""
-        return self.unscale(forecast)
-
-    def _times(self, part: Windows) -> np.ndarray:
-        at = part.index[:, None] + np.arange(self.horizon)
-        return np.array(self._series.times)[at]
+        return self.scaler_for().invert(forecast)
 
     def _full_range(self) -> float:
         return float(np.ptp(self._series.values)) or 1.0
@@ -179,10 +154,9 @@ class Series(ForecastingTask):
             if order > index.min() or len(fitted) <= order + 1:
                 notes.append(_left_out(f"linear_ar{order}", order, part))
                 continue
-            model = baselines.LinearAutoregression.fit(
-                windows.histories(values, fitted, order), windows.targets(values, fitted, horizon)
-            )
-            found[f"linear_ar{order}"] = model.forecast(past(order))
+            known = windows.histories(values, fitted, order)
+            targets = windows.targets(values, fitted, horizon)
+            found[f"linear_ar{order}"] = baselines.autoregression(known, targets, past(order))
         return found, notes
 
 

@@ -19,17 +19,11 @@ class Sunspots(Series):
 
     The data are R's `datasets::sunspots` (2,820 values); the file's head says more.
 
-    Args:
-        protocol: "sliding" splits by time as `Series` does. "book" does what chapter 7 of
-            "Building Transformer Models with Attention" does, leaks included: min-max scaling
-            over all values, train and test split by time without a validation part, histories
-            that don't overlap (its length is 12); it takes no notice of `validation` and `scaler`.
-        history: months the model sees.
-        horizon: months to forecast; 1 in the book's protocol.
-        test: fraction of the values, at the end, that are test targets.
-        validation: fraction of the values before them; 0 for none.
-        scaler: "standard" or "minmax".
-        period: months of the seasonal naive baseline; 132 are the eleven years of the cycle.
+    The protocol "sliding" splits by time as `Series` does. "book" does what chapter 7 of
+    "Building Transformer Models with Attention" does, leaks included: min-max scaling over all
+    values, train and test split by time without a validation part, histories that don't overlap
+    (its length is 12); it takes no notice of `validation` and `scaler`. A period of 132 months are
+    the eleven years of the cycle. All else is as of `Series`.
 
     Raises:
         RequestError: several months to forecast by the book's protocol; as `Series`.
@@ -51,14 +45,23 @@ class Sunspots(Series):
         self.protocol = protocol
         if self.protocol == "book":
             validation, scaler = 0.0, "minmax"
-        self._set_protocol(history, horizon, test, validation, scaler, period)
+        super().__init__(
+            path=str(Path(csv_series.__file__).with_name("sunspots.csv")),
+            column="sunspots",
+            time_column="month",
+            history=history,
+            horizon=horizon,
+            test=test,
+            validation=validation,
+            scaler=scaler,
+            period=period,
+        )
         if self.protocol == "book" and self.horizon != 1:
             refuse("horizon", "1 where task.protocol is book", horizon)
         self.units = "sunspots"
 
     def _read(self) -> TimeSeries:
-        path = Path(csv_series.__file__).with_name("sunspots.csv")
-        series = read_series(path, "sunspots", time_column="month")
+        series = read_series(self.path, self.column, self.time_column)
         return replace(series, source="R's datasets::sunspots (Andrews and Herzberg, 1985)")
 
     def _first_targets(self, count: int) -> dict[str, np.ndarray]:
@@ -78,13 +81,13 @@ class Sunspots(Series):
 
     def _fit_scaler(self, values: np.ndarray) -> Scaler:
         return (
-            Scaler.fit(values, "minmax") if self.protocol == "book" else super()._fit_scaler(values)
+            super()._fit_scaler(values) if self.protocol != "book" else Scaler.fit(values, "minmax")
         )
 
     def _notes(self, part: str) -> list[str]:
         if self.protocol != "book":
             return []
-        times = self.splits.part(part).times
+        times = self.splits.part(part).times[:, 0]
         months = {time[-2:] for time in times}
         notes = [
             "The book's protocol leaks: its scaler knows the smallest and largest value of the "

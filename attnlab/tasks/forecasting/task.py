@@ -12,9 +12,9 @@ import numpy as np
 from attnlab.errors import RequestError, RunFailed
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.windows import Splits
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import build_report
-from attnlab.tasks.forecasting.splits import Splits, Windows
 
 if TYPE_CHECKING:
     import keras
@@ -31,23 +31,15 @@ class ForecastingTask:
 
     A subclass takes exactly the settings of its YAML, keyword-only, and gives the hooks at the
     end of this class. `load` must set `_splits`, `_scaler` and `_last_history`.
-
-    Attributes:
-        name: the task's name.
-        monitor: the metric that chooses the best epoch, and its direction.
-        units: what reported numbers count.
-        oracles: baselines that know the rule; the skill doesn't count them.
-        history: numbers a window (S).
-        horizon: numbers to forecast.
     """
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str]
-    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
-    units: str
-    oracles: ClassVar[tuple[str, ...]] = ()
-    history: int
-    horizon: int
+    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")  # what chooses the best epoch
+    units: str  # what reported numbers count
+    oracles: ClassVar[tuple[str, ...]] = ()  # baselines that know the rule; no skill counts them
+    history: int  # numbers a window (S)
+    horizon: int  # numbers to forecast
 
     _splits: Splits | None = None
     _scaler: Scaler | None = None
@@ -57,9 +49,8 @@ class ForecastingTask:
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Read or make the data, split them, and fit the scaling.
 
-        Args:
-            seed: the run's seed; only tasks that draw their data use it.
-            progress: not called, as nothing here takes long.
+        Only tasks that draw their data use the run's `seed`; `progress` is not called, as nothing
+        here takes long.
 
         Raises:
             RequestError: the settings don't fit the data, or the data can't be read.
@@ -83,26 +74,8 @@ class ForecastingTask:
             raise RuntimeError(f"{type(self).__name__}: call load() or load_from() first")
         return self._scaler
 
-    def scale(self, values: np.ndarray, history: np.ndarray | None = None) -> np.ndarray:
-        """Natural units to model units, float64, same shape.
-
-        Args:
-            values: any shape.
-            history: the window that the scale follows from, in natural units; only tasks that
-                scale each window by itself use it (default there: the values).
-        """
-        return self.scaler_for(values if history is None else history).apply(values)
-
-    def unscale(self, values: np.ndarray, history: np.ndarray | None = None) -> np.ndarray:
-        """Model units to natural units; the inverse of `scale`."""
-        return self.scaler_for(history).invert(values)
-
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
         """The forecaster, its weights drawn: (B, S, 1) -> (B, horizon) in model units.
-
-        Args:
-            attention: makes one mechanism; called for each place that wants one.
-            model: `rnn` or `transformer`, and its settings.
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
@@ -121,11 +94,7 @@ class ForecastingTask:
         return ops.mean(ops.square(target - ops.cast(forecast, target.dtype)), axis=-1)
 
     def report(self, forecast: np.ndarray, part: str = "test") -> Report:
-        """Score a model's forecast of one part beside the baselines.
-
-        Args:
-            forecast: (N, horizon) in model units, rows as in the part.
-            part: "train", "validation", "test" or an extra part.
+        """Score a model's forecast of one part, (N, horizon) in model units, beside baselines.
 
         Raises:
             ValueError: no such part, or a forecast of another shape.
@@ -138,14 +107,13 @@ class ForecastingTask:
                 f"got {forecast.shape}"
             )
         baselines, left_out = self._baselines(part)
-        steps = np.arange(self.horizon)
         return build_report(
-            target=self._targets(part),
+            target=windows.exact,
             forecast=self.report_units(forecast),
             baselines=baselines,
             oracles=self.oracles,
-            index=windows.index[:, None] + steps,
-            times=self._times(windows),
+            index=windows.index[:, None] + np.arange(self.horizon),
+            times=windows.times,
             units=self.units,
             full_range=self._full_range(),
             notes=self._notes(part) + left_out,
@@ -170,11 +138,9 @@ class ForecastingTask:
 
     def forecast(self, model: keras.Model, history_values: np.ndarray, steps: int) -> np.ndarray:
         """The next values by a model; see `forecast_values`."""
-
-        def predict(history: np.ndarray) -> np.ndarray:
-            return np.asarray(model(history, training=False), np.float64)
-
-        return self.forecast_values(predict, history_values, steps)
+        return self.forecast_values(
+            lambda history: model(history, training=False), history_values, steps
+        )
 
     def last_history(self) -> np.ndarray:
         """The newest `history` values, (S,), natural units: where a forecast goes on from."""
@@ -185,15 +151,12 @@ class ForecastingTask:
     def forecast_values(
         self, predict: Callable[[np.ndarray], np.ndarray], history_values: np.ndarray, steps: int
     ) -> np.ndarray:
-        """The next values; beyond the horizon, forecasts become history.
+        """The next values, (steps,) float64; beyond the horizon, forecasts become history.
 
         Args:
             predict: maps a scaled history (1, S, 1) float32 to scaled forecasts (1, horizon).
             history_values: the newest values, at least `history`, natural units, oldest first.
             steps: how many values to forecast, 1 or more.
-
-        Returns:
-            (steps,) float64, natural units.
 
         Raises:
             RequestError: too few history values, one that is not finite, or steps below 1.
@@ -211,11 +174,10 @@ class ForecastingTask:
         known = len(values)
         while len(values) < known + steps:
             window = values[-self.history :]
+            scaler = self.scaler_for(window)
             with np.errstate(over="ignore"):
-                scaled = self.scale(window, window).astype(np.float32).reshape(1, -1, 1)
-            forecast = np.asarray(predict(scaled), dtype=np.float64).reshape(self.horizon)
-            with np.errstate(over="ignore"):
-                forecast = self.unscale(forecast, window)
+                scaled = scaler.apply(window).astype(np.float32).reshape(1, -1, 1)
+                forecast = scaler.invert(predict(scaled)).reshape(self.horizon)
             if not np.all(np.isfinite(forecast)):
                 raise RunFailed(
                     f"the forecast is not finite from step {len(values) - known + 1} on"
@@ -248,7 +210,7 @@ class ForecastingTask:
         (folder / _FILE).write_text(text, encoding="utf-8")
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then `scale`, `unscale` and `forecast_values` work.
+        """Read what `save` wrote; then `scaler_for` and `forecast_values` work.
 
         Raises:
             RequestError: the file is missing, damaged, or of other settings.
@@ -270,10 +232,6 @@ class ForecastingTask:
         self._scaler, self._last_history = scaler, last
         self._last_time, self.units = last_time, units
 
-    def _targets(self, part: str) -> np.ndarray:
-        """Exact targets of a part, (N, horizon), in `units`."""
-        raise NotImplementedError
-
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to `units`; where reports are in model units, there is nothing to do."""
         return forecast
@@ -281,10 +239,6 @@ class ForecastingTask:
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         """Forecasts of each baseline, (N, horizon) in `units`; notes on those left out."""
         raise NotImplementedError
-
-    def _times(self, windows: Windows) -> np.ndarray:
-        """Label of every target, (N, horizon)."""
-        return (windows.index[:, None] + np.arange(self.horizon)).astype(str)
 
     def _full_range(self) -> float | None:
         """Largest minus smallest value of the series, for nrmse."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.translation.alignment import AlignedSentence, alignment_error_rate, parse_links
 from attnlab.tasks.translation.batches import cut_sources, padded
-from attnlab.tasks.translation.map_measures import measures
+from attnlab.tasks.translation.map_measures import (
+    AlignedSentence,
+    alignment_error_rate,
+    measures,
+    parse_links,
+)
 from attnlab.tasks.translation.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:
@@ -23,8 +26,7 @@ if TYPE_CHECKING:
 _MOST, _BATCH = 1000, 64
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A sentence, its translation, and where the model looked."""
 
     # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
@@ -59,18 +61,28 @@ def examples(
     # Neither the shortest nor the longest ones, which are seldom typical.
     places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
     rows = cut_sources(model, [sources[int(order[int(place)])] for place in places])
-    found = [
-        example(model, (task.source_tokenizer, task.target_tokenizer), row, best[0].tokens)
-        for row, best in zip(rows, search(rows), strict=True)
-    ]
+    tokenizers = (task.source_tokenizer, task.target_tokenizer)
+    pairs = zip(rows, search(rows), strict=True)
+    found = [example(model, tokenizers, row, best[0].tokens) for row, best in pairs]
     return [each for each in found if each.maps]
 
 
 def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
-    """Examples as arrays for attention.npz: weights and labels, padded; None without any."""
+    """Examples as arrays for attention.npz, None without any.
+
+    Returns:
+        `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded; `source`
+        and `target`, (N, ...) labels of tokens, "" behind the last one.
+    """
     if not found:
         return None
-    arrays = {name: _stacked([each.maps[name] for each in found]) for name in found[0].maps}
+    arrays = {}
+    for name in found[0].maps:
+        maps = [each.maps[name] for each in found]
+        shape = np.max([each.shape for each in maps], axis=0)
+        arrays[name] = np.zeros((len(maps), *shape), np.float32)
+        for place, each in enumerate(maps):
+            arrays[name][(place, *map(slice, each.shape))] = each
     for side in ("source", "target"):
         labels = [getattr(each, side) for each in found]
         width = max(map(len, labels))
@@ -78,21 +90,11 @@ def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
     return arrays
 
 
-def _stacked(maps: list[np.ndarray]) -> np.ndarray:
-    """(N, L, H, T, S) with the largest T and S."""
-    shape = np.max([each.shape for each in maps], axis=0)
-    whole = np.zeros((len(maps), *shape), np.float32)
-    for place, each in enumerate(maps):
-        whole[(place, *map(slice, each.shape))] = each
-    return whole
-
-
 def attention_details(task: Translate, model: keras.Model, part: str) -> dict[str, Any]:
     """Numbers on the cross-attention over a part's true translations, which the model reads.
 
-    Returns:
-        JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links
-        also `alignment`, see `_alignment`. Empty where nothing attends.
+    JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links also
+    `alignment`, see `_alignment`. Empty where nothing attends.
     """
     maps = list(_aligned(task, model, part))
     if not maps:
@@ -111,42 +113,27 @@ def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
         reads, not the one it predicts) of the mean over heads and layers; `layers`, both for each
         layer by itself where there are several.
     """
-    found: dict[str, Any] = _rates(maps)
-    layers = maps[0].weights.shape[0]
-    if layers > 1:
-        found["layers"] = [
-            _rates([each._replace(weights=each.weights[layer]) for each in maps])
-            for layer in range(layers)
-        ]
-    return found
 
+    def rates(chosen: Any) -> dict[str, Any]:
+        merged = []
+        for each in maps:
+            weights = each.weights[chosen]
+            weights = weights.mean(axis=tuple(range(weights.ndim - 2)))
+            merged.append(each._replace(weights=weights))
+        names = ("error_rate", "shifted_error_rate")
+        return {name: alignment_error_rate(merged, shift) for shift, name in enumerate(names)}
 
-def _rates(maps: list[AlignedSentence]) -> dict[str, float]:
-    merged = [
-        each._replace(weights=each.weights.mean(axis=tuple(range(each.weights.ndim - 2))))
-        for each in maps
-    ]
-    return {
-        "error_rate": alignment_error_rate(merged),
-        "shifted_error_rate": alignment_error_rate(merged, shift=1),
-    }
+    found, layers = rates(...), range(maps[0].weights.shape[0])
+    return {**found, "layers": [*map(rates, layers)]} if len(layers) > 1 else found
 
 
 def _mean_measures(maps: list[AlignedSentence]) -> dict[str, float]:
     """Means over sentences, layers and heads."""
-    sums: dict[str, list[float]] = {}
-    for each in maps:
-        values = measures(
-            each.weights,
-            source_length=len(each.source_words) + 1,
-            target_length=len(each.target_words) + 1,
-        )
-        for name, value in values.items():
-            sums.setdefault(name, []).append(_known_mean(value))
-    return {name: _known_mean(np.array(values)) for name, values in sums.items()}
+    found = [measures(each.weights) for each in maps]
+    return {name: _known_mean([_known_mean(values[name]) for values in found]) for name in found[0]}
 
 
-def _known_mean(values: np.ndarray) -> float:
+def _known_mean(values: Any) -> float:
     known = np.asarray(values, np.float64)
     known = known[~np.isnan(known)]
     return float(known.mean()) if known.size else float("nan")

@@ -28,7 +28,7 @@ def longest_source(model: keras.Model) -> int | None:
 def cut_sources(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Source rows as a model can take them: where it has a longest length, the rest is cut off."""
     most = longest_source(model)
-    return list(rows) if most is None else [cut(row, most) for row in rows]
+    return [cut(row, most or len(row)) for row in rows]
 
 
 def cut(row: np.ndarray, most: int) -> np.ndarray:
@@ -45,13 +45,12 @@ def padded(
     """
     limit, real = longest_source(model), rows[rows >= 0]
     longest = int(part.source.lengths[real].max())
-    if limit is None or longest <= limit:
-        source = part.source.padded(rows, _rounded(longest, multiple))
-    else:
-        source = np.zeros((len(rows), _rounded(limit, multiple)), np.int32)
-        for place, row in enumerate(rows):
-            tokens = cut(part.source[int(row)], limit)
-            source[place, : len(tokens)] = tokens
+    source = part.source.padded(rows, _rounded(longest, multiple))
+    if limit is not None and longest > limit:
+        behind = source[:, limit] > 0
+        source = source[:, : _rounded(limit, multiple)]
+        source[:, limit:] = 0
+        source[behind, limit - 1] = END
     # The decoder reads all but the last token of a target.
     steps = _rounded(part.target.lengths[real].max() - 1, multiple)
     return source, part.target.padded(rows, steps + 1)

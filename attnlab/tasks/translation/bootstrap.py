@@ -17,6 +17,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest
+from attnlab.tasks.translation.scores import METRICS
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -27,11 +28,6 @@ Runs = Sequence[RunDirectory]
 
 # Translations that sacreBLEU counts in about two seconds.
 _AT_ONCE = 30_000
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "chrf": {},
-    "bleu": {"force": True},
-    "bleu_lc_tok": {"force": True, "lowercase": True},
-}
 
 
 def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
@@ -44,26 +40,27 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
         NoItemTest: the sentences differ, or it would take minutes.
         RequestError: a predictions.csv is missing or damaged.
     """
-    reader = _Reader()
+    items: list[tuple[str, str]] = []
     groups_of: dict[tuple[str, ...], list[int]] = {}  # by the runs of the reference
-    bases: dict[tuple[str, ...], list[Translations]] = {}
     for place, (_, reference) in enumerate(pairs):
-        key = tuple(run.name for run in reference)
-        groups_of.setdefault(key, []).append(place)
-        if key not in bases:
-            bases[key] = reader.translations(reference)
-    number = len(reader.items) * sum(len(key) * (1 + len(at)) for key, at in groups_of.items())
+        groups_of.setdefault(tuple(run.name for run in reference), []).append(place)
+    bases = {key: _translations(pairs[at[0]][1], items) for key, at in groups_of.items()}
+    number = len(items) * sum(len(key) * (1 + len(at)) for key, at in groups_of.items())
     if number > _AT_ONCE and not always:
         raise NoItemTest(
             f"no paired bootstrap, which would count {number:,} texts: see --bootstrap"
         )
+    targets = [target for _, target in items]
+    counts = "counts summed over shared seeds"
+    method = f"sacreBLEU's paired bootstrap over {len(items)} test sentences ({counts})"
     found: dict[int, ItemTest] = {}
     for key, places in groups_of.items():
-        systems = [reader.translations(pairs[place][0]) for place in places]
-        targets = [target for _, target in reader.items]
+        systems = [_translations(pairs[place][0], items) for place in places]
         p_values, signature = paired_bootstrap(metric, bases[key], systems, targets)
-        tests = (_item_test(p, signature, len(reader.items)) for p in p_values)
-        found |= dict(zip(places, tests, strict=True))
+        for place, p in zip(places, p_values, strict=True):
+            found[place] = ItemTest(
+                "paired bootstrap", "boot p", method, len(items), p, signature=signature
+            )
     return [found[place] for place in range(len(pairs))]
 
 
@@ -88,40 +85,27 @@ def paired_bootstrap(
     return [float(result.p_value) for result in results], str(signatures[key])
 
 
-class _Reader:
-    """What runs translated, as long as all have the same test items.
+def _translations(runs: Runs, items: list[tuple[str, str]]) -> list[Translations]:
+    """The translations of each test item, one of each run.
 
-    Attributes:
-        items: source and reference of each test item; empty before the first run is read.
+    `items` are the source and the reference of each, the same in all runs; the first run that is
+    read fills the list.
     """
-
-    def __init__(self) -> None:
-        self.items: list[tuple[str, str]] = []
-
-    def translations(self, runs: Runs) -> list[Translations]:
-        """The translations of each test item, one of each run."""
-        return list(zip(*map(self._texts, runs), strict=True))
-
-    def _texts(self, run: RunDirectory) -> list[str]:
+    columns = []
+    for run in runs:
         table = run.read_predictions()
         try:
-            items = list(zip(table["source"].tolist(), table["reference"].tolist(), strict=True))
-            texts = table["hypothesis"].tolist()
+            own = list(zip(table["source"].tolist(), table["reference"].tolist(), strict=True))
+            columns.append(table["hypothesis"].tolist())
         except KeyError as error:
             path = run.path / "predictions.csv"
             raise RequestError(f"{path}: damaged: it has no column {error}") from error
-        self.items = self.items or items
-        if items != self.items:
+        items[:] = items or own
+        if own != items:
             raise NoItemTest(
                 f"no test over test items: {run.name} has other test items than the others"
             )
-        return texts
-
-
-def _item_test(p: float, signature: str, items: int) -> ItemTest:
-    counts = "counts summed over shared seeds"
-    method = f"sacreBLEU's paired bootstrap over {items} test sentences ({counts})"
-    return ItemTest("paired bootstrap", "boot p", method, items, p, signature=signature)
+    return list(zip(*columns, strict=True))
 
 
 def _summing_seeds(name: str) -> Metric:
@@ -139,4 +123,4 @@ def _summing_seeds(name: str) -> Metric:
             ]
             return np.sum(counts, axis=0).tolist()
 
-    return SummingSeeds(**_OPTIONS[name])
+    return SummingSeeds(**METRICS[name])

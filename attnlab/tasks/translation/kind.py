@@ -21,18 +21,13 @@ def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     model, attention = config.get("model"), config.get("attention")
     if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
         return config
-    mechanism, placement, output = (
-        attention.get("name"),
-        model.get("placement"),
-        model.get("output"),
-    )
-    if placement == "auto":
-        placement = auto_value(mechanism, "model.placement", "after_step")
-    if output == "auto":
-        output = "maxout" if placement == "before_step" else "attentional"
-        output = "state" if mechanism == "none" else output
-    known = {"placement": placement, "output": output}
-    return {**config, "model": {**model, **{k: v for k, v in known.items() if k in model}}}
+    if model.get("placement") == "auto":
+        placement = auto_value(attention.get("name"), "model.placement", "after_step")
+        model = {**model, "placement": placement}
+    if model.get("output") == "auto":
+        output = "maxout" if model.get("placement") == "before_step" else "attentional"
+        model = {**model, "output": "state" if attention.get("name") == "none" else output}
+    return {**config, "model": model}
 
 
 KIND = Kind(

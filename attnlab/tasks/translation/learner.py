@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,16 +32,13 @@ _WIDTH_STEP = 8
 _EXAMPLES, _DRAWN = 8, 2
 
 
-@dataclass(frozen=True)
-class Batches:
+class Batches(list[np.ndarray]):
     """Consecutive gradient steps: the rows of each."""
-
-    rows: Sequence[np.ndarray]
 
     @property
     def steps(self) -> int:
         """How many gradient steps these are."""
-        return len(self.rows)
+        return len(self)
 
 
 class _Compiled(NamedTuple):
@@ -94,7 +89,7 @@ class TranslationLearner:
 
     def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
         """Take some steps; see `TranslationProgram.train`."""
-        batches = [padded(self.model, self._train, rows, self._multiple) for rows in chunk.rows]
+        batches = [padded(self.model, self._train, rows, self._multiple) for rows in chunk]
         return Losses(*self._program.train(batches, rates, first_step))
 
     def validate(self, epoch: int) -> dict[str, float]:
@@ -106,18 +101,18 @@ class TranslationLearner:
             rows = np.arange(len(part.source))
             self._validation = padded_batches(self.model, part, rows, self._multiple)
         scores = self._program.evaluate(self._validation)
-        translated = {"bleu": float("nan"), "chrf": float("nan")}
+        bleu = chrf = float("nan")
         if epoch % self._task.score_every == 0 or epoch == self._trainer.epochs:
-            translated = self._translation_scores()
+            bleu, chrf = self._translation_scores()
         return {
             "val_loss": scores.loss,
             "val_perplexity": scores.perplexity,
             "val_accuracy": scores.accuracy,
-            "val_bleu": translated["bleu"],
-            "val_chrf": translated["chrf"],
+            "val_bleu": bleu,
+            "val_chrf": chrf,
         }
 
-    def _translation_scores(self) -> dict[str, float]:
+    def _translation_scores(self) -> tuple[float, float]:
         """BLEU and chrF of greedy translations of some validation sentences, the same each time."""
         count = len(self._task.tokenized.parts["validation"].source)
         some = min(self._task.score_sentences or count, count)
@@ -125,7 +120,7 @@ class TranslationLearner:
         _, references, _ = self._task.tokenized.texts("validation")
         hypotheses = search_rows(self._task, self._search, "validation", rows)
         scores = score(hypotheses, [references[row] for row in rows])
-        return {"bleu": scores["bleu"], "chrf": scores["chrf"]}
+        return scores["bleu"], scores["chrf"]
 
     def report(self) -> Report:
         """The test part's translations beside the baselines."""
@@ -138,12 +133,7 @@ class TranslationLearner:
         return {part: self._task.evaluate(self.model, part).brief() for part in further}
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Attention on a few test sentences, each translated greedily.
-
-        Returns:
-            `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded;
-            `source` and `target`, (N, ...) labels of tokens, "" behind the last one.
-        """
+        """Attention on a few test sentences, each translated greedily; see `stacked`."""
         return stacked(examples(self._task, self.model, self._search, "test", _EXAMPLES))
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
@@ -153,10 +143,9 @@ class TranslationLearner:
         from attnlab.figures.style import save
         from attnlab.tasks.translation.figures.maps import maps_figure
 
-        drawn = []
+        title, name = f"{self._title}, epoch {epoch}", f"attention_epoch_{epoch:03d}"
         found = examples(self._task, self.model, self._search, "validation", _DRAWN)
-        for number, each in enumerate(found, 1):
-            title = f"{self._title}, epoch {epoch}"
-            figure = maps_figure(each.maps, each.source, each.target, title=title)
-            drawn.append(save(figure, folder / f"attention_epoch_{epoch:03d}_{number}.png"))
-        return drawn
+        figures = (maps_figure(*each, title=title) for each in found)
+        return [
+            save(each, folder / f"{name}_{number}.png") for number, each in enumerate(figures, 1)
+        ]

@@ -1,4 +1,4 @@
-"""Numbers on attention maps: how sharp, how monotonic, how complete, how alike the heads.
+"""Numbers on attention maps: how sharp, how monotonic, how right as word alignments.
 
 A map is a NumPy array (..., T, S) of weights after the softmax: T target steps look at S source
 positions; axes before them, such as layers and heads, are kept. Rows need not sum to 1, because
@@ -8,9 +8,25 @@ over it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 _ROUNDING = 1e-6  # of weights in float32 that should add up to a round number
+Link = tuple[int, int]
+
+
+class AlignedSentence(NamedTuple):
+    """A map and what it is held against."""
+
+    # (..., T, S). Step t chooses target token t, so the first row belongs to the first token; rows
+    # and columns beyond the tokens, of END and padding, are left out
+    weights: np.ndarray
+    # for each source token the number of its word, from 0; below 0 for a token of no word
+    source_words: Sequence[int]
+    target_words: Sequence[int]  # for each target token the number of its word
+    gold: frozenset[Link]  # the right links
 
 
 def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
@@ -26,7 +42,7 @@ def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
 
 def largest_weight(weights: np.ndarray) -> np.ndarray:
     """max_s a_ts, as the model used it: (..., T, S) to (..., T)."""
-    rows = map_rows(weights)
+    rows = np.asarray(weights, np.float64)
     return np.where(rows.sum(axis=-1) > 0, rows.max(axis=-1), np.nan)
 
 
@@ -44,18 +60,13 @@ def diagonal_distance(weights: np.ndarray) -> np.ndarray:
     return (rows * np.abs(where - when[:, None])).sum(axis=-1)
 
 
-def coverage(weights: np.ndarray) -> np.ndarray:
-    """c_s = sum_t a_ts, what each source position got in all: (..., T, S) to (..., S).
-
-    Source: the coverage vector after the last step of See et al. 2017 (arXiv 1704.04368), equation
-    10; Tu et al. 2016 (arXiv 1601.04811), equation 8, with fertility 1.
-    """
-    return map_rows(weights).sum(axis=-2)
-
-
 def covered_share(weights: np.ndarray) -> np.ndarray:
-    """The share of source positions that got half a step's weight: (..., T, S) to (...)."""
-    return (coverage(weights) >= 0.5 - _ROUNDING).mean(axis=-1)
+    """The share of source positions with sum_t a_ts >= 1/2, half a step's weight: to (...).
+
+    Source: the sum is the coverage vector after the last step of See et al. 2017 (arXiv
+    1704.04368), equation 10; Tu et al. 2016 (arXiv 1601.04811), equation 8, with fertility 1.
+    """
+    return (np.asarray(weights, np.float64).sum(axis=-2) >= 0.5 - _ROUNDING).mean(axis=-1)
 
 
 def head_similarity(weights: np.ndarray) -> np.ndarray:
@@ -63,7 +74,7 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
 
     1 where all heads look alike, 0 where no two look at the same position; NaN for one head.
     """
-    rows = map_rows(weights)
+    rows = np.asarray(weights, np.float64)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     units = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     heads = rows.shape[-3]
@@ -74,39 +85,27 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
     return pairs.mean(axis=-1) / (heads * (heads - 1))
 
 
-def measures(
-    weights: np.ndarray, *, source_length: int | None = None, target_length: int | None = None
-) -> dict[str, np.ndarray]:
-    """All measures of the maps of one sentence, means over its target steps.
-
-    Weights are (..., H, T, S), or (T, S) for one map. Source positions and target steps behind the
-    lengths are padding; None counts all.
+def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
+    """All measures of the maps (..., H, T, S) of one sentence, means over its target steps.
 
     Returns:
         `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
         each with the shape of the axes before T; `head_similarity`, without the heads' axis.
     """
-    rows = map_rows(weights)[..., :target_length, :source_length]
-    values = {
+    rows = np.asarray(weights, np.float64)
+    return {
         "entropy": _mean(entropy(rows)),
         "normalised_entropy": _mean(entropy(rows, normalised=True)),
         "largest_weight": _mean(largest_weight(rows)),
         "diagonal_distance": _mean(diagonal_distance(rows)),
         "covered_share": covered_share(rows),
+        "head_similarity": head_similarity(rows),
     }
-    if rows.ndim > 2:
-        values["head_similarity"] = head_similarity(rows)
-    return values
-
-
-def map_rows(weights: np.ndarray) -> np.ndarray:
-    """The map as float64."""
-    return np.asarray(weights, dtype=np.float64)
 
 
 def _distributions(weights: np.ndarray) -> np.ndarray:
     """Rows that sum to 1; NaN where a row has no weight."""
-    rows = map_rows(weights)
+    rows = np.asarray(weights, np.float64)
     total = rows.sum(axis=-1, keepdims=True)
     return np.divide(rows, total, out=np.full_like(rows, np.nan), where=total > 0)
 
@@ -117,3 +116,55 @@ def _mean(values: np.ndarray) -> np.ndarray:
     count = known.sum(axis=-1)
     total = np.where(known, values, 0.0).sum(axis=-1)
     return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
+
+
+def parse_links(text: str) -> frozenset[Link]:
+    """Links of one pair in Pharaoh's format: `0-0 1-2`, source word and target word from 0."""
+    pairs = (link.split("-") for link in text.split())
+    return frozenset((int(source), int(target)) for source, target in pairs)
+
+
+def word_weights(
+    weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int], shift: int = 0
+) -> np.ndarray:
+    """A map (T, S) as one from words to words: source pieces are summed, target pieces averaged.
+
+    Words are as in `AlignedSentence`; gives (target words, source words). `shift` says which step
+    aligns token t: t + shift. 0 is the step that chooses it, 1 the next one, whose input it is:
+    scores that know the decoder's state alone align that word.
+    """
+    # (tokens, words): 1 where a token belongs to a word.
+    source, target = (
+        (np.asarray(words, int)[:, None] == np.arange(max(words, default=-1) + 1)).astype(float)
+        for words in (source_words, target_words)
+    )
+    rows = np.asarray(weights, np.float64)[shift : shift + len(target), : len(source)]
+    return (target / np.maximum(target.sum(axis=0), 1)).T @ rows @ source
+
+
+def predicted_links(sentence: AlignedSentence, shift: int = 0) -> frozenset[Link]:
+    """For each target word the source word of the largest weight; none where no word has any."""
+    table = word_weights(*sentence[:3], shift)
+    if not table.size:
+        return frozenset()
+    best = table.argmax(axis=1)
+    looked = np.flatnonzero(table.max(axis=1) > 0)
+    return frozenset((int(best[target]), int(target)) for target in looked)
+
+
+def alignment_error_rate(sentences: Iterable[AlignedSentence], shift: int = 0) -> float:
+    """How wrong the maps of a part are, `shift` as in `word_weights`."""
+    return error_rate((predicted_links(each, shift), each.gold) for each in sentences)
+
+
+def error_rate(pairs: Iterable[tuple[frozenset[Link], frozenset[Link]]]) -> float:
+    """1 - 2 |A and S| / (|A| + |S|) of links A and gold links S.
+
+    Source: Och and Ney 2003, section 4.2, for gold links that are all sure. Without any link on
+    either side nothing is wrong: 0.
+    """
+    right = total = 0
+    for found, gold in pairs:
+        total += len(found) + len(gold)
+        right += 2 * len(found & gold)
+    return 1 - right / total if total else 0.0

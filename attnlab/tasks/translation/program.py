@@ -1,8 +1,4 @@
-"""The compiled training of a translation model.
-
-Sentences differ in length, so that batches differ in shape: a step is one program. In graph mode it
-is traced once for every shape; under XLA each shape compiles once, so its caller keeps them few.
-"""
+"""The compiled training of a translation model."""
 
 from __future__ import annotations
 
@@ -15,13 +11,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from attnlab.tasks.translation.text.tokenizers import PAD
 from attnlab.training.steps import RandomStates, compiled
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.models.translator import Translator
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]
-_PAD = 0
 # A batch's source and target; a step's learning rate, number and seeds.
 _BATCH = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None), tf.int32))
 _STEP = (
@@ -53,8 +49,11 @@ class TranslationProgram:
     tokens of the batch (what follows START), divided by their number.
 
     The optimizer's learning rate is set at every step from `train`'s `rates`. Draws of dropout and
-    other random layers follow from (seed, step). `jit` compiles with XLA, once for every shape of a
-    batch; without it there is a TensorFlow graph.
+    other random layers follow from (seed, step).
+
+    Sentences differ in length, so that batches differ in shape: a step is one program. `jit`
+    compiles it with XLA, once for every shape, so its caller keeps these few; without it there is
+    one TensorFlow graph.
     """
 
     def __init__(
@@ -89,9 +88,9 @@ class TranslationProgram:
             the numbers broke down; (steps,) how many tokens these are, int64.
         """
         results = []
-        for step, ((source, target), rate) in enumerate(zip(batches, rates, strict=True)):
-            scalars = tf.constant(rate, tf.float32), tf.constant(first_step + step, tf.int64)
-            results.append(self._train(*_tensors(source, target), *scalars, self.seeds))
+        for step, (batch, rate) in enumerate(zip(batches, rates, strict=True), first_step):
+            scalars = tf.constant(rate, tf.float32), tf.constant(step, tf.int64)
+            results.append(self._train(*_tensors(*batch), *scalars, self.seeds))
         losses = np.array([loss.numpy() for loss, _ in results], np.float64)
         return losses, np.array([count.numpy() for _, count in results], np.int64)
 
@@ -124,17 +123,15 @@ class TranslationProgram:
         """Loss, hit and weight (1 where the token is real) of each next token, all (N,)."""
         memory = self.model.encode(source, training=training)
         states = self.model.decode(target[:, :-1], memory, training=training).states
-        labels, states = (
-            tf.reshape(target[:, 1:], (-1,)),
-            tf.reshape(states, (-1, states.shape[-1])),
-        )
+        labels = tf.reshape(target[:, 1:], (-1,))
+        states = tf.reshape(states, (-1, states.shape[-1]))
         if not self.jit:  # the projection onto the vocabulary is the widest: spare it the padding
-            real = tf.reshape(tf.where(labels != _PAD), (-1,))
+            real = tf.reshape(tf.where(labels != PAD), (-1,))
             labels, states = tf.gather(labels, real), tf.gather(states, real)
         logits = self.model.logits(states)
         losses = token_losses(logits, labels, smoothing)
         hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
-        return losses, tf.cast(hits, tf.float32), tf.cast(labels != _PAD, tf.float32)
+        return losses, tf.cast(hits, tf.float32), tf.cast(labels != PAD, tf.float32)
 
 
 def evaluate(model: Translator, batches: Batches) -> TokenScores:

@@ -36,44 +36,45 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     rows = np.arange(len(sources))  # all of them, but of the training part the first ones
     search = Search(model, beam=beam, length_penalty=task.length_penalty)
     hypotheses = search_rows(task, search, part, rows)
-    scores = score(hypotheses, references)
+    metrics = score(hypotheses, references)
+    details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
     tokens = evaluate(model, padded_batches(model, task.tokenized.parts[part], rows))
-    metrics = {
-        **_numbers(scores),
-        **{name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")},
-    }
-    rules = {
-        name: _numbers(score(texts, references))
-        for name, texts in baselines(task, part, rows).items()
-    }
+    metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
+    rules = {name: score(texts, references) for name, texts in baselines(task, part).items()}
+    for scores in rules.values():
+        del scores["signatures"]
+    # What part of each baseline's distance to 100 is gone.
+    distances = {name: max(100.0 - scores["bleu"], 1e-9) for name, scores in rules.items()}
+    skills = {name: 1.0 - (100.0 - metrics["bleu"]) / each for name, each in distances.items()}
     best = max(rules, key=lambda name: rules[name]["bleu"])
-    skills = {name: _skill(metrics["bleu"], values["bleu"]) for name, values in rules.items()}
-    each = sentence_scores(hypotheses, references)
-    details: dict[str, Any] = {"signatures": scores["signatures"], "beam": beam}
     notes = []
     if len(set(sources)) < len(sources):
         bleu, count = bleu_of_all_references(sources, hypotheses, references)
         details["all_references"] = {"bleu": bleu, "sources": count}
         notes.append(_ALL_REFERENCES.format(bleu=bleu, count=count))
-    details |= attention_details(task, model, part)
     return Report(
         metrics=metrics,
         baselines=rules,
         best_baseline=best,
         skill=skills[best],
         notes=notes,
-        predictions={
-            "index": np.arange(len(sources)),
-            "source": np.array(sources, object),
-            "reference": np.array(references, object),
-            "hypothesis": np.array(hypotheses, object),
-            **{f"sentence_{name}": np.round(values, 4) for name, values in each.items()},
-        },
+        predictions=_predictions(sources, references, hypotheses),
         units="points of 100 (loss in nats a token)",
         skills=skills,
         metric="bleu",
-        details=details,
+        details=details | attention_details(task, model, part),
     )
+
+
+def _predictions(sources, references, hypotheses) -> dict[str, np.ndarray]:
+    """A row for each sentence."""
+    texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
+    scores = sentence_scores(hypotheses, references)
+    return {
+        "index": np.arange(len(sources)),
+        **{name: np.array(each, object) for name, each in texts.items()},
+        **{f"sentence_{name}": np.round(each, 4) for name, each in scores.items()},
+    }
 
 
 def search_rows(task: Translate, search: Search, part: str, rows: np.ndarray) -> list[str]:
@@ -83,59 +84,42 @@ def search_rows(task: Translate, search: Search, part: str, rows: np.ndarray) ->
     return task.target_tokenizer.decode([best[0].tokens if best else () for best in found])
 
 
-def baselines(task: Translate, part: str, rows: np.ndarray) -> dict[str, list[str]]:
+def baselines(task: Translate, part: str) -> dict[str, list[str]]:
     """Translations by rules of thumb: the source as it is, the most similar training pair's."""
-    tokenized = task.tokenized
-    sources, _, _ = tokenized.texts(part)
-    train = tokenized.parts["train"]
-    found = nearest_rows(train.source, tokenized.parts[part].source, rows)
+    train, asked = task.tokenized.parts["train"], task.tokenized.parts[part].source
+    sources, _, _ = task.tokenized.texts(part)
+    found = nearest_rows(train.source, asked, len(sources), task.source_tokenizer.size)
     nearest = task.target_tokenizer.decode([train.target[int(row)][1:] for row in found])
     return {"nearest_pair": nearest, "copied_source": sources}
 
 
-def _numbers(scores: Any) -> dict[str, float]:
-    return {name: scores[name] for name in ("bleu", "chrf", "bleu_lc_tok")}
-
-
-def _skill(bleu: float, baseline: float) -> float:
-    """What part of the baseline's distance to 100 is gone."""
-    return 1.0 - (100.0 - bleu) / max(100.0 - baseline, 1e-9)
-
-
-def nearest_rows(train: Ragged, asked: Ragged, rows: np.ndarray) -> np.ndarray:
-    """For some rows of `asked` the training row with the most similar tokens.
+def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndarray:
+    """For the first rows of `asked` the training row with the most similar tokens.
 
     Similar is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
-    equals counts. Only the first 200,000 training rows are searched.
+    equals counts. Only the first 200,000 training rows are searched. Tokens are below `size`.
 
     Returns:
-        (len(rows),) row numbers of `train`.
+        (count,) row numbers of `train`.
     """
-    first = np.arange(min(len(train), _MOST_PAIRS))
-    size = 1 + max(_largest(train, first), _largest(asked, rows))
-    memory = _counts(train, first, size)
-    share = np.bincount(memory.indices, minlength=size) / len(first)
+    pairs = min(len(train), _MOST_PAIRS)
+    memory = _counts(train, pairs, size)
+    share = np.bincount(memory.indices, minlength=size) / pairs
     idf = np.where(share > 0, 1.0 - np.log(np.maximum(share, 1e-12)), 0.0)
     memory = _unit_rows(memory.multiply(idf[None]).tocsr())
-    queries = _unit_rows(_counts(asked, rows, size).multiply(idf[None]).tocsr())
-    found = np.zeros(len(rows), np.int64)
-    for start in range(0, len(rows), _CHUNK):
+    queries = _unit_rows(_counts(asked, count, size).multiply(idf[None]).tocsr())
+    found = np.zeros(count, np.int64)
+    for start in range(0, count, _CHUNK):
         similar = queries[start : start + _CHUNK] @ memory.T
         found[start : start + _CHUNK] = np.asarray(similar.argmax(axis=1)).ravel()
     return found
 
 
-def _largest(rows: Ragged, wanted: np.ndarray) -> int:
-    return max((int(rows[int(row)].max(initial=0)) for row in wanted), default=0)
-
-
-def _counts(rows: Ragged, wanted: np.ndarray, size: int) -> sparse.csr_matrix:
-    """(len(wanted), size) how often each token stands in each row."""
-    ends = np.concatenate([[0], np.cumsum(rows.lengths[wanted], dtype=np.int64)])
-    tokens = np.concatenate([rows[int(row)] for row in wanted])
-    matrix = sparse.csr_matrix(
-        (np.ones(len(tokens), np.float32), tokens.astype(np.int64), ends), shape=(len(wanted), size)
-    )
+def _counts(rows: Ragged, first: int, size: int) -> sparse.csr_matrix:
+    """(first, size) how often each token stands in each of the first rows."""
+    ends = np.asarray(rows.offsets[: first + 1])
+    tokens = rows.tokens[: ends[-1]].astype(np.int64)
+    matrix = sparse.csr_matrix((np.ones(len(tokens), np.float32), tokens, ends), (first, size))
     matrix.sum_duplicates()
     return matrix
 

@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 
 _PERFECT = 100.0
+# sacreBLEU's settings; `force` keeps it from writing advice to standard error.
+METRICS: dict[str, dict[str, Any]] = {
+    "bleu": {"force": True},
+    "chrf": {},
+    "bleu_lc_tok": {"lowercase": True, "tokenize": "13a", "force": True},
+}
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
@@ -23,10 +29,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
     apostrophes and typographic quotes, and unified punctuation first; on such text the two can
     differ by some tenths.
 
-    BLEU over a whole part counts 4-grams: where no reference has four tokens it is 0, even for
-    identical text.
-
-    Texts are detokenised; a hypothesis may be empty.
+    Texts are detokenised; a hypothesis may be empty. BLEU counts 4-grams over the whole part: where
+    no reference has four tokens it is 0, even for identical text.
 
     Returns:
         JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts) on
@@ -36,10 +40,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    metrics = {  # `force` keeps sacreBLEU from writing advice to standard error
-        "bleu": BLEU(force=True),
-        "chrf": CHRF(),
-        "bleu_lc_tok": BLEU(lowercase=True, tokenize="13a", force=True),
+    metrics = {
+        name: (CHRF if name == "chrf" else BLEU)(**settings) for name, settings in METRICS.items()
     }
     scores: dict[str, Any] = {
         name: min(float(metric.corpus_score(hypotheses, [references]).score), _PERFECT)

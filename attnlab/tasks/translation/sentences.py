@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.batches import cut, longest_source
-from attnlab.tasks.translation.text.cleaning import cleaner
+from attnlab.tasks.translation.text.cleaning import normalized
 from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
 
 if TYPE_CHECKING:
@@ -38,11 +38,13 @@ _OF_NOTHING = Translation("", 0.0, 0.0, np.array([END], np.int32), np.zeros(0, n
 class SentenceTranslator:
     """Translate text by a trained model.
 
-    `clean` and `lowercase` are as in the model's corpus, `longest` counts the source tokens, END
-    included, of the longest sentence trained on (None: unknown). `warn` is told once of sentences
-    that are longer, and once of such as must be cut off, because of the model's own longest length
-    or of memory; it may be set later. Further settings are those of `decoding.search.Search`.
+    `clean` is what the model's corpus did to each text, `longest` counts the source tokens, END
+    included, of the longest sentence trained on (None: unknown). `warn`, which may be set, is told
+    once of sentences that are longer, and once of such as must be cut off, because of the model's
+    own longest length or of memory. Further settings are those of `decoding.search.Search`.
     """
+
+    warn: Callable[[str], None] | None = None
 
     def __init__(
         self,
@@ -50,26 +52,22 @@ class SentenceTranslator:
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         *,
-        clean: str = "none",
-        lowercase: bool = False,
+        clean: Callable[[str], str] = normalized,
         longest: int | None = None,
-        warn: Callable[[str], None] | None = None,
         **search,
     ) -> None:
         from attnlab.tasks.translation.decoding.search import Search
 
-        self.model, self.longest, self.warn = model, longest, warn
+        self.model, self.longest, self._clean = model, longest, clean
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
-        self._clean = cleaner(clean, lowercase)
         self._search = Search(model, **search)
         self._warned: set[str] = set()
 
     def translate(self, lines: Sequence[str]) -> list[list[Translation]]:
         """Translate sentences, any text, together, each as if it were alone.
 
-        Returns:
-            For each line, in order, its translations, the best one first; one empty translation
-            of a line in which nothing is left to translate.
+        Gives each line's translations, the best one first; one empty translation of a line in which
+        nothing is left to translate.
         """
         rows = self._rows(lines)
         places = [place for place, row in enumerate(rows) if len(row) > 1]

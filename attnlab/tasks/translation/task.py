@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.kind import KIND
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.models.translator import Translator
     from attnlab.tasks.translation.sentences import SentenceTranslator
 
-_FILE = "text.json"
-_TOKENIZERS = {side: f"{side}_tokenizer.json" for side in ("source", "target")}
+_FILE, _SOURCE, _TARGET = "text.json", "source_tokenizer.json", "target_tokenizer.json"
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Translate:
     Attributes:
         monitor: the validation metric that chooses the best epoch, and its direction.
 
-    The settings are those of conf/task/translate.yaml; `cache` is the folder of downloads and
-    tokenized corpora.
+    The settings are those of conf/task/translate.yaml, those of the `TextSettings` among them;
+    `cache` is the folder of downloads and tokenized corpora.
     """
 
     kind: ClassVar[Kind] = KIND
@@ -76,30 +76,16 @@ class Translate:
         *,
         corpus: Corpus,
         cache: Path,
-        tokenizer: str = "word",
-        vocabulary: int = 8000,
-        shared_vocabulary: bool = False,
-        min_count: int = 1,
-        lowercase: bool = False,
-        clean: str = "none",
-        max_length: int = 100,
         label_smoothing: float = 0.1,
         monitor: str = "val_bleu",
         score_every: int = 1,
         score_sentences: int | None = 500,
         beam: int = 1,
         length_penalty: float = 0.6,
+        **text: Any,
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
-        self.text = TextSettings(
-            tokenizer=tokenizer,
-            vocabulary=vocabulary,
-            shared_vocabulary=shared_vocabulary,
-            min_count=min_count,
-            lowercase=lowercase,
-            clean=clean,
-            max_length=max_length,
-        )
+        self.text = TextSettings(**text)
         self.monitor = (monitor, "min" if monitor == "val_loss" else "max")
         self.label_smoothing = label_smoothing
         self.score_every, self.score_sentences = score_every, score_sentences
@@ -124,7 +110,7 @@ class Translate:
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
         """The translator, its weights drawn; with the corpus it knows how often words are."""
         sizes = self.source_tokenizer.size, self.target_tokenizer.size
-        made = self._build(attention, model, sizes, self.longest)
+        made = self._build(attention, model, *sizes, *self.longest)
         if hasattr(self, "tokenized"):
             counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
             counts[START] = 0  # begins each row and is never written
@@ -133,27 +119,15 @@ class Translate:
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse what `build` would, whatever the corpus; called before it is prepared."""
-        self._build(attention, model, (8, 8), (1, 1))
+        self._build(attention, model, 8, 8, 1, 1)
 
-    def _build(
-        self,
-        attention: Callable[[], Attention],
-        model: Option,
-        sizes: tuple[int, int],
-        longest: tuple[int, int],
-    ) -> Translator:
+    def _build(self, attention: Callable[[], Attention], model: Option, *sizes: int) -> Translator:
         from attnlab.tasks.translation.models.build import build_translator
 
-        return build_translator(
-            model.name,
-            model.settings,
-            attention,
-            source_size=sizes[0],
-            target_size=sizes[1],
-            shared=self.text.shared_vocabulary,
-            max_source=longest[0],
-            max_target=longest[1],
-        )
+        names = ("source_size", "target_size", "max_source", "max_target")
+        known = dict(zip(names, sizes, strict=True))
+        shared = self.text.shared_vocabulary
+        return build_translator(model.name, model.settings, attention, shared=shared, **known)
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1
@@ -165,8 +139,7 @@ class Translate:
             model,
             self.source_tokenizer,
             self.target_tokenizer,
-            clean=self.text.clean,
-            lowercase=self.text.lowercase,
+            clean=self.text.cleaner(),
             longest=self.longest[0],
             beam=self.beam if beam is None else beam,
             n_best=n_best,
@@ -194,17 +167,16 @@ class Translate:
 
     def save(self, folder: Path) -> None:
         """Write the tokenizers, and what the lengths and the text's treatment were."""
-        self.source_tokenizer.save(folder / _TOKENIZERS["source"])
+        self.source_tokenizer.save(folder / _SOURCE)
         if not self.text.shared_vocabulary:
-            self.target_tokenizer.save(folder / _TOKENIZERS["target"])
+            self.target_tokenizer.save(folder / _TARGET)
         content = {
             "text": asdict(self.text),
             "longest": self.longest,
             "languages": [self.corpus.source_language, self.corpus.target_language],
             "statistics": self.tokenized.statistics,
         }
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        (folder / _FILE).write_text(text, encoding="utf-8")
+        write_json(folder / _FILE, content)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then sentences can be translated without the corpus.
@@ -223,10 +195,10 @@ class Translate:
                 f"{path}: expected the text settings {asdict(self.text)}, got {saved}"
             )
         self.longest = longest
-        self.source_tokenizer = Tokenizer.load(folder / _TOKENIZERS["source"])
+        self.source_tokenizer = Tokenizer.load(folder / _SOURCE)
         self.target_tokenizer = self.source_tokenizer
         if not self.text.shared_vocabulary:
-            self.target_tokenizer = Tokenizer.load(folder / _TOKENIZERS["target"])
+            self.target_tokenizer = Tokenizer.load(folder / _TARGET)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

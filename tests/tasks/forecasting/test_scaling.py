@@ -58,10 +58,3 @@ def test_json_keeps_every_bit():
 def test_damaged_json_is_refused(content):
     with pytest.raises(ValueError, match="expected|convert"):
         Scaler.from_json(content)
-
-
-def test_fit_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="robust"):
-        Scaler.fit(VALUES, "robust")
-    with pytest.raises(ValueError, match="got 0"):
-        Scaler.fit(VALUES[:0], "minmax")

@@ -60,8 +60,8 @@ def test_forecasts_go_on_from_their_own_answers():
 
     def predict(history):
         seen.append(history)
-        natural = task.unscale(history[0, -1, 0])
-        return task.scale([[natural + 1, natural + 2]])
+        natural = task.scaler_for().invert(history[0, -1, 0])
+        return task.scaler_for().apply([[natural + 1, natural + 2]])
 
     forecast = task.forecast_values(predict, task.last_history(), 5)
     np.testing.assert_allclose(forecast, [60, 61, 62, 63, 64], rtol=1e-5)
@@ -181,7 +181,7 @@ def test_any_split_is_without_leak_or_refused(count, history, horizon, test, val
     for earlier, later in zip(parts, parts[1:], strict=False):
         assert earlier.index.max() + horizon <= later.index.min()
     for part in parts:
-        natural = task.unscale(part.target)
+        natural = task.scaler_for().invert(part.target)
         expected = part.index[:, None] + np.arange(horizon)
         np.testing.assert_allclose(natural, expected, atol=1e-4)
     assert splits.test.index.max() + horizon == count

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention import MultiHeadAttention
-from attnlab.tasks.translation.models.transformer import TransformerTranslator
+from attnlab.tasks.translation.models.transformer import TransformerSettings, TransformerTranslator
 from attnlab.tasks.translation.program import TokenScores, TranslationProgram
 from attnlab.training.optimizers import make_optimizer
 
@@ -128,7 +128,7 @@ def test_steps_are_those_of_a_plain_loop_over_sentences(jit, smoothing, steps):
     assert_same_weights(program.model, plain, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("jit, steps", [(False, 4), (True, 1)])
+@pytest.mark.parametrize("jit, steps", [(False, 4), pytest.param(True, 1, marks=pytest.mark.slow)])
 def test_padding_counts_nothing(jit, steps):
     programs = [make_program(jit=jit) for _ in range(2)]
     losses, tokens = programs[0].train(BATCHES[:steps], RATES[:steps], 0)
@@ -209,17 +209,11 @@ def test_unequal_numbers_of_batches_and_rates_are_refused():
 def transformer_program(jit=False, dropout=0.0):
     """A Transformer with one vocabulary for all, that learns one small batch by heart."""
     keras.utils.set_random_seed(19)
-    model = TransformerTranslator(
-        attention=lambda: MultiHeadAttention(heads=3),
-        source_size=TARGETS,
-        target_size=TARGETS,
-        units=12,
-        layers=1,
-        heads=3,
-        feed_forward=7,
-        dropout=dropout,
-        tie_embeddings="all",
+    settings = TransformerSettings(
+        units=12, layers=1, heads=3, feed_forward=7, dropout=dropout, tie_embeddings="all"
     )
+    sizes = {"source_size": TARGETS, "target_size": TARGETS}
+    model = TransformerTranslator(lambda: MultiHeadAttention(heads=3), settings, **sizes)
     model.build()
     return TranslationProgram(model, make_optimizer("adam", {"clip_norm": 1.0}), jit=jit)
 

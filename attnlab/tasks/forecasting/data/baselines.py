@@ -6,8 +6,6 @@ Each takes what was known before the targets and returns (N, horizon) in the uni
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
@@ -22,10 +20,7 @@ def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
 def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarray:
     """The number one period before the target, or whole periods where the horizon is longer.
 
-    Args:
-        past: (N, L) with L >= period.
-        period: numbers a period.
-        horizon: steps to forecast.
+    `past` has at least `period` numbers.
     """
     steps = np.arange(horizon) % period
     return past[:, past.shape[1] - period + steps]
@@ -36,9 +31,9 @@ def constant(value: float, rows: int, horizon: int = 1) -> np.ndarray:
     return np.full((rows, horizon), float(value))
 
 
-def golden_ratio(past: np.ndarray, horizon: int = 1) -> np.ndarray:
-    """phi^k times the last number: where quotients of neighbours in a Fibonacci sequence tend."""
-    return past[:, -1:] * GOLDEN_RATIO ** np.arange(1, horizon + 1)
+def golden_ratio(past: np.ndarray) -> np.ndarray:
+    """The last number times phi, to which quotients of Fibonacci neighbours tend."""
+    return past[:, -1:] * GOLDEN_RATIO
 
 
 def sum_of_last_two(past: np.ndarray) -> np.ndarray:
@@ -46,53 +41,28 @@ def sum_of_last_two(past: np.ndarray) -> np.ndarray:
     return past[:, -1:] + past[:, -2:-1]
 
 
-@dataclass(frozen=True)
-class LinearAutoregression:
+def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> np.ndarray:
     """y_(t+k) = a_k + sum_i b_ki y_(t-i), i = 1..order, by least squares for each step k.
 
     The steps are fitted directly, each on its own targets, as a network with `horizon` outputs
-    is, not by feeding one-step forecasts back.
+    is, not by feeding one-step forecasts back. Of several solutions it is the shortest one.
 
-    Attributes:
-        coefficients: (order + 1, horizon); the intercepts stand in the last row.
+    Args:
+        train: (M, order) histories to fit on.
+        targets: (M, horizon).
+        past: (N, L) histories to forecast from, L >= order.
     """
-
-    coefficients: np.ndarray
-
-    @property
-    def order(self) -> int:
-        """How many past numbers it needs."""
-        return len(self.coefficients) - 1
-
-    @classmethod
-    def fit(cls, past: np.ndarray, targets: np.ndarray) -> LinearAutoregression:
-        """Least squares, the shortest solution where there are several.
-
-        Args:
-            past: (N, order), newest last.
-            targets: (N, horizon).
-        """
-        return cls(np.linalg.lstsq(_with_intercept(past), targets, rcond=None)[0])
-
-    def forecast(self, past: np.ndarray) -> np.ndarray:
-        """Forecast (N, horizon) from (N, L), L >= order."""
-        return _with_intercept(past[:, past.shape[1] - self.order :]) @ self.coefficients
+    coefficients = np.linalg.lstsq(_with_intercept(train), targets, rcond=None)[0]
+    return _with_intercept(past[:, past.shape[1] - train.shape[1] :]) @ coefficients
 
 
 def linear(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> dict[str, np.ndarray]:
-    """Forecasts of the autoregressions that fit into the histories, by name.
-
-    Args:
-        train: (M, K) histories to fit on.
-        targets: (M, horizon).
-        past: (N, L) histories to forecast from.
-    """
-    forecasts = {}
-    for order in ORDERS:
-        if order <= min(train.shape[1], past.shape[1]) and len(train) > order + 1:
-            model = LinearAutoregression.fit(train[:, -order:], targets)
-            forecasts[f"linear_ar{order}"] = model.forecast(past)
-    return forecasts
+    """Forecasts of the autoregressions that fit into (M, K) and (N, L) histories, by name."""
+    return {
+        f"linear_ar{order}": autoregression(train[:, -order:], targets, past)
+        for order in ORDERS
+        if order <= min(train.shape[1], past.shape[1]) and len(train) > order + 1
+    }
 
 
 def _with_intercept(past: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,24 +20,12 @@ _LISTED_COLUMNS = 20
 
 @dataclass(frozen=True)
 class TimeSeries:
-    """Equally spaced numbers, oldest first.
+    """Equally spaced numbers, oldest first."""
 
-    Attributes:
-        values: (n,) float64, in natural units.
-        times: one label a value; the position as text where the source has no times.
-        name: what the numbers are, such as the column's name.
-        source: where they come from.
-    """
-
-    values: np.ndarray
-    times: list[str]
-    name: str
-    source: str
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over the values as little-endian float64 bytes."""
-        return digest(self.values)
+    values: np.ndarray  # (n,) float64, in natural units
+    times: list[str]  # one label a value; the position as text where the source has no times
+    name: str  # what the numbers are, such as the column's name
+    source: str  # where they come from
 
 
 def digest(*arrays: np.ndarray) -> str:
@@ -56,14 +45,9 @@ def read_series(
     parted by commas, semicolons or tabs. Empty lines and lines that start with ``#`` don't count.
     The first row is the header unless it has a number in it (and is not asked for by name).
 
-    Args:
-        path: the file.
-        column: name of the column of values, or its number, counted from 1. A name wins where
-            both fit. Default: the only column of numbers, or else the last column.
-        time_column: name or number of the column of time labels, which are not interpreted.
-
-    Returns:
-        The series, in the file's order.
+    `column` is the name of the column of values, or its number, counted from 1; a name wins where
+    both fit. Default: the only column of numbers, or else the last one. `time_column` is that of
+    the time labels, which are not interpreted.
 
     Raises:
         RequestError: the file can't be read, is empty or not text, has no such column, has fewer
@@ -88,8 +72,7 @@ def read_series(
     return TimeSeries(values, times, header[value_at], str(path))
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     line: int
     cells: list[str]
 

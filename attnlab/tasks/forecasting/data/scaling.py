@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-KINDS = ("standard", "minmax")
+_STATISTICS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "standard": (np.mean, np.std),
+    "minmax": (np.min, np.ptp),
+}
 
 
 @dataclass(frozen=True)
 class Scaler:
-    """scaled = (value - offset) / scale.
+    """scaled = (value - offset) / scale."""
 
-    Attributes:
-        kind: "standard" (mean, population standard deviation), "minmax" (minimum, range) or
-            "window" (0, the window's largest absolute value).
-        offset: in natural units.
-        scale: in natural units, above 0.
-    """
-
+    # "standard" (mean, population standard deviation), "minmax" (minimum, range) or "window" (0,
+    # the window's largest absolute value)
     kind: str
-    offset: float
-    scale: float
+    offset: float  # in natural units
+    scale: float  # in natural units, above 0
 
     @classmethod
     def fit(cls, values: np.ndarray, kind: str) -> Scaler:
-        """Fit on the values given and on no others; equal values get the scale 1.
-
-        Raises:
-            ValueError: unknown kind, or no values.
-        """
-        if kind not in KINDS or not len(values):
-            raise ValueError(
-                f"expected values and a kind among {KINDS}, got {len(values)}, {kind!r}"
-            )
-        if kind == "standard":
-            offset, scale = np.mean(values), np.std(values)
-        else:
-            offset, scale = np.min(values), np.ptp(values)
+        """Fit on the values given and on no others; equal values get the scale 1."""
+        offset, scale = (statistic(values) for statistic in _STATISTICS[kind])
         return cls(kind, float(offset), float(scale) or 1.0)
 
     @classmethod

@@ -1,67 +1,125 @@
-"""Cutting a series into windows of history and the targets that follow."""
+"""Cutting a series into windows of history and the targets that follow; a task's parts."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 
 def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
-    """Positions of first targets, one apart, whose targets all lie in [start, stop).
-
-    Args:
-        start: first position that may be a target.
-        stop: first position that may not.
-        horizon: targets a window.
-
-    Returns:
-        (max(0, stop - start - horizon + 1),) int64.
-    """
+    """Positions of first targets, one apart, whose targets all lie in [start, stop); int64."""
     return np.arange(start, max(start, stop - horizon + 1), dtype=np.int64)
 
 
 def blocks(start: int, stop: int, history: int) -> np.ndarray:
-    """Positions of the targets when [start, stop) is cut into histories that don't overlap.
+    """Positions of the targets when [start, stop) is cut into histories that don't overlap; int64.
 
     Each target is the first value of the next block, as in the book's chapter 7.
-
-    Returns:
-        start + history, start + 2 history, ... below stop; int64.
     """
     return np.arange(start + history, stop, history, dtype=np.int64)
 
 
 def histories(values: np.ndarray, index: np.ndarray, history: int) -> np.ndarray:
-    """The `history` values before each position.
-
-    Args:
-        values: (n,).
-        index: (N,) positions, each at least `history`.
-        history: values before each position.
-
-    Returns:
-        (N, history), newest last.
+    """The `history` of the (n,) values before each of (N,) positions: (N, history), newest last.
 
     Raises:
         ValueError: a position has fewer values before it.
     """
-    return _gather(values, index - history, history)
+    return targets(values, index - history, history)
 
 
 def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
-    """The `horizon` values from each position on: (N, horizon).
+    """The `horizon` of the (n,) values from each of (N,) positions on: (N, horizon).
 
     Raises:
         ValueError: a position has fewer values after it.
     """
-    return _gather(values, index, horizon)
-
-
-def _gather(values: np.ndarray, first: np.ndarray, length: int) -> np.ndarray:
-    if len(first) and (first.min() < 0 or first.max() + length > len(values)):
+    if not len(index):
+        return np.empty((0, horizon), dtype=values.dtype)
+    if index.min() < 0 or index.max() + horizon > len(values):
         raise ValueError(
-            f"windows of {length} that start at {first.min()} to {first.max()} "
+            f"windows of {horizon} that start at {index.min()} to {index.max()} "
             f"leave the {len(values)} values"
         )
-    if not len(first):
-        return np.empty((0, length), dtype=values.dtype)
-    return np.lib.stride_tricks.sliding_window_view(values, length)[first]
+    return np.lib.stride_tricks.sliding_window_view(values, horizon)[index]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One part of a forecasting task, in model units."""
+
+    history: np.ndarray  # (N, S, 1) float32, newest last
+    target: np.ndarray  # (N, horizon) float32
+    index: np.ndarray  # (N,) int64, position of each first target, or the window's number
+    exact: np.ndarray  # (N, horizon) float64, the targets in the units of the report
+    times: np.ndarray  # (N, horizon) label of each target; the index as text where none has a time
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+def cut(
+    values: np.ndarray,
+    reported: np.ndarray,
+    times: Sequence[str],
+    index: np.ndarray,
+    history: int,
+    horizon: int,
+) -> Windows:
+    """Windows of a series whose (N,) first targets are at `index`.
+
+    Its (n,) values stand in `values` in model units and in `reported` in those of the report, with
+    a label for each in `times`.
+    """
+    scaled = values.astype(np.float32)
+    return Windows(
+        history=histories(scaled, index, history)[:, :, None].copy(),
+        target=targets(scaled, index, horizon).copy(),
+        index=index.astype(np.int64),
+        exact=targets(reported, index, horizon),
+        times=targets(np.array(times), index, horizon),
+    )
+
+
+@dataclass(frozen=True)
+class Splits:
+    """A task's parts."""
+
+    train: Windows  # what the weights and the scaler are fitted on
+    validation: Windows | None  # what epochs and settings are chosen on; None: there is none
+    test: Windows  # what is reported
+    name: str  # the task's name
+    source: str  # where the data come from
+    digest: str  # SHA-256 of the raw values
+    extra: dict[str, Windows] = field(default_factory=dict)  # more to report on: "extrapolation"
+    scaler: str = ""  # the scaling in words
+
+    def parts(self) -> dict[str, Windows]:
+        """The parts that there are, by name, extra ones left out."""
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def part(self, name: str) -> Windows:
+        """The windows of "train", "validation", "test" or an extra part.
+
+        Raises:
+            ValueError: there is no such part.
+        """
+        parts = self.parts() | self.extra
+        if name not in parts:
+            raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
+        return parts[name]
+
+    def counts(self) -> dict[str, int]:
+        """Windows by part, extra ones left out."""
+        return {name: len(part) for name, part in self.parts().items()}
+
+    def describe(self) -> dict[str, Any]:
+        """Counts and sizes for a log: JSON-ready."""
+        counts = {"train": 0, "validation": 0, "test": 0} | self.counts()
+        counts |= {name: len(part) for name, part in self.extra.items()}
+        sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
+        return counts | sizes | {"scaler": self.scaler}

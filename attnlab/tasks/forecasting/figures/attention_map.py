@@ -11,33 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from attnlab.figures.style import (
-    BLACK,
-    BLUE,
-    COLOUR_MAP,
-    GREY,
-    new_figure,
-    run_title,
-    tidy,
-)
+from attnlab.figures.style import BLACK, BLUE, COLOUR_MAP, GREY, new_figure, run_title, tidy
 from attnlab.tasks.forecasting.report import result_line
 
 _MOST_WINDOWS = 8
 _MOST_HEADS = 8
-_HEAT: dict[str, Any] = {
-    "aspect": "auto",
-    "cmap": COLOUR_MAP,
-    "interpolation": "nearest",
-    "vmin": 0,
-}
+_HEAT: dict[str, Any] = dict(aspect="auto", cmap=COLOUR_MAP, interpolation="nearest", vmin=0)
 _LAG_STEPS = (1, 2, 3, 4, 6, 12, 24, 48, 60, 120, 240, 480, 1200)
 
 
 def attention_figure(
-    weights: np.ndarray,
-    history: np.ndarray,
-    labels: Sequence[str],
-    metrics: Mapping[str, Any],
+    weights: np.ndarray, history: np.ndarray, labels: Sequence[str], metrics: Mapping[str, Any]
 ) -> Figure:
     """Attention weights of some test windows.
 
@@ -45,11 +29,8 @@ def attention_figure(
     row for each window and head; the mean weight of each lag. With many queries (self-attention):
     a heat map of queries against memory for each head, mean of the windows, and the same bars.
 
-    Args:
-        weights: (N, H, T, S), before dropout.
-        history: (N, S) in natural units, newest last.
-        labels: The time of each window's first target.
-        metrics: The run's metrics.json.
+    `weights` are (N, H, T, S), before dropout; `history` (N, S) in natural units, newest last, its
+    first targets at `labels`; `metrics` are the run's.
     """
     weights, history = weights[:_MOST_WINDOWS], history[:_MOST_WINDOWS]
     labels = labels[:_MOST_WINDOWS]
@@ -121,8 +102,7 @@ def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
     if all_heads > heads:
         shown += f", {heads} of {all_heads} heads"
     subtitle = f"{shown}   {result_line(metrics)}"
-    height = 2.5 * lines + 2.3
-    figure = new_figure(9, height, f"{run_title(metrics)}: attention", subtitle)
+    figure = new_figure(9, 2.5 * lines + 2.3, f"{run_title(metrics)}: attention", subtitle)
     upper, lower = figure.subfigures(2, squeeze=False, height_ratios=(2.5 * lines, 1.7))[:, 0]
     panels = upper.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
     for number, axes in enumerate(panels.flat):

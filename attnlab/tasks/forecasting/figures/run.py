@@ -1,4 +1,4 @@
-"""The figures of a forecasting run, drawn from its folder alone."""
+"""The figures of a forecasting run, drawn from its folder alone, and that of `attnlab forecast`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from attnlab.figures.run import read_attention
 from attnlab.figures.style import (
@@ -32,10 +32,6 @@ _MOST_LABELS = 8
 def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     """The figures of a run by file name: loss, forecast and, where it was kept, attention.
 
-    Args:
-        run: A run with history and predictions.
-        metrics: Its metrics.json.
-
     Raises:
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
@@ -58,12 +54,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
 
 
 def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
-    """Train and validation loss by epoch, the best epoch marked.
-
-    Args:
-        history: Columns `epoch`, `train_loss` and perhaps `val_loss`.
-        metrics: The run's metrics.json.
-    """
+    """Train and validation loss by epoch, the best epoch marked."""
     figure = new_figure(7, 4.2, f"{run_title(metrics)}: loss", result_line(metrics))
     axes = figure.add_subplot()
     curves = {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
@@ -88,9 +79,7 @@ def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) 
 def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
     """What was forecast for the test part: along time, or for windows without order against target.
 
-    Args:
-        predictions: The columns of predictions.csv; of several steps the first is shown.
-        metrics: The run's metrics.json.
+    Of several steps in the columns of predictions.csv the first is shown.
     """
     first = predictions["step"] == 1
     steps = int(predictions["step"].max())
@@ -101,6 +90,32 @@ def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str,
     if _along_time(rows["index"], rows["time"]):
         return _forecast_along_time(rows, metrics, title)
     return _forecast_against_target(rows, metrics, title)
+
+
+def next_values_figure(
+    history: np.ndarray, times: list[str], forecast: np.ndarray, *, title: str, units: str
+) -> Figure:
+    """A line of the newest known values (n,), and of the forecast ones (steps,) at `times`."""
+    figure = new_figure(8, 4, title)
+    axes = figure.add_subplot()
+    known = np.arange(1 - len(history), 1)
+    steps = np.arange(0, len(forecast) + 1)
+    axes.plot(known, history, color=BLACK, linewidth=1.3, label="known")
+    joined = np.concatenate([history[-1:], forecast])
+    axes.plot(steps, joined, "o-", color=ORANGE, linewidth=1.6, markersize=3, label="forecast")
+    axes.axvline(0, color=BLACK, linewidth=0.8, linestyle=":")
+
+    def label(position: float, _: int) -> str:
+        step = round(position)
+        return times[step - 1] if 1 <= step <= len(times) else f"{step}"
+
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(label))
+    axes.set_xlabel("step after the last known value")
+    axes.set_ylabel(units)
+    axes.legend(frameon=False, fontsize=9)
+    tidy(axes)
+    return figure
 
 
 def _forecast_along_time(
@@ -182,24 +197,15 @@ def _error_range(errors: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     positive = errors[errors > 0]
     if not len(positive) or positive.max() <= 10 * positive.min():
         return 0.0, 1.1 * float(errors.max()) or 1.0
-    smallest = max(
-        float(np.quantile(positive, 0.01)) / 2,
-        float(np.abs(target).max() * np.finfo(np.float32).eps),
-    )
+    rounding = float(np.abs(target).max() * np.finfo(np.float32).eps)
+    smallest = max(float(np.quantile(positive, 0.01)) / 2, rounding)
     return smallest, max(1.5 * float(errors.max()), 10 * smallest)
 
 
 def _legend_above(axes: Axes) -> None:
     """A legend in one line above the axes, where no curve can be."""
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=3,
-        frameon=False,
-        fontsize=9,
-        borderaxespad=0.1,
-        handlelength=1.5,
-    )
+    place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
+    axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)
 
 
 def _along_time(index: np.ndarray, times: np.ndarray) -> bool:
@@ -216,8 +222,5 @@ def _labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[st
     """A label for each window whose first target is at `index`: its time, where it has one."""
     first = predictions["step"] == 1
     known = dict(zip(predictions["index"][first], predictions["time"][first], strict=True))
-    times = [str(known.get(number, number)) for number in index]
-    return [
-        f"index {number}" if time == str(number) else time
-        for number, time in zip(index, times, strict=True)
-    ]
+    times = {number: str(known.get(number, number)) for number in index}
+    return [f"index {at}" if times[at] == str(at) else times[at] for at in index]

@@ -20,14 +20,10 @@ def build_forecaster(
     history: int,
     horizon: int,
 ) -> Forecaster:
-    """A forecaster with its weights.
+    """A forecaster with its weights, for windows of `history` and `horizon` steps.
 
-    Args:
-        name: `rnn` or `transformer`.
-        settings: of conf/model/<name>.yaml.
-        attention: makes one mechanism.
-        history: S, the length of the windows it is built for.
-        horizon: steps it forecasts.
+    `settings` are those of the architecture `name`, `rnn` or `transformer`; `attention` makes one
+    mechanism and is called for each place that wants one.
 
     Raises:
         RequestError: another name, or parts that don't fit.

@@ -19,17 +19,10 @@ class RecurrentForecaster(Forecaster):
     - `state`: the last state alone, a plain RNN;
     - `context`: the context alone, as in the book's chapter 9;
     - `concat`: [context; state], as both enter Bahdanau's output layer;
-    - `attentional_state`: tanh(W_c [context; state]), Luong et al. (2015), equation 5.
+    - `attentional_state`: tanh(W_c [context; state]), Luong et al. (2015), equation 5;
+    - `auto`: the mechanism's own of these.
 
-    Args:
-        attention: the mechanism.
-        cell: `simple`, `gru` or `lstm`.
-        units: width of each direction's state.
-        layers: recurrent layers.
-        bidirectional: read in both directions.
-        dropout: share of each layer's output that is dropped in training.
-        readout: one of the above, or `auto` for the mechanism's own.
-        **kwargs: of `Forecaster`.
+    The other settings are those of `RecurrentEncoder` and `Forecaster`.
     """
 
     def __init__(
@@ -46,14 +39,8 @@ class RecurrentForecaster(Forecaster):
     ) -> None:
         super().__init__(**kwargs)
         self.attention = attention
-        self.encoder = RecurrentEncoder(
-            cell=cell,
-            units=units,
-            layers=layers,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            name="encoder",
-        )
+        sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
+        self.encoder = RecurrentEncoder(cell=cell, dropout=dropout, name="encoder", **sizes)
         self.reads = attention.readout if readout == "auto" else readout
         if self.reads == "attentional_state":
             self.combine = keras.layers.Dense(

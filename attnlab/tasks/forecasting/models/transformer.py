@@ -19,14 +19,8 @@ class TransformerForecaster(Forecaster):
     (Vaswani et al. 2017, section 3.1) attend from every position to every position. Difference:
     a value is projected, there are no word embeddings.
 
-    Args:
-        attention: one mechanism for each layer.
-        units: d_model.
-        feed_forward: inner width of the position-wise network.
-        dropout: at the paper's places.
-        norm: `post` as in the paper, or `pre`.
-        positions: `sinusoidal` or `learned`.
-        **kwargs: of `Forecaster`.
+    `attention` has a mechanism for each layer; `positions` are `sinusoidal` or `learned`. The other
+    settings are those of `TransformerEncoderLayer` and `Forecaster`.
     """
 
     def __init__(
@@ -44,22 +38,14 @@ class TransformerForecaster(Forecaster):
         self.units, self.positions = units, positions
         self.embed = keras.layers.Dense(units, name="embed")
         self.embedding_dropout = keras.layers.Dropout(dropout)
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
         self.encoder = [
-            TransformerEncoderLayer(
-                attention=layer,
-                units=units,
-                feed_forward=feed_forward,
-                dropout=dropout,
-                norm=norm,
-                name=f"encoder_{number}",
-            )
-            for number, layer in enumerate(attention)
+            TransformerEncoderLayer(attention=each, name=f"encoder_{number}", **layer)
+            for number, each in enumerate(attention)
         ]
-        self.final_norm = (
-            keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
-            if norm == "pre"
-            else None
-        )
+        self.final_norm = None
+        if norm == "pre":
+            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
 
     @property
     def fixed_length(self) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records.files import write_table
 from attnlab.tasks.forecasting.kind import KIND
 
@@ -31,20 +31,15 @@ if TYPE_CHECKING:
 @click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
 @click.option(
     "--values",
-    default=None,
     metavar="X,Y,...",
     help="Go on from these values instead of the end of the run's series.",
 )
 @click.option(
-    "--history",
-    "history_file",
-    default=None,
-    metavar="FILE.csv",
-    help="Go on from the last values of this CSV.",
+    "--history", "history_file", metavar="FILE.csv", help="Go on from the last values of this CSV."
 )
-@click.option("--column", default=None, help="Column of --history, by name or number.")
-@click.option("--csv", "csv_file", default=None, metavar="FILE", help="Write the values as CSV.")
-@click.option("--plot", "figure", default=None, metavar="FILE.png", help="Draw them.")
+@click.option("--column", help="Column of --history, by name or number.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write the values as CSV.")
+@click.option("--plot", "figure", metavar="FILE.png", help="Draw them.")
 @runs_option
 def command(
     run: str,
@@ -71,13 +66,12 @@ def command(
     task = cast("ForecastingTask", trained.task)
     history = task.last_history() if given is None else given
     forecast = task.forecast(trained.model, history, steps)
-    times = (
-        task.forecast_times(steps)
-        if given is None
-        else [f"+{step}" for step in range(1, steps + 1)]
-    )
+    times = [f"+{step}" for step in range(1, steps + 1)]
+    if given is None:
+        times = task.forecast_times(steps)
     if csv_file:
-        _write_csv(Path(csv_file), times, forecast)
+        with explained(f"--csv: {csv_file} can't be written"):
+            write_table(Path(csv_file), {"time": times, "forecast": forecast})
     else:
         for time, value in zip(times, forecast, strict=True):
             click.echo(f"{time}\t{value:.6g}")
@@ -103,24 +97,17 @@ def _given_history(
         return None
     try:
         return np.array([float(word) for word in values.replace(",", " ").split()])
-    except ValueError as error:
+    except ValueError:
         raise RequestError(
             f"--values: expected numbers with commas between, got {values}."
-        ) from error
-
-
-def _write_csv(path: Path, times: list[str], forecast: np.ndarray) -> None:
-    try:
-        write_table(path, {"time": times, "forecast": forecast})
-    except OSError as error:
-        raise RequestError(f"--csv: {path} can't be written ({error.strerror}).") from error
+        ) from None
 
 
 def _draw(
     path: Path, trained: TrainedRun, history: np.ndarray, times: list[str], forecast: np.ndarray
 ) -> None:
     from attnlab.figures.style import save
-    from attnlab.tasks.forecasting.figures.next_values import next_values_figure
+    from attnlab.tasks.forecasting.figures.run import next_values_figure
 
     name = f"{trained.config.task.name} · {trained.config.attention.name}"
     drawn = next_values_figure(

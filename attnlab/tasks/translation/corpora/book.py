@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,13 +51,13 @@ class Book(Corpus):
                 f"got {self.array.shape[1]}."
             )
 
-    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+    def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         for row in range(len(self.array)):
             source, target = (self._text(row, column) for column in range(2))
             if source and target:
                 yield Pair(source, target)
             else:
-                dropped[EMPTY_SIDE] = dropped.get(EMPTY_SIDE, 0) + 1
+                dropped[EMPTY_SIDE] += 1
 
     def _text(self, row: int, column: int) -> str:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -39,14 +40,14 @@ class Builtin(Corpus):
     @cached_property
     def _usual(self) -> list[Pair]:
         """Validation, test and train, one after another."""
-        stream = sentences(KINDS, f"{self.seed}")
-        return _distinct(stream, 2 * HELD_OUT + self.size, _WORDS)
+        size = 2 * HELD_OUT + self.size
+        return _distinct(sentences(KINDS, f"{self.seed}"), size, _WORDS)
 
     @cached_property
     def _beyond(self) -> list[Pair]:
         return _distinct(sentences(BEYOND, f"{self.seed} beyond"), HELD_OUT, _WORDS_BEYOND)
 
-    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+    def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         if part == "compositions":
             return iter(self._beyond)
         if part == "train":

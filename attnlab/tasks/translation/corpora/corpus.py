@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -27,12 +28,9 @@ class Corpus:
     """Pairs of sentences; the base of every corpus.
 
     A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments: as a
-    dataclass, or by a constructor that calls `__post_init__`. It either
-    overrides `pairs` and `digest`, or gives `_read` and `_content` and gets reversal, the limit and
-    the check for emptiness from here.
-
-    Attributes:
-        dropped: pairs left out by reason, counted in the latest pass over each part.
+    dataclass, or by a constructor that calls `__post_init__`. It either overrides `pairs` and
+    `digest`, or gives `_read` and `_content` and gets reversal, the limit and the check for
+    emptiness from here.
     """
 
     name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`
@@ -83,25 +81,15 @@ class Corpus:
 
     def digest(self) -> str:
         """SHA-256 that changes with the content and with every setting that decides the pairs."""
-        decisive = {
-            **{key: getattr(self, key) for key in ("limit", "reverse", "own_parts")},
-            **({} if self.own_parts else self.division()),
-            "content": self._content(),
-        }
+        keys = ["limit", "reverse", "own_parts"]
+        keys += [] if self.own_parts else ["validation", "test", "split"]
+        decisive = {**{key: getattr(self, key) for key in keys}, "content": self._content()}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
-
-    def division(self) -> dict[str, Any]:
-        """The settings that decide which pair goes to which part, where there are no own parts."""
-        return {key: getattr(self, key) for key in ("validation", "test", "split")}
 
     @property
     def dropped(self) -> dict[str, int]:
         """Pairs left out by reason, in the latest pass over each part."""
-        total: dict[str, int] = {}
-        for counts in self._dropped().values():
-            for reason, count in counts.items():
-                total[reason] = total.get(reason, 0) + count
-        return total
+        return dict(sum(self._dropped().values(), Counter()))
 
     def __post_init__(self) -> None:
         """With `reverse` the second language of the files is the source."""
@@ -109,7 +97,7 @@ class Corpus:
             languages = self.target_language, self.source_language
             self.source_language, self.target_language = languages
 
-    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
+    def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         """The pairs of a part as the files have them; counts what it leaves out in `dropped`."""
         raise NotImplementedError
 
@@ -118,7 +106,7 @@ class Corpus:
         raise NotImplementedError
 
     def _pairs_of(self, part: str | None) -> Iterator[Pair]:
-        counts = self._dropped()[part] = {}
+        counts = self._dropped()[part] = Counter()
         limit = self.limit if part in (None, "train") else None
         empty = True
         for pair in itertools.islice(self._read(part, counts), limit):
@@ -128,7 +116,7 @@ class Corpus:
             where = f"{self.name}, part {part}" if part else self.name
             raise RequestError(f"{where}: expected pairs of sentences, got an empty corpus.")
 
-    def _dropped(self) -> dict[str | None, dict[str, int]]:
+    def _dropped(self) -> dict[str | None, Counter[str]]:
         return self.__dict__.setdefault("_dropped_by_part", {})
 
 

@@ -49,7 +49,8 @@ def fetch(
         with filelock.FileLock(folder / ".lock"):
             for left in folder.glob("tmp*"):  # by a download that was killed
                 left.unlink()
-            return _fetch(url, folder, name, known, _Downloader(name, check, progress))
+            _retrieve(url, folder / name, known, _Downloader(name, check, progress))
+            return folder / name
     except OSError as error:
         reason = error.strerror or str(error)
         raise RequestError(f"{folder}: expected room for {name}, but: {reason}.") from error
@@ -61,15 +62,16 @@ def cache_folder(cache: Path, name: str, url: str, usual: str) -> Path:
     return folder if url == usual else folder / sha256(url.encode()).hexdigest()[:12]
 
 
-def _fetch(url: str, folder: Path, name: str, known: str | None, downloader: _Downloader) -> Path:
+def _retrieve(url: str, path: Path, known: str | None, downloader: _Downloader) -> None:
     import pooch
     import requests
 
     pooch.get_logger().setLevel("WARNING")
-    record = folder / f"{name}.sha256"
-    expected = known or _recorded(record)
+    record = path.with_name(f"{path.name}.sha256")
+    digest = known or _recorded(record)
+    expected = digest and f"sha256:{digest}"
     try:
-        pooch.retrieve(url, expected and f"sha256:{expected}", name, folder, downloader=downloader)
+        pooch.retrieve(url, expected, path.name, path.parent, downloader=downloader)
     except requests.RequestException as error:
         raise RequestError(f"{url}: expected the file, but {_reason(error)}.") from error
     except RequestError:
@@ -77,28 +79,24 @@ def _fetch(url: str, folder: Path, name: str, known: str | None, downloader: _Do
     except ValueError as error:  # pooch's word for another digest
         hint = "" if known else f" (delete {record} to accept the new file)"
         raise RequestError(
-            f"{url}: expected a file with SHA-256 {expected}, got {downloader.digest}{hint}."
+            f"{url}: expected a file with SHA-256 {digest}, got {downloader.digest}{hint}."
         ) from error
-    if not expected:
-        digest = pooch.file_hash(str(folder / name))
-        write_text(record, f"{digest}  {name}\n")  # as sha256sum -c reads it
-    return folder / name
+    if not digest:
+        write_text(record, f"{pooch.file_hash(str(path))}  {path.name}\n")  # for sha256sum -c
 
 
 class _Downloader:
     """Pooch's downloader of HTTP, tried again where the connection breaks; then the check.
 
     It is its own progress bar, as pooch takes one.
-
-    Attributes:
-        digest: SHA-256 of the finished download.
     """
 
     def __init__(
         self, name: str, check: Callable[[Path], None] | None, progress: Progress | None
     ) -> None:
         self.name, self.check, self.progress = name, check, progress
-        self.total, self.done, self.digest = 0, 0, ""
+        self.total, self.done = 0, 0
+        self.digest = ""  # SHA-256 of the finished download
 
     def __call__(self, url: str, output_file: str, pooch: Any, check_only: bool = False) -> None:
         """Download `url` to `output_file`; pooch's protocol."""

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out, source_key
-from attnlab.tasks.translation.corpora.text_files import parallel_pairs, scan, tab_pairs
-
-
-class PartFiles(NamedTuple):
-    """Where the pairs of one part lie."""
-
-    # the sources, a line each; sources and targets with a tab between where `target` is None
-    source: Path
-    target: Path | None = None  # the targets, a line each
-    links: Path | None = None  # the word alignments, a line each; None where there are none
-
-    def read(self, dropped: dict[str, int]) -> Iterator[Pair]:
-        """The pairs; what is left out is counted in `dropped`."""
-        if self.target is None:
-            return tab_pairs(self.source, dropped, self.links)
-        return parallel_pairs(self.source, self.target, dropped, self.links)
-
-    def present(self) -> list[Path]:
-        """The files that there are."""
-        return [path for path in self if path is not None]
+from attnlab.tasks.translation.corpora.text_files import PartFiles, scan
 
 
 class FileCorpus(Corpus):
@@ -55,43 +37,36 @@ class FileCorpus(Corpus):
         self._digests: dict[str, list[str]] = {}
         self.lines: dict[str, int] = {}
         for part, paths in files.items():
-            scans = [scan(path) for path in paths.present()]
-            if len({found.lines for found in scans}) > 1:
-                counts = " and ".join(
-                    f"{found.lines:,} in {path}"
-                    for found, path in zip(scans, paths.present(), strict=True)
-                )
+            scans = [(scan(path), path) for path in paths.present()]
+            if len({found.lines for found, _ in scans}) > 1:
+                counts = " and ".join(f"{found.lines:,} in {path}" for found, path in scans)
                 raise RequestError(f"expected files with equally many lines, got {counts}.")
-            self._digests[part] = [found.digest for found in scans]
-            self.lines[part] = scans[0].lines
+            self._digests[part] = [found.digest for found, _ in scans]
+            self.lines[part] = scans[0][0].lines
         self.own_parts = PARTS if len(files) > 1 else ()
+        # the part that has no files of its own while another one has
+        self._missing = next((part for part in self.own_parts if part not in files), None)
 
     def _content(self) -> Any:
-        return [self._digests, self._held_out_share() if self._held_out_part() else None]
+        return [self._digests, self._held_out_share() if self._missing else None]
 
-    def _read(self, part: str | None, dropped: dict[str, int]) -> Iterator[Pair]:
-        missing = self._held_out_part()
-        if part in self.files and not (part == "train" and missing):
+    def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
+        if part in self.files and not (part == "train" and self._missing):
             return self.files[part].read(dropped)
-        if part is None:
-            return self.files["train"].read(dropped)
-        wanted = part == missing
         pairs = self.files["train"].read(dropped)
+        if part is None:
+            return pairs
+        wanted = part == self._missing
         return (pair for pair, taken in zip(pairs, self._mask(), strict=True) if taken == wanted)
 
-    def _held_out_part(self) -> str | None:
-        """The part that has no files of its own while another one has."""
-        missing = [part for part in self.own_parts if part not in self.files]
-        return missing[0] if missing else None
-
     def _held_out_share(self) -> int | float:
-        share = self.validation if self._held_out_part() == "validation" else self.test
+        share = self.validation if self._missing == "validation" else self.test
         return share if self.held_out_pairs is None else self.held_out_pairs
 
     def _mask(self) -> np.ndarray:
         """Which pairs of the train files are held out; the same for every seed of a run."""
         if self._taken is None:
-            pairs = self.files["train"].read({})
+            pairs = self.files["train"].read(Counter())
             sources = (pair.target if self.reverse else pair.source for pair in pairs)
             keys = hashed(map(source_key, sources))
             share = self._held_out_share()

@@ -8,8 +8,8 @@ from pathlib import Path
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
-from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles
-from attnlab.tasks.translation.corpora.text_files import check_gzip
+from attnlab.tasks.translation.corpora.file_corpus import FileCorpus
+from attnlab.tasks.translation.corpora.text_files import PartFiles, check_gzip
 
 _COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 URL = f"https://raw.githubusercontent.com/multi30k/dataset/{_COMMIT}/data/task1/raw"
@@ -55,27 +55,23 @@ class Multi30k(FileCorpus):
                 raise RequestError(f"data.path: expected a folder with Multi30k, got {self.path}.")
         else:
             folder = self._download(cache, progress)
-        train, validation = self._required(folder, "train"), self._required(folder, "val")
-        test = self._part(folder, self.test_set)
+        train, validation = _required(folder, "train"), _required(folder, "val")
+        test = _part(folder, self.test_set)
         if test:
             self.set_files({"train": train, "validation": validation, "test": test})
-        else:
-            self._do_without_test(folder, train, validation)
-
-    def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies; None where it is still to be fetched."""
-        if self.path:
-            return Path(self.path).expanduser()
-        folder = cache_folder(cache, self.name, self.url, URL)
-        return folder if all((folder / name).is_file() for name in self._names()) else None
-
-    def _do_without_test(self, folder: Path, train: PartFiles, validation: PartFiles) -> None:
+            return
         self.set_files({"train": train, "test": validation})
         self.held_out_pairs = self.lines["test"]
         self.notes = (
             f"{folder} has no {self.test_set} files: val is the test, and {self.held_out_pairs:,} "
             "pairs or a few more are held out from train for validation.",
         )
+
+    def location(self, cache: Path) -> Path | None:
+        """Where the corpus lies; None where it is still to be fetched."""
+        folder = cache_folder(cache, self.name, self.url, URL)
+        fetched = all((folder / name).is_file() for name in self._names())
+        return super().location(cache) or (folder if fetched else None)
 
     def _download(self, cache: Path, progress: Progress | None) -> Path:
         folder = cache_folder(cache, self.name, self.url, URL)
@@ -89,22 +85,21 @@ class Multi30k(FileCorpus):
         stems = ("train", "val", self.test_set)
         return [f"{stem}.{language}.gz" for stem in stems for language in ("en", "de")]
 
-    def _required(self, folder: Path, stem: str) -> PartFiles:
-        found = self._part(folder, stem)
-        if not found:
-            raise RequestError(
-                f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but not both "
-                "are there."
-            )
-        return found
 
-    def _part(self, folder: Path, stem: str) -> PartFiles | None:
-        """The two files of a part; None where one is missing."""
-        source, target = (
-            next(
-                filter(Path.is_file, [folder / f"{stem}.{side}", folder / f"{stem}.{side}.gz"]),
-                None,
-            )
-            for side in ("en", "de")
+def _required(folder: Path, stem: str) -> PartFiles:
+    found = _part(folder, stem)
+    if not found:
+        raise RequestError(
+            f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but not both "
+            "are there."
         )
-        return PartFiles(source, target) if source and target else None
+    return found
+
+
+def _part(folder: Path, stem: str) -> PartFiles | None:
+    """The two files of a part; None where one is missing."""
+    source, target = (
+        next(filter(Path.is_file, [folder / f"{stem}.{side}", folder / f"{stem}.{side}.gz"]), None)
+        for side in ("en", "de")
+    )
+    return PartFiles(source, target) if source and target else None

@@ -7,12 +7,8 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.translation.corpora.file_corpus import (
-    PARTS,
-    FileCorpus,
-    PartFiles,
-    existing_file,
-)
+from attnlab.tasks.translation.corpora.file_corpus import PARTS, FileCorpus, existing_file
+from attnlab.tasks.translation.corpora.text_files import PartFiles
 
 
 @dataclass(kw_only=True, eq=False)
@@ -53,38 +49,31 @@ class ParallelFiles(FileCorpus):
     split: str = "source"
     reverse: bool = False
 
-    def _given(self, part: str) -> list[str | None]:
-        """The files that the settings name for a part: source, target, path, links."""
-        prefix = "" if part == "train" else f"{part}_"
-        return [getattr(self, prefix + key) for key in ("source", "target", "path", "links")]
-
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files; see `Corpus.open`."""
-        parts = [part for part in PARTS if part == "train" or any(self._given(part))]
-        self.set_files({part: _located(part, *self._given(part)) for part in parts})
+        parts = [part for part in PARTS if part == "train" or any(self._given(part).values())]
+        self.set_files({part: self._located(part) for part in parts})
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus lies; None where no file is given."""
         given = self.source or self.path
         return Path(given).expanduser() if given else None
 
+    def _given(self, part: str) -> dict[str, str | None]:
+        """The files that the settings name for a part."""
+        prefix = "" if part == "train" else f"{part}_"
+        return {key: getattr(self, prefix + key) for key in ("source", "target", "path", "links")}
 
-def _located(
-    part: str, source: str | None, target: str | None, path: str | None, links: str | None
-) -> PartFiles:
-    prefix = "data." if part == "train" else f"data.{part}_"
-    if bool(path) == bool(source or target) or bool(source) != bool(target):
-        names = {"source": source, "target": target, "path": path}
-        given = ", ".join(f"{prefix}{key}" for key, value in names.items() if value) or "none"
-        raise RequestError(
-            f"{prefix}source, {prefix}target: expected two files, or one with tabs as "
-            f"{prefix}path, got {given}."
-        )
-    alignment = existing_file(links, f"{prefix}links") if links else None
-    if path:
-        return PartFiles(existing_file(path, f"{prefix}path"), None, alignment)
-    return PartFiles(
-        existing_file(str(source), f"{prefix}source"),
-        existing_file(str(target), f"{prefix}target"),
-        alignment,
-    )
+    def _located(self, part: str) -> PartFiles:
+        prefix = "data." if part == "train" else f"data.{part}_"
+        files = {key: file for key, file in self._given(part).items() if file}
+        given = files.keys() - {"links"}
+        if given not in ({"source", "target"}, {"path"}):
+            names = ", ".join(f"{prefix}{key}" for key in files if key in given) or "none"
+            raise RequestError(
+                f"{prefix}source, {prefix}target: expected two files, or one with tabs as "
+                f"{prefix}path, got {names}."
+            )
+        found = {key: existing_file(file, f"{prefix}{key}") for key, file in files.items()}
+        first = found.get("source") or found["path"]
+        return PartFiles(first, found.get("target"), found.get("links"))

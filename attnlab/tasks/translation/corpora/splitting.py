@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -18,22 +17,9 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 
-TRAIN, VALIDATION, TEST = 0, 1, 2
 PARTS = ("train", "validation", "test")
 # ASCII to what counts of it: lower-case letters and digits.
 _COUNTING = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
-
-
-@dataclass(frozen=True)
-class PartAssignment:
-    """Which part each pair of a corpus belongs to."""
-
-    names: tuple[str, ...]  # the parts' names; a code is a position in them
-    codes: np.ndarray  # (N,) uint8, the part of each pair in the order of `Corpus.pairs()`
-
-    def named(self) -> Iterator[str]:
-        """The name of each pair's part."""
-        return (self.names[code] for code in self.codes.tobytes())
 
 
 def pairs_by_part(
@@ -42,21 +28,24 @@ def pairs_by_part(
     """How many pairs there are, where that is known, and each with the name of its part."""
     if corpus.own_parts:
         return None, ((part, pair) for part in corpus.own_parts for pair in corpus.pairs(part))
-    assigned = assign_parts(corpus, seed=seed, clean=clean)
-    return len(assigned.codes), zip(assigned.named(), corpus.pairs(), strict=True)
+    codes = assign_parts(corpus, seed=seed, clean=clean)
+    names = (PARTS[code] for code in codes.tobytes())
+    return len(codes), zip(names, corpus.pairs(), strict=True)
 
 
 def assign_parts(
     corpus: Corpus, *, seed: int, clean: Callable[[str], str] | None = None
-) -> PartAssignment:
+) -> np.ndarray:
     """Divide a corpus without own parts by its settings `validation`, `test` and `split`.
+
+    Gives the part of each of `Corpus.pairs()` as a position in `PARTS`, (N,) uint8.
 
     With `split=source` all pairs with one source sentence are in one part. Two sources count as one
     when they have the same letters and digits, whatever their case, accents, punctuation and
     spaces: otherwise "Go." and "Go!" would be one sentence in train and in test after cleaning.
 
     `seed` is the run's; `clean` the cleaning that sources will go through, where it can make more
-    of them equal. A part whose share is 0 is not among the names.
+    of them equal.
 
     Raises:
         RequestError: the shares leave nothing to train on, or the corpus is too small for them.
@@ -73,23 +62,16 @@ def assign_parts(
         keys = np.arange(sum(1 for _ in corpus.pairs()), dtype=np.uint64)
     codes = np.zeros(len(keys), dtype=np.uint8)
     order = _Order(keys, seed)
-    codes[order.take(round(corpus.test * len(keys)))] = TEST
-    codes[order.take(round(corpus.validation * len(keys)))] = VALIDATION
-    return _checked(corpus, codes)
-
-
-def _checked(corpus: Corpus, codes: np.ndarray) -> PartAssignment:
-    shares = {"train": 1.0, "validation": corpus.validation, "test": corpus.test}
-    wanted = [code for code, name in enumerate(PARTS) if shares[name] > 0]
-    for code in wanted:
-        if not (codes == code).any():
+    codes[order.take(round(corpus.test * len(keys)))] = PARTS.index("test")
+    codes[order.take(round(corpus.validation * len(keys)))] = PARTS.index("validation")
+    for code, share in enumerate((1.0, corpus.validation, corpus.test)):
+        if share > 0 and not (codes == code).any():
             raise RequestError(
                 f"{corpus.name}: expected enough pairs for {PARTS[code]} with "
                 f"data.validation={corpus.validation:g} and data.test={corpus.test:g}, "
                 f"got {len(codes)}."
             )
-    names = tuple(PARTS[code] for code in wanted)
-    return PartAssignment(names, np.searchsorted(wanted, codes).astype(np.uint8))
+    return codes
 
 
 def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:

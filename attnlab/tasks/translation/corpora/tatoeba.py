@@ -7,8 +7,8 @@ from pathlib import Path
 
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
-from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, PartFiles, existing_file
-from attnlab.tasks.translation.corpora.text_files import check_zip
+from attnlab.tasks.translation.corpora.file_corpus import FileCorpus, existing_file
+from attnlab.tasks.translation.corpora.text_files import PartFiles, check_zip
 
 URL = "https://www.manythings.org/anki/deu-eng.zip"
 

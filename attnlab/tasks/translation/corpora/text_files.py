@@ -14,8 +14,8 @@ import stat
 import unicodedata
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -72,55 +72,38 @@ def read_lines(path: Path) -> Iterator[str]:
             yield _decoded(raw, path, number)
 
 
-def tab_pairs(path: Path, dropped: dict[str, int], links: Path | None = None) -> Iterator[Pair]:
-    """Pairs from lines of a source, a tab and a target; further columns don't count.
+class PartFiles(NamedTuple):
+    """Where the pairs of one part of a corpus lie."""
 
-    Blank lines are skipped and counted in `dropped`; `links` has the word alignment of each line.
+    # the sources, a line each; sources and targets with a tab between where `target` is None
+    source: Path
+    target: Path | None = None  # the targets, a line each
+    links: Path | None = None  # the word alignments, a line each; None where there are none
 
-    Raises:
-        RequestError: a line has no tab or an empty side; names the line.
-    """
-    alignments = read_lines(links) if links else iter(())
-    for number, (line, alignment) in enumerate(zip_longest(read_lines(path), alignments), 1):
-        if line is None:
-            raise RequestError(_unequal(path, links or path))
-        if not line.strip():
-            dropped[BLANK] = dropped.get(BLANK, 0) + 1
-            continue
-        source, tab, rest = line.partition("\t")
-        source, target = source.strip(), rest.partition("\t")[0].strip()
-        if not (tab and source and target):
-            found = "no tab" if not tab else f"an empty {'target' if source else 'source'}"
-            raise RequestError(
-                f"{path}:{number}: expected a source, a tab and a target, got {found}: "
-                f"{shortened(line)}."
-            )
-        yield _pair(source, target, alignment, links, number)
+    def present(self) -> list[Path]:
+        """The files that there are; all have equally many lines."""
+        return [path for path in self if path is not None]
 
+    def read(self, dropped: Counter[str]) -> Iterator[Pair]:
+        """The pairs, a line of one file with the same line of the others.
 
-def parallel_pairs(
-    sources: Path, targets: Path, dropped: dict[str, int], links: Path | None = None
-) -> Iterator[Pair]:
-    """Pairs from two files, a line of one with the same line of the other.
+        After a source, a tab and a target, further columns don't count. Blank lines, and pairs of
+        two files with an empty side, are left out and counted in `dropped`.
 
-    Pairs with an empty side are counted in `dropped`; `links` has the word alignment of each line.
-
-    Raises:
-        RequestError: the files differ in their numbers of lines.
-    """
-    both = zip_longest(read_lines(sources), read_lines(targets))
-    alignments = read_lines(links) if links else iter(())
-    for number, (sides, alignment) in enumerate(zip_longest(both, alignments), 1):
-        if sides is None:
-            raise RequestError(_unequal(sources, links or sources))
-        source, target = sides
-        if source is None or target is None:
-            raise RequestError(_unequal(sources, targets))
-        source, target = source.strip(), target.strip()
-        if not (source and target):
-            dropped[EMPTY_SIDE] = dropped.get(EMPTY_SIDE, 0) + 1
-            continue
-        yield _pair(source, target, alignment, links, number)
+        Raises:
+            RequestError: a line has no tab, an empty side beside it, or bad links; names the line.
+        """
+        lines = zip(*map(read_lines, self.present()), strict=True)
+        for number, (first, *others) in enumerate(lines, 1):
+            if self.target:
+                source, target = first.strip(), others[0].strip()
+            else:
+                source, target = _cut(first, f"{self.source}:{number}")
+            if not (source and target):
+                dropped[EMPTY_SIDE if self.target else BLANK] += 1
+                continue
+            pair = Pair(source, target)
+            yield _linked(pair, others[-1], f"{self.links}:{number}") if self.links else pair
 
 
 def shortened(text: str, most: int = 60) -> str:
@@ -145,35 +128,31 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
     return unicodedata.normalize("NFC", text.rstrip("\r\n"))
 
 
-def _pair(source: str, target: str, alignment: str | None, links: Path | None, number: int) -> Pair:
-    if links is None:
-        return Pair(source, target)
-    if alignment is None:
-        raise RequestError(f"{links}: expected an alignment a pair, but line {number} is missing.")
-    alignment = " ".join(alignment.split())
-    if not _LINKS.fullmatch(alignment):
+def _cut(line: str, where: str) -> tuple[str, str]:
+    """Source and target with a tab between; both empty for a blank line."""
+    source, tab, rest = line.partition("\t")
+    source, target = source.strip(), rest.partition("\t")[0].strip()
+    if line.strip() and not (tab and source and target):
+        found = "no tab" if not tab else f"an empty {'target' if source else 'source'}"
         raise RequestError(
-            f"{links}:{number}: expected links such as 0-0 1-2, got {shortened(alignment)}."
+            f"{where}: expected a source, a tab and a target, got {found}: {shortened(line)}."
         )
-    _check_range(alignment, source, target, f"{links}:{number}")
-    return Pair(source, target, alignment)
+    return source, target
 
 
-def _check_range(alignment: str, source: str, target: str, where: str) -> None:
-    words = len(split_words(source)), len(split_words(target))
-    for link in alignment.split():
-        numbers = [int(number) for number in link.split("-")]
-        for side, number, count in zip(("source", "target"), numbers, words, strict=True):
-            if number >= count:
+def _linked(pair: Pair, links: str, where: str) -> Pair:
+    links = " ".join(links.split())
+    if not _LINKS.fullmatch(links):
+        raise RequestError(f"{where}: expected links such as 0-0 1-2, got {shortened(links)}.")
+    words = len(split_words(pair.source)), len(split_words(pair.target))
+    for link in links.split():
+        for side, number, count in zip(("source", "target"), link.split("-"), words, strict=True):
+            if int(number) >= count:
                 raise RequestError(
                     f"{where}: expected {side} words 0 to {count - 1} "
                     f"(words and punctuation marks count), got the link {link}."
                 )
-
-
-def _unequal(first: Path, second: Path) -> str:
-    counts = f"{scan(first).lines:,} in {first} and {scan(second).lines:,} in {second}"
-    return f"expected files with equally many lines, got {counts}."
+    return pair._replace(links=links)
 
 
 @contextlib.contextmanager
@@ -208,7 +187,7 @@ def check_zip(path: Path) -> None:
     """Refuse, by a `RequestError`, what is no whole zip archive with one text file."""
     if not zipfile.is_zipfile(path):
         raise RequestError(f"{path}: expected a zip archive, got something else.")
-    _read_through(path)
+    scan(path)
 
 
 def check_gzip(path: Path) -> None:
@@ -216,13 +195,7 @@ def check_gzip(path: Path) -> None:
     with open(path, "rb") as stream:
         if stream.read(2) != b"\x1f\x8b":
             raise RequestError(f"{path}: expected a gzip file, got something else.")
-    _read_through(path)
-
-
-def _read_through(path: Path) -> None:
-    with opened(path) as stream:
-        while stream.read(1 << 20):
-            pass
+    scan(path)
 
 
 def text_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:

@@ -17,7 +17,7 @@ from attnlab.tasks.translation.decoding.rows import (
     normalizers,
     run_until_done,
 )
-from attnlab.tasks.translation.models.translator import END
+from attnlab.tasks.translation.text.tokenizers import END
 
 _NEVER = float("-inf")
 
@@ -75,16 +75,10 @@ def decode_by_beam(
     Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
     1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
 
-    Args:
-        model: a `Translator`.
-        source: (B, S) int32 token ids, padded at the end.
-        limits: (B,) int32, most tokens of each translation, END counted.
-        longest: int or scalar int32 tensor, at least all of `limits`.
-        settings: width and scores.
-        shrink: let finished rows leave the batch; false for XLA.
-
-    Returns:
-        `Decoded`, K hypotheses a sentence, the best one first.
+    The model is a `Translator`. Sources (B, S) int32 are padded at the end; `limits` (B,) int32 are
+    the most tokens of each translation, END counted, and `longest`, int or scalar int32 tensor, at
+    least all of these. With `shrink` finished rows leave the batch, which XLA doesn't allow. Gives
+    K hypotheses a sentence, the best one first.
     """
     memory = model.encode(source, training=False)
     count, width = tf.shape(source)[0], settings.beam
@@ -211,14 +205,6 @@ def _done(found: _Found, index, limits, settings: BeamSettings):
     return (found.count >= settings.beam) | hopeless | (index + 1 >= limits)
 
 
-class _Written(NamedTuple):
-    """What was decoded: (n, L) tokens, (n,) how many without END, (n,) log-probability."""
-
-    tokens: Any
-    lengths: Any
-    log_probabilities: Any
-
-
 def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
     """Translate a batch, always going on with the likeliest token; one hypothesis a sentence.
 
@@ -226,42 +212,28 @@ def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> D
     `decode_by_beam`.
     """
     memory = model.encode(source, training=False)
-    count = tf.shape(source)[0]
-    nothing = _Written(
-        tokens=tf.zeros((count, longest), tf.int32),
-        lengths=tf.zeros((count,), tf.int32),
-        log_probabilities=tf.zeros((count,)),
+    count, bias = tf.shape(source)[0], forbidden(model.target_size)
+    nothing = Decoded(
+        tokens=tf.zeros((count, 1, longest), tf.int32),
+        lengths=tf.zeros((count, 1), tf.int32),
+        log_probabilities=tf.zeros((count, 1)),
     )
-    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
-    written = run_until_done(_greedy_step(model), rows, 0, width=1, shrink=shrink)
-    return Decoded(*(part[:, None] for part in written))
-
-
-def _greedy_step(model):
-    bias = forbidden(model.target_size)
 
     def advance(index, rows: Rows) -> Rows:
-        step = model.step(rows.tokens, index, rows.memory, rows.state)
+        step, before = model.step(rows.tokens, index, rows.memory, rows.state), rows.result
         likeliest = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
         tokens = tf.where(index + 1 >= rows.limits, END, likeliest)
         chosen = tf.gather(step.logits, tokens, batch_dims=1)
         logs = chosen - normalizers(step.logits, tf.reduce_max(step.logits, -1))
         ended = tf.equal(tokens, END)
-        return rows._replace(
-            done=ended,
-            result=_written(rows.result, index, tokens, logs, ended),
-            tokens=tokens,
-            state=step.state,
+        writes = tf.logical_not(ended)[:, None]
+        here = writes[..., None] & tf.equal(tf.range(tf.shape(before.tokens)[2]), index)
+        found = Decoded(
+            tokens=tf.where(here, tokens[:, None, None], before.tokens),
+            lengths=before.lengths + tf.cast(writes, tf.int32),
+            log_probabilities=before.log_probabilities + logs[:, None],
         )
+        return rows._replace(done=ended, result=found, tokens=tokens, state=step.state)
 
-    return advance
-
-
-def _written(before: _Written, index, tokens, logs, ended) -> _Written:
-    here = tf.equal(tf.range(tf.shape(before.tokens)[1]), index)
-    writes = tf.logical_not(ended)
-    return _Written(
-        tokens=tf.where(writes[:, None] & here, tokens[:, None], before.tokens),
-        lengths=before.lengths + tf.cast(writes, tf.int32),
-        log_probabilities=before.log_probabilities + logs,
-    )
+    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
+    return run_until_done(advance, rows, 0, width=1, shrink=shrink)

@@ -8,11 +8,12 @@ graph: Python and the host see nothing but the result.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from attnlab.tasks.translation.models.translator import PAD, START
+from attnlab.tasks.translation.text.tokenizers import PAD, START
 
 _FORBIDDEN = (PAD, START)
 # Logits that `largest` compares at once.
@@ -39,9 +40,6 @@ class Rows(NamedTuple):
     state: Any  # the decoder's state, a structure of (n * width, ...) tensors
 
 
-Advance = Callable[[Any, Rows], Rows]
-
-
 def first_rows(model, memory, limits, result, longest) -> Rows:
     """All sentences of a batch before the first step, a hypothesis each."""
     count = tf.shape(limits)[0]
@@ -56,7 +54,9 @@ def first_rows(model, memory, limits, result, longest) -> Rows:
     )
 
 
-def run_until_done(advance: Advance, rows: Rows, first, *, width: int, shrink: bool):
+def run_until_done(
+    advance: Callable[[Any, Rows], Rows], rows: Rows, first, *, width: int, shrink: bool
+):
     """Advance step by step until all rows are done.
 
     `advance(index, rows)` takes one step with all rows; what it finds for a row that is done is not
@@ -68,8 +68,7 @@ def run_until_done(advance: Advance, rows: Rows, first, *, width: int, shrink: b
         return _advanced(advance, rows, first, 0)[1].result
 
     def body(index, rows, results):
-        most = tf.shape(rows.numbers)[0] // 2
-        index, rows = _advanced(advance, rows, index, most)
+        index, rows = _advanced(advance, rows, index, tf.shape(rows.numbers)[0] // 2)
         places = rows.numbers[:, None]
         results = tf.nest.map_structure(
             lambda whole, part: tf.tensor_scatter_nd_update(whole, places, part),
@@ -86,45 +85,42 @@ def run_until_done(advance: Advance, rows: Rows, first, *, width: int, shrink: b
     return tf.while_loop(cond, body, start, parallel_iterations=1)[2]
 
 
-def _advanced(advance: Advance, rows: Rows, first, most):
+def _advanced(advance, rows: Rows, first, most):
     """Take steps while more than `most` rows are not done."""
-    memory, limits, numbers = rows.memory, rows.limits, rows.numbers
+    changing = ("done", "result", "tokens", "state")
 
-    def body(index, done, result, tokens, state):
-        after = advance(index, Rows(numbers, limits, done, result, tokens, memory, state))
-        found = tf.nest.map_structure(
-            lambda old, new: tf.where(_over(done, old), old, new), result, after.result
-        )
+    def body(index, *before):
+        done, result = before[:2]
+        after = advance(index, rows._replace(**dict(zip(changing, before, strict=True))))
+
+        def kept(old, new):
+            over = tf.reshape(done, (-1,) + (1,) * (len(old.shape) - 1))
+            return tf.where(over, old, new)
+
+        found = tf.nest.map_structure(kept, result, after.result)
         changed = (done | after.done, found, after.tokens, after.state)
-        return index + 1, *_shaped_as((done, result, tokens, state), changed)
+        # Shapes stay: the loop is told where a step's own shape inference is less sure.
+        for old, new in zip(tf.nest.flatten(before), tf.nest.flatten(changed), strict=True):
+            new.set_shape(old.shape)
+        return index + 1, *changed
 
     def cond(_, done, *__):
         return tf.reduce_sum(tf.cast(tf.logical_not(done), tf.int32)) > most
 
-    start = (tf.convert_to_tensor(first), rows.done, rows.result, rows.tokens, rows.state)
-    index, done, result, tokens, state = tf.while_loop(cond, body, start, parallel_iterations=1)
-    return index, Rows(numbers, limits, done, result, tokens, memory, state)
-
-
-def _over(done, tensor):
-    """(n,) as (n, 1, ...), to choose between rows of a tensor."""
-    return tf.reshape(done, (-1,) + (1,) * (len(tensor.shape) - 1))
-
-
-def _shaped_as(before, after):
-    """Tell the loop that shapes stay, where a step's own shape inference is less sure."""
-    for old, new in zip(tf.nest.flatten(before), tf.nest.flatten(after), strict=True):
-        new.set_shape(old.shape)
-    return after
+    start = (tf.convert_to_tensor(first), *(getattr(rows, name) for name in changing))
+    index, *after = tf.while_loop(cond, body, start, parallel_iterations=1)
+    return index, rows._replace(**dict(zip(changing, after, strict=True)))
 
 
 def _taken(rows: Rows, places, width: int) -> Rows:
     """Go on with some of the rows only."""
-    one = lambda tensor: tf.gather(tensor, places)  # noqa: E731
-    all_of_row = tf.reshape(places[:, None] * width + tf.range(width), (-1,))
-    each = lambda tensor: tf.gather(tensor, all_of_row)  # noqa: E731
-    sentence = tf.nest.map_structure(one, (rows.numbers, rows.limits, rows.done, rows.result))
-    return Rows(*sentence, *tf.nest.map_structure(each, (rows.tokens, rows.memory, rows.state)))
+    hypotheses = tf.reshape(places[:, None] * width + tf.range(width), (-1,))
+    of_rows, of_hypotheses = (partial(tf.gather, indices=each) for each in (places, hypotheses))
+    sentence = (rows.numbers, rows.limits, rows.done, rows.result)
+    going_on = (rows.tokens, rows.memory, rows.state)
+    return Rows(
+        *tf.nest.map_structure(of_rows, sentence), *tf.nest.map_structure(of_hypotheses, going_on)
+    )
 
 
 def forbidden(size: int):

@@ -16,7 +16,7 @@ from attnlab.tasks.translation.decoding.beam import (
     penalized,
 )
 from attnlab.tasks.translation.decoding.rows import Decoded
-from attnlab.tasks.translation.models.translator import PAD
+from attnlab.tasks.translation.text.tokenizers import PAD
 
 # Bounds of a batch: padded source tokens times hypotheses, and cells of the encoder's attention.
 _TOKENS, _CELLS = 16_384, 2_000_000
@@ -74,16 +74,11 @@ class Search:
         """
         found: list[list[Hypothesis]] = [[] for _ in rows]
         for places in plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam):
-            best = self._batch([rows[place] for place in places])
-            for place, hypotheses in zip(places, best, strict=True):
-                found[place] = hypotheses
+            decoded = self._compiled(*self._padded([rows[place] for place in places]))
+            sentences = zip(*(part.numpy() for part in decoded), strict=True)
+            for place, parts in zip(places, sentences, strict=False):  # then rows that fill up
+                found[place] = self._ranked(*parts)
         return found
-
-    def _batch(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
-        source, limits = self._padded(rows)
-        decoded = (part.numpy() for part in self._compiled(source, limits))
-        sentences = zip(*decoded, strict=True)
-        return [self._ranked(*parts) for parts, _ in zip(sentences, rows, strict=False)]
 
     def _padded(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Sources (B, S) and the longest translation of each, (B,)."""

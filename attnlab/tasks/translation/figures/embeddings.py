@@ -33,8 +33,7 @@ def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     left, sizes, loadings = np.linalg.svd(centred, full_matrices=False)
     largest = np.abs(loadings).argmax(axis=1)
     signs = np.sign(loadings[np.arange(len(loadings)), largest])
-    coordinates = np.zeros((len(centred), 2))
-    shares = np.zeros(2)
+    coordinates, shares = np.zeros((len(centred), 2)), np.zeros(2)
     kept = min(2, len(sizes))
     coordinates[:, :kept] = (left * sizes * signs)[:, :kept]
     shares[:kept] = (sizes**2 / max(float((sizes**2).sum()), 1e-300))[:kept]
@@ -58,9 +57,7 @@ def embeddings_figure(vectors: np.ndarray, words: Sequence[str], *, title: str) 
     width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BOTTOM - _TOP
     axes = figure.add_axes((_LEFT / _WIDTH, _BOTTOM / _HEIGHT, width / _WIDTH, height / _HEIGHT))
     axes.scatter(places[:, 0], places[:, 1], s=7, color=BLUE, linewidths=0, zorder=2)
-    axes.set_xlim(*_limits(places[:, 0]))
-    axes.set_ylim(*_limits(places[:, 1]))
-    axes.set(xticks=[], yticks=[])
+    axes.set(xlim=_limits(places[:, 0]), ylim=_limits(places[:, 1]), xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(GREY)
     axes.set_xlabel(f"first component, {shares[0]:.1%} of the variance", fontsize=9)
@@ -114,14 +111,11 @@ def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
 
 def _candidates(point: np.ndarray, width: float, height: float) -> tuple[np.ndarray, np.ndarray]:
     """Boxes (N, 4) around a point: left, bottom, right, top; and how far off each is, from 0."""
-    half = np.array([width, height]) / 2
-    boxes, distances = [], []
-    for far, distance in enumerate(_DISTANCES):
-        for side in _SIDES:
-            middle = point + np.array(side) * (half + distance / np.hypot(*side))
-            boxes.append(np.concatenate([middle - half, middle + half]))
-            distances.append(far)
-    return np.array(boxes), np.array(distances)
+    half, sides = np.array([width, height]) / 2, np.array(_SIDES)
+    lengths = np.linalg.norm(sides, axis=1, keepdims=True)
+    middles = np.concatenate([point + sides * (half + far / lengths) for far in _DISTANCES])
+    boxes = np.hstack([middles - half, middles + half])
+    return boxes, np.repeat(np.arange(len(_DISTANCES)), len(_SIDES))
 
 
 def _overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:

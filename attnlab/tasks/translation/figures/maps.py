@@ -34,10 +34,10 @@ _LINE = 1.25  # height of a line of text, in font sizes
 
 
 class Block(NamedTuple):
-    """The maps of one kind without padding, (L, H, rows, columns), and their labels."""
+    """The maps of one kind without padding, and their labels."""
 
     kind: str
-    weights: np.ndarray
+    weights: np.ndarray  # (L, H, rows, columns)
     rows: list[str]
     columns: list[str]
 
@@ -79,7 +79,10 @@ def maps_figure(
     unknown = sorted(set(maps) - set(_EXPLAINED))
     if unknown or not maps:
         raise ValueError(f"maps: expected some of {', '.join(_EXPLAINED)}, got {unknown or 'none'}")
-    source, target = _ended(source_pieces), _ended(target_pieces)
+    source, target = (
+        [*pieces, END_LABEL] if END_LABEL not in pieces[-1:] else [*pieces]
+        for pieces in (source_pieces, target_pieces)
+    )
     blocks = [_block(kind, maps[kind], source, target) for kind in _EXPLAINED if kind in maps]
     single = len(blocks) == 1 and blocks[0].weights.shape[:2] == (1, 1)
     return _one_map(blocks[0], title) if single else _many_maps(blocks, title)
@@ -94,7 +97,7 @@ def _block(kind: str, weights: np.ndarray, source: list[str], target: list[str])
     rows = source if kind == "encoder" else target
     columns = [START_LABEL, *target[:-1]] if kind == "decoder" else source
     height, width = table.shape[2:]
-    if not len(rows) - 1 <= height or not len(columns) - 1 <= width:
+    if height < len(rows) - 1 or width < len(columns) - 1:
         raise ValueError(
             f"maps[{kind!r}]: expected at least {len(rows) - 1} rows and {len(columns) - 1} "
             f"columns, a token each, got {height} and {width}"
@@ -103,16 +106,12 @@ def _block(kind: str, weights: np.ndarray, source: list[str], target: list[str])
     return Block(kind, table, rows[:height], columns[:width])
 
 
-def _ended(pieces: Sequence[str]) -> list[str]:
-    return [*pieces, *([] if pieces and pieces[-1] == END_LABEL else [END_LABEL])]
-
-
 def _one_map(block: Block, title: str) -> Figure:
     """One map with its source above it."""
     rows, columns = block.weights.shape[2:]
     longest = max(rows, columns)
     cell = min(_LARGEST_CELL, max(10.5 / longest, min(0.1, 16 / longest)))
-    sizes, labels = _sizes([block], cell, most=24)
+    sizes, (block,) = _sizes([block], cell, most=24)
     width = max(sizes.left + columns * cell + _BAR + _MARGIN, _NARROWEST_FIGURE)
     top = 0.66 + sizes.bottom
     height = top + max(rows * cell, _LOWEST_BAR) + _MARGIN
@@ -120,44 +119,38 @@ def _one_map(block: Block, title: str) -> Figure:
     norm = _scale([block])
     axes = _place(figure, sizes.left, top, columns * cell, rows * cell)
     _draw_grid(axes, block, sizes, norm)
-    _label_rows(axes, labels[0][0], sizes, 0)
-    _label_columns(axes, labels[0][1], sizes, 0, above=True)
+    _label_rows(axes, block.rows, sizes, 0)
+    _label_columns(axes, block.columns, sizes, 0, above=True)
     _colour_bar(figure, norm, sizes.left + columns * cell + 0.18, top, rows * cell)
     return figure
 
 
 def _many_maps(blocks: list[Block], title: str) -> Figure:
     """Blocks below each other, each a grid of layers by heads."""
-    shapes = [block.weights.shape for block in blocks]
-    longest = max(max(shape[2:]) for shape in shapes)
-    across = max(shape[1] * (shape[3] + 1) for shape in shapes)
-    down = sum(shape[0] * (shape[2] + 1) for shape in shapes)
+    shapes = np.array([block.weights.shape for block in blocks])
+    layers, heads, rows, columns = shapes.T
+    across, down = (heads * (columns + 1)).max(), (layers * (rows + 1)).sum()
     fitting = min(_LARGEST_CELL, _WIDEST / across, _TALLEST / down)
-    sizes, labels = _sizes(blocks, max(fitting, min(0.075, 3.2 / longest)), most=14)
-    grids = [_grid_inches(block, sizes) for block in blocks]
-    above = _HEADING + _HEAD_NAMES
-    below = sum(above + height + sizes.bottom for _, height in grids)
-    right = sizes.left + max(width for width, _ in grids)
+    sizes, blocks = _sizes(blocks, max(fitting, min(0.075, 3.2 / shapes[:, 2:].max())), most=14)
+    widths = (heads * (columns + sizes.gap) - sizes.gap) * sizes.cell
+    heights = (layers * (rows + sizes.gap) - sizes.gap) * sizes.cell
+    above, top = _HEADING + _HEAD_NAMES, 0.4
+    below = sum(above + height + sizes.bottom for height in heights)
+    right = sizes.left + max(widths)
+    whole = top + max(below, above + _LOWEST_BAR) + _MARGIN
     width = max(right + 0.2 + _BAR + _MARGIN, _NARROWEST_FIGURE)
-    top = 0.4
-    height = top + max(below, above + _LOWEST_BAR) + _MARGIN
-    figure = _empty(width, height, title, "", sizes)
+    figure = _empty(width, whole, title, "", sizes)
     norm = _scale(blocks)
-    _colour_bar(figure, norm, right + 0.3, top + above, height - top - above - _MARGIN)
-    for block, names, inches in zip(blocks, labels, grids, strict=True):
-        _heading(figure, _EXPLAINED[block.kind], top)
+    _colour_bar(figure, norm, right + 0.3, top + above, whole - top - above - _MARGIN)
+    for block, *inches in zip(blocks, widths, heights, strict=True):
+        where = _MARGIN / width, 1 - (top + 0.06) / whole
+        text = _EXPLAINED[block.kind]
+        figure.text(*where, text, va="top", fontsize=9.5, fontweight="bold")
         axes = _place(figure, sizes.left, top + above, *inches)
         _draw_grid(axes, block, sizes, norm)
-        _label_grid(axes, block, names, sizes)
+        _label_grid(axes, block, sizes)
         top += above + inches[1] + sizes.bottom
     return figure
-
-
-def _grid_inches(block: Block, sizes: _Sizes) -> tuple[float, float]:
-    """Width and height of a block's maps."""
-    layers, heads, rows, columns = block.weights.shape
-    across, down = heads * (columns + sizes.gap), layers * (rows + sizes.gap)
-    return (across - sizes.gap) * sizes.cell, (down - sizes.gap) * sizes.cell
 
 
 def _draw_grid(axes: Axes, block: Block, sizes: _Sizes, norm: Normalize) -> None:
@@ -171,60 +164,55 @@ def _draw_grid(axes: Axes, block: Block, sizes: _Sizes, norm: Normalize) -> None
     axes.set_axis_off()
 
 
-def _label_grid(
-    axes: Axes, block: Block, labels: tuple[list[str], list[str]], sizes: _Sizes
-) -> None:
+def _label_grid(axes: Axes, block: Block, sizes: _Sizes) -> None:
     """Tokens left of the first heads and below the last layer; the names of heads and layers."""
     layers, heads, rows, columns = block.weights.shape
     pad = _PAD / sizes.cell
     for i in range(layers):
         first = i * (rows + sizes.gap)
-        _label_rows(axes, labels[0], sizes, first)
+        _label_rows(axes, block.rows, sizes, first)
         where = heads * (columns + sizes.gap) - sizes.gap - 0.5 + pad, first + rows / 2 - 0.5
         axes.text(*where, f"layer {i + 1}", rotation=270, va="center", fontsize=8.5)
     for j in range(heads):
         first = j * (columns + sizes.gap)
-        _label_columns(axes, labels[1], sizes, first)
+        _label_columns(axes, block.columns, sizes, first)
         where = first + columns / 2 - 0.5, -0.5 - pad
         axes.text(*where, f"head {j + 1}", ha="center", va="bottom", fontsize=8.5)
 
 
 def _label_rows(axes: Axes, names: list[str], sizes: _Sizes, first: int) -> None:
     """Tokens left of the picture, beginning at its row `first`."""
-    font = label_font(sizes.font)
-    options: dict[str, Any] = {"ha": "right", "va": "center_baseline", "parse_math": False}
-    for place in range(0, len(names), sizes.every):
-        where = -0.5 - _PAD / sizes.cell, first + place
-        axes.text(*where, names[place], fontproperties=font, **options)
+    places = [(-0.5 - _PAD / sizes.cell, first + place) for place in range(len(names))]
+    _write(axes, names, places, sizes, ha="right", va="center_baseline")
 
 
 def _label_columns(
     axes: Axes, names: list[str], sizes: _Sizes, first: int, *, above: bool = False
 ) -> None:
     """Tokens below or above the picture, beginning at its column `first`."""
+    pad = _PAD / sizes.cell
+    y, side = (-0.5 - pad, "bottom") if above else (axes.get_ylim()[0] + pad, "top")
+    places = [(first + place, y) for place in range(len(names))]
+    _write(axes, names, places, sizes, ha="center", va=side, rotation=90)
+
+
+def _write(axes: Axes, names, places, sizes: _Sizes, **options: Any) -> None:
     font = label_font(sizes.font)
-    options: dict[str, Any] = {"ha": "center", "rotation": 90, "parse_math": False}
-    bottom = axes.get_ylim()[0]
-    y = -0.5 - _PAD / sizes.cell if above else bottom + _PAD / sizes.cell
-    for place in range(0, len(names), sizes.every):
-        side = "bottom" if above else "top"
-        axes.text(first + place, y, names[place], fontproperties=font, va=side, **options)
+    for where, name in list(zip(places, names, strict=True))[:: sizes.every]:
+        axes.text(*where, name, fontproperties=font, parse_math=False, **options)
 
 
-def _sizes(
-    blocks: list[Block], cell: float, most: int
-) -> tuple[_Sizes, list[tuple[list[str], list[str]]]]:
-    """Sizes for cells of a side, and each block's labels of rows and columns, cut to `most`."""
+def _sizes(blocks: list[Block], cell: float, most: int) -> tuple[_Sizes, list[Block]]:
+    """Sizes for cells of a side, and the blocks with labels that can be drawn, cut to `most`."""
     every = math.ceil(_SMALLEST_FONT * _LINE / 72 / cell)
     font = min(_LARGEST_FONT, max(_SMALLEST_FONT, cell * every * 72 / _LINE))
-    labels = [
-        ([drawable(name, most) for name in b.rows], [drawable(name, most) for name in b.columns])
-        for b in blocks
-    ]
-    left = widest((name for rows, _ in labels for name in rows), font)
-    bottom = widest((name for _, columns in labels for name in columns), font)
-    gap = math.ceil(0.08 / cell)
-    return _Sizes(cell, gap, every, font, left + _PAD + _MARGIN, bottom + _PAD + 0.07), labels
+    drawn = []
+    for block in blocks:
+        rows, columns = ([drawable(name, most) for name in names] for names in block[2:])
+        drawn.append(block._replace(rows=rows, columns=columns))
+    left = widest((name for block in drawn for name in block.rows), font) + _PAD + _MARGIN
+    bottom = widest((name for block in drawn for name in block.columns), font) + _PAD + 0.07
+    return _Sizes(cell, math.ceil(0.08 / cell), every, font, left, bottom), drawn
 
 
 def _empty(width: float, height: float, title: str, subtitle: str, sizes: _Sizes) -> Figure:
@@ -234,13 +222,6 @@ def _empty(width: float, height: float, title: str, subtitle: str, sizes: _Sizes
     for text in figure.texts:
         text.set_parse_math(False)
     return figure
-
-
-def _heading(figure: Figure, text: str, top: float) -> None:
-    """A bold line `top` inches below the upper edge."""
-    width, height = figure.get_size_inches()
-    where = _MARGIN / width, 1 - (top + 0.06) / height
-    figure.text(*where, text, va="top", fontsize=9.5, fontweight="bold")
 
 
 def _place(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:

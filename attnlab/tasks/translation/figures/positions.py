@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 
 from attnlab.figures.style import BLACK, BLUE, COLOUR_MAP, GREY, ORANGE, new_figure, save, tidy
 
-_SIGNED = "RdBu_r"
-_MOST_WAVES = 12
-_CIRCLES = 6
+_MOST_WAVES, _CIRCLES = 12, 6
 
 
 def draw_positional_encoding(
@@ -46,16 +46,14 @@ def default_dimensions(encoding: np.ndarray) -> list[int]:
 def matrix_figure(encoding: np.ndarray) -> Figure:
     """The code of each position as a row of colours."""
     length, units = encoding.shape
-    figure = new_figure(
-        8, 5, "Positional encoding", f"{length} positions, {units} dimensions; rows are the codes"
-    )
+    subtitle = f"{length} positions, {units} dimensions; rows are the codes"
+    figure = new_figure(8, 5, "Positional encoding", subtitle)
     axes = figure.add_subplot()
-    picture = axes.imshow(
-        encoding, aspect="auto", cmap=_SIGNED, vmin=-1, vmax=1, interpolation="nearest"
-    )
+    colours: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "interpolation": "nearest"}
+    picture = axes.imshow(encoding, aspect="auto", **colours)
     axes.set_xlabel("dimension (even: sine, odd: cosine)")
     axes.set_ylabel("position")
-    _whole_numbers(axes)
+    _whole_numbers(axes.xaxis, axes.yaxis)
     axes.tick_params(labelsize=9)
     figure.colorbar(picture, ax=axes).ax.tick_params(labelsize=9)
     return figure
@@ -70,13 +68,14 @@ def waves_figure(encoding: np.ndarray, dimensions: Sequence[int]) -> Figure:
     for axes, column in zip(panels, shown, strict=True):
         kind, colour = ("cosine", ORANGE) if column % 2 else ("sine", BLUE)
         axes.plot(encoding[:, column], color=colour, linewidth=1.2, marker=".", markersize=3)
-        axes.set_title(_wave_name(encoding, column, kind), fontsize=9, loc="left", pad=3)
-        axes.set_ylim(-1.15, 1.15)
-        axes.set_yticks([-1, 0, 1])
+        step = _step(encoding, column // 2)
+        length = f", {2 * math.pi / step:,.1f} positions a wave" if step > 0 else ""
+        axes.set_title(f"dimension {column}: {kind}{length}", fontsize=9, loc="left", pad=3)
+        axes.set(ylim=(-1.15, 1.15), yticks=[-1, 0, 1])
         axes.margins(x=0.01)
         tidy(axes)
     panels[-1].set_xlabel("position")
-    panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    _whole_numbers(panels[-1].xaxis)
     return figure
 
 
@@ -90,9 +89,8 @@ def circles_figure(encoding: np.ndarray, offset: int) -> Figure:
     lines, columns = math.ceil(len(pairs) / 3), min(len(pairs), 3)
     steps = "1 step" if offset == 1 else f"{offset} steps"
     subtitle = f"arrows: {steps} on; a pair turns by one angle, wherever it starts"
-    figure = new_figure(
-        2 + 2.5 * columns, 0.8 + 2.9 * lines, "Positional encoding: circles", subtitle
-    )
+    size = 2 + 2.5 * columns, 0.8 + 2.9 * lines
+    figure = new_figure(*size, "Positional encoding: circles", subtitle)
     panels = figure.subplots(lines, columns, squeeze=False)
     for axes, pair in zip(panels.flat, pairs, strict=False):
         sines, cosines = encoding[:, 2 * pair], encoding[:, 2 * pair + 1]
@@ -122,27 +120,28 @@ def distances_figure(encoding: np.ndarray) -> Figure:
     squares = (encoding**2).sum(axis=1)
     products = encoding @ encoding.T
     table = np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0))
-    figure = new_figure(
-        9.5, 4.4, "Positional encoding: distances", "between the codes of two positions"
-    )
+    subtitle = "between the codes of two positions"
+    figure = new_figure(9.5, 4.4, "Positional encoding: distances", subtitle)
     left, right = figure.subplots(1, 2)
     picture = left.imshow(table, cmap=COLOUR_MAP, interpolation="nearest")
     figure.colorbar(picture, ax=left, shrink=0.85).set_label("Euclidean distance", fontsize=9)
     left.set(xlabel="position", ylabel="position")
-    _whole_numbers(left)
+    _whole_numbers(left.xaxis, left.yaxis, right.xaxis)
     left.tick_params(labelsize=9)
     similarity = products / np.maximum(np.sqrt(np.outer(squares, squares)), 1e-12)
     steps = np.arange(length)
-    far, near = (_along_diagonals(values) for values in (table, similarity))
+    far, near = (
+        np.array([np.diagonal(values, step).mean() for step in steps])
+        for values in (table, similarity)
+    )
     largest = float(far.max()) or 1.0
     right.plot(steps, far / largest, color=BLUE, label=f"distance, of the largest ({largest:.3g})")
     right.plot(steps, near, color=ORANGE, label="cosine of the angle between the codes")
     right.axhline(0, color=BLACK, linewidth=0.8)
-    right.set_xlabel("steps between the positions")
-    right.set_ylim(min(-0.05, float(near.min()) - 0.05), 1.35)
+    lowest = min(-0.05, float(near.min()) - 0.05)
+    right.set(xlabel="steps between the positions", ylim=(lowest, 1.35))
     right.set_yticks(np.linspace(0, 1, 6))
     right.legend(frameon=False, fontsize=9, loc="upper right")
-    right.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     tidy(right)
     return figure
 
@@ -163,12 +162,6 @@ def _step(encoding: np.ndarray, pair: int) -> float:
     return float(np.arctan2(encoding[1, 2 * pair], encoding[1, 2 * pair + 1]))
 
 
-def _wave_name(encoding: np.ndarray, column: int, kind: str) -> str:
-    step = _step(encoding, column // 2)
-    length = f", {2 * math.pi / step:,.1f} positions a wave" if step > 0 else ""
-    return f"dimension {column}: {kind}{length}"
-
-
 def _draw_turns(axes: Axes, sines: np.ndarray, cosines: np.ndarray, offset: int) -> None:
     """Arrows from the first and from a middle position to those `offset` steps on."""
     starts = sorted({0, (len(sines) - 1 - offset) // 2})
@@ -179,11 +172,6 @@ def _draw_turns(axes: Axes, sines: np.ndarray, cosines: np.ndarray, offset: int)
         axes.plot(*ends[0], "o", color=colour, markersize=4, zorder=4)
 
 
-def _along_diagonals(table: np.ndarray) -> np.ndarray:
-    """The mean of each diagonal from the main one to the corner."""
-    return np.array([np.diagonal(table, step).mean() for step in range(len(table))])
-
-
-def _whole_numbers(axes: Axes) -> None:
-    for axis in (axes.xaxis, axes.yaxis):
+def _whole_numbers(*axes: Axis) -> None:
+    for axis in axes:
         axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

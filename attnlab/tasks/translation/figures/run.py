@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from attnlab.tasks.translation.figures.maps import maps_figure
 
 # Attention is drawn for as many sentences as have no more heat maps together.
 _MOST_MAPS = 48
-_KINDS = ("encoder", "decoder", "cross")
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats a token)": {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)},
     "perplexity": {"train_perplexity": ("train", ORANGE), "val_perplexity": ("validation", BLUE)},
@@ -73,20 +72,24 @@ def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]
     The history has `epoch`, `train_loss` and perhaps `val_loss`, `val_perplexity`, `val_bleu`,
     `val_chrf`; epochs without a score have NaN.
     """
-    shown = {
-        label: {name: style for name, style in curves.items() if name in history}
-        for label, curves in _PANELS.items()
-    }
-    shown = {label: curves for label, curves in shown.items() if curves}
+    shown = {}
+    for label, curves in _PANELS.items():
+        if known := {name: style for name, style in curves.items() if name in history}:
+            shown[label] = known
     title = f"{run_title(metrics)}: learning"
     figure = new_figure(1 + 3.6 * len(shown), 4, title, translation_result(metrics))
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    epochs = np.asarray(history["epoch"])
     for axes, (label, curves) in zip(panels, shown.items(), strict=True):
+        drawn = []
         for name, (curve, colour) in curves.items():
-            _draw_curve(axes, history["epoch"], history[name], curve, colour)
-        values = np.concatenate([history[name] for name in curves])
-        values = values[np.isfinite(values)]
-        if label == "perplexity" and len(values) and values.max() > 10 * values.min() > 0:
+            values = np.asarray(history[name], np.float64)
+            known = np.isfinite(values)
+            form: dict[str, Any] = {"color": colour, "linewidth": 1.4, "label": curve}
+            marker = "o" if known.sum() < 2 else None
+            axes.plot(epochs[known], values[known], marker=marker, **form)
+            drawn.extend(values[known])
+        if label == "perplexity" and drawn and max(drawn) > 10 * min(drawn) > 0:
             use_log_scale(axes)
         _finish(axes, history, metrics, curves)
         axes.set_ylabel(label)
@@ -130,17 +133,6 @@ def _groups(lengths: np.ndarray) -> list[np.ndarray]:
     return [ordered[numbers == number] for number in np.unique(numbers)]
 
 
-def _draw_curve(
-    axes: Axes, epochs: list[float], values: list[float], label: str, colour: str
-) -> None:
-    """A curve through the epochs that have a value."""
-    numbers = np.asarray(values, np.float64)
-    known = np.isfinite(numbers)
-    marker = "o" if known.sum() < 2 else None
-    where = np.asarray(epochs)[known]
-    axes.plot(where, numbers[known], color=colour, label=label, marker=marker, linewidth=1.4)
-
-
 def _finish(
     axes: Axes,
     history: Mapping[str, list[float]],
@@ -148,15 +140,12 @@ def _finish(
     curves: Mapping[str, Any],
 ) -> None:
     """Axes of epochs, with the best one and, where it was chosen by a curve here, its value."""
-    epochs = history["epoch"]
-    best = metrics.get("best_epoch")
+    epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), metrics.get("monitor")
     if best in epochs:
-        label = f"best epoch: {best}"
-        monitor = str(metrics.get("monitor"))
         axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
         if monitor in curves:
             value = history[monitor][epochs.index(best)]
-            label += f" ({value:.4g})"
+            label = f"best epoch: {best} ({value:.4g})"
             axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
     axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
@@ -167,24 +156,17 @@ def _finish(
 
 def _examples(
     attention: Mapping[str, np.ndarray],
-) -> list[tuple[dict[str, np.ndarray], list[str], list[str]]]:
-    """Maps without padding, source and target labels of some sentences, short and long ones."""
-    kinds = [kind for kind in _KINDS if kind in attention]
+) -> Iterator[tuple[dict[str, np.ndarray], list[str], list[str]]]:
+    """Padded maps, source and target labels of some sentences, short and long ones."""
+    kinds = [kind for kind in ("encoder", "decoder", "cross") if kind in attention]
     if not kinds:
-        return []
+        return
     count = len(attention["source"])
     panels = sum(int(np.prod(attention[kind].shape[1:3])) for kind in kinds)
     most = min(count, max(_MOST_MAPS // panels, 1))
-    found = []
     for row in np.unique(np.linspace(0, count - 1, most + 1)[1:].astype(int)):
         source, target = (_labels(attention[side][row]) for side in ("source", "target"))
-        sizes = {"encoder": (source, source), "decoder": (target, target)}
-        maps = {}
-        for kind in kinds:
-            rows, columns = sizes.get(kind, (target, source))
-            maps[kind] = attention[kind][row][..., : len(rows), : len(columns)]
-        found.append((maps, source, target))
-    return found
+        yield {kind: attention[kind][row] for kind in kinds}, source, target
 
 
 def _labels(padded: np.ndarray) -> list[str]:

@@ -10,7 +10,11 @@ from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
-from attnlab.tasks.translation.models.transformer import TransformerTranslator
+from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
+from attnlab.tasks.translation.models.transformer import (
+    TransformerSettings,
+    TransformerTranslator,
+)
 from attnlab.tasks.translation.models.translator import Translator
 
 
@@ -35,15 +39,12 @@ def build_translator(
         RequestError: another name, or settings that can't go together.
     """
     _check_translation(name, settings, attention(), shared)
-    translator = RecurrentTranslator if name == "rnn" else TransformerTranslator
-    model: Translator = translator(
-        attention=attention,
-        source_size=source_size,
-        target_size=target_size,
-        max_source=max_source,
-        max_target=max_target,
-        **settings,
-    )
+    sizes = {"source_size": source_size, "target_size": target_size, "max_source": max_source}
+    if name == "rnn":
+        model = RecurrentTranslator(attention, RecurrentSettings(**settings), **sizes)
+    else:
+        sizes["max_target"] = max_target
+        model = TransformerTranslator(attention, TransformerSettings(**settings), **sizes)
     model.build(None)
     return model
 

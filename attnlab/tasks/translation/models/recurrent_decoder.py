@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import keras
@@ -10,6 +11,32 @@ from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.layers.recurrent_cells import StackedCells
+
+
+@dataclass(frozen=True)
+class RecurrentSettings:
+    """Those of conf/model/settings/translation_rnn.yaml."""
+
+    cell: str = "gru"
+    units: int = 128
+    encoder_units: int | None = None
+    embedding: int = 128
+    layers: int = 1
+    bidirectional: bool = True
+    dropout: float = 0.2
+    placement: str = "auto"
+    input_feeding: bool = False
+    output: str = "attentional"
+    maxout_units: int = 128
+    initial_state: str = "project"
+    reverse_source: bool = False
+    reset_after: bool = True
+    tie_embeddings: str = "none"
+
+    def of_cells(self) -> dict[str, Any]:
+        """Those by which recurrent cells are made."""
+        names = ("cell", "units", "layers", "dropout", "reset_after")
+        return {name: getattr(self, name) for name in names}
 
 
 class SourceMemory(NamedTuple):
@@ -25,13 +52,6 @@ class DecoderState(NamedTuple):
 
     cells: tuple  # for each layer its state, of an LSTM two: (B, units) each
     fed: Any  # (B, units) the attentional state of the step before; empty without input feeding
-
-
-class Readings(NamedTuple):
-    """What a decoder makes of target steps."""
-
-    states: Any  # (B, T, D) before the projection on the vocabulary
-    weights: Any  # (B, H, T, S); None without attention
 
 
 class RecurrentDecoder(keras.layers.Layer):
@@ -53,50 +73,33 @@ class RecurrentDecoder(keras.layers.Layer):
 
     Differences: attention sees the state of the last layer, whatever their number.
 
-    The settings are those of `RecurrentTranslator`; `before` says whether the mechanism, where
-    there is one, comes before the step.
+    No setting is left open by `auto`.
     """
 
-    def __init__(
-        self,
-        *,
-        attention: Attention | None,
-        before: bool,
-        cell: str,
-        units: int,
-        layers: int,
-        dropout: float,
-        input_feeding: bool,
-        output: str,
-        maxout_units: int,
-        reset_after: bool = True,
-        **kwargs,
-    ) -> None:
+    def __init__(self, attention: Attention | None, settings: RecurrentSettings, **kwargs) -> None:
         super().__init__(**kwargs)
-        self.attention, self.before = attention, before and attention is not None
-        self.input_feeding, self.reads, self.units = input_feeding, output, units
-        self.cells = StackedCells(
-            cell=cell,
-            units=units,
-            layers=layers,
-            dropout=dropout,
-            reset_after=reset_after,
-            name="cells",
-        )
-        if output == "attentional":
+        self.attention, self.units = attention, settings.units
+        self.before = attention is not None and settings.placement == "before_step"
+        self.input_feeding, self.reads = settings.input_feeding, settings.output
+        self.width = settings.maxout_units if self.reads == "maxout" else self.units
+        self.cells = StackedCells(**settings.of_cells(), name="cells")
+        if self.reads == "attentional":
             self.combine = keras.layers.Dense(
-                units, activation="tanh", use_bias=False, name="attentional_state"
+                self.units, activation="tanh", use_bias=False, name="attentional_state"
             )
-        elif output == "maxout":
-            self.combine = keras.layers.Dense(2 * maxout_units, use_bias=False, name="maxout")
-        self.width = maxout_units if output == "maxout" else units
+        elif self.reads == "maxout":
+            self.combine = keras.layers.Dense(2 * self.width, use_bias=False, name="maxout")
+
+    @property
+    def looks_stepwise(self) -> bool:
+        """Whether a step needs to know where the one before it looked."""
+        return self.before or self.input_feeding
 
     def build(self, embedding_width: int, memory_shape: tuple) -> None:
         """Create all weights for embeddings of a width and a memory (B, S, M)."""
         self.context = 0
         if self.attention is not None:
-            query = (None, 1, self.units)
-            self.attention.build(query, memory_shape)
+            self.attention.build((None, 1, self.units), memory_shape)
             self.context = self.attention.context_width(self.units, memory_shape[-1])
         entering = self.context if self.before else self.units * self.input_feeding
         self.cells.build((None, embedding_width), entering)
@@ -112,11 +115,16 @@ class RecurrentDecoder(keras.layers.Layer):
             fed = ops.zeros((ops.shape(memory.mask)[0], self.units), self.compute_dtype)
         return DecoderState(memory.start, fed)
 
-    def decode(self, embedded, memory: SourceMemory, training=None) -> Readings:
-        """Go through whole targets, embedded as (B, T, E)."""
+    def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
+        """Go through whole targets, embedded as (B, T, E).
+
+        Returns:
+            States (B, T, D) before the projection on the vocabulary, and weights (B, H, T, S);
+            these are None without attention.
+        """
         state = self.initial_state(memory)
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
-        if not (self.before or self.input_feeding):
+        if not self.looks_stepwise:
             return self._looking_once(embedded, entering, state, memory, training)
 
         def step(index, state, entering):
@@ -124,18 +132,18 @@ class RecurrentDecoder(keras.layers.Layer):
             return state, (top, read.context if self.before else state.fed)
 
         widths = (self.units, self.context if self.before else self.units)
-        tops, reads = self._go(step, state, entering, widths)
+        tops, reads = through_time(step, state, entering, widths, self.compute_dtype)
         states = self._read(tops, reads, embedded) if self.before else reads
         queries = tops
         if self.before:
             queries = ops.concatenate([state.cells[-1][0][:, None], tops[:, :-1]], axis=1)
         # One more look, by all steps at once; a program that asks for no weights leaves it out.
-        return Readings(states, self._look(queries, memory, 0, False).weights)
+        return states, self._look(queries, memory, 0, False).weights
 
     def step(self, embedded, index, memory: SourceMemory, state: DecoderState):
-        """Go one step on, embedded as (B, E); returns `Readings` of T = 1 and the next state."""
+        """Go one step on, embedded as (B, E); returns states and weights of T = 1, next state."""
         entering = (self.cells.project(embedded), ())
-        if self.before or self.input_feeding:
+        if self.looks_stepwise:
             state, top, read = self._looking_step(index, state, entering, memory, False)
             context, weights = read.context[:, None], read.weights
         else:
@@ -143,19 +151,19 @@ class RecurrentDecoder(keras.layers.Layer):
             top = state.cells[-1][0]
             context, weights = self._look(top[:, None], memory, index, False)
         if self.input_feeding:
-            return Readings(state.fed[:, None], weights), state
-        return Readings(self._read(top[:, None], context, embedded[:, None]), weights), state
+            return state.fed[:, None], weights, state
+        return self._read(top[:, None], context, embedded[:, None]), weights, state
 
-    def _looking_once(self, embedded, entering, state, memory, training) -> Readings:
+    def _looking_once(self, embedded, entering, state, memory, training) -> tuple:
         """The cells alone through all steps, then one look by all of them."""
 
         def step(index, state, entering):
             cells = self.cells.advance(state.cells, *entering)
             return state._replace(cells=cells), (cells[-1][0],)
 
-        (tops,) = self._go(step, state, entering, (self.units,))
+        (tops,) = through_time(step, state, entering, (self.units,), self.compute_dtype)
         context, weights = self._look(tops, memory, 0, training)
-        return Readings(self._read(tops, context, embedded), weights)
+        return self._read(tops, context, embedded), weights
 
     def _looking_step(self, index, state, entering, memory, training):
         """One step with a look before it, or behind it where the next step needs to know.
@@ -202,9 +210,6 @@ class RecurrentDecoder(keras.layers.Layer):
             return read
         pairs = ops.reshape(read, (*ops.shape(read)[:-1], self.width, 2))
         return ops.max(pairs, axis=-1)
-
-    def _go(self, step, state, entering, widths) -> tuple:
-        return through_time(step, state, entering, widths, self.compute_dtype)
 
 
 def through_time(step, state, inputs, widths, dtype) -> tuple:

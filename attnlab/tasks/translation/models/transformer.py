@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -16,13 +16,30 @@ from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
 from attnlab.layers.sublayers import Dropout, LayerNormalization
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
-from attnlab.tasks.translation.models.translator import (
-    PAD,
-    DecoderOutput,
-    StepOutput,
-    Translator,
-    memory_length,
-)
+from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
+from attnlab.tasks.translation.text.tokenizers import PAD
+
+
+@dataclass(frozen=True)
+class TransformerSettings:
+    """Those of conf/model/settings/translation_transformer.yaml."""
+
+    units: int = 128
+    layers: int = 2
+    heads: int = 4
+    feed_forward: int = 512
+    dropout: float = 0.1
+    norm: str = "pre"
+    activation: str = "relu"
+    positions: str = "sinusoidal"
+    tie_embeddings: str = "output"
+    book: bool = False
+
+    def of_layers(self) -> dict[str, Any]:
+        """Those by which the layers of both stacks are made."""
+        names = ("units", "feed_forward", "dropout", "norm", "activation")
+        epsilon = 1e-3 if self.book else 1e-6
+        return {**{name: getattr(self, name) for name in names}, "epsilon": epsilon}
 
 
 class TransformerMemory(NamedTuple):
@@ -44,10 +61,8 @@ class TransformerTranslator(Translator):
     use their first norm twice; norms have an epsilon of 1e-3. Its narrow heads are a setting of
     the mechanism.
 
-    The settings are those of conf/model/settings/translation_transformer.yaml. `max_source` and
-    `max_target` are the longest source and target, for learned positions (both tables reach the
-    longer of the two) and mechanisms of fixed length; None where neither is wanted. Dropout is at
-    the paper's places: embeddings plus positions, outputs of sub-layers.
+    `max_source` and `max_target` are wanted for learned positions: both tables reach the longer of
+    the two. Dropout is at the paper's places: embeddings plus positions, outputs of sub-layers.
 
     Raises:
         RequestError: settings that contradict each other.
@@ -55,60 +70,42 @@ class TransformerTranslator(Translator):
 
     def __init__(
         self,
-        *,
         attention: Callable[[], Attention],
-        max_source: int | None = None,
+        settings: TransformerSettings,
         max_target: int | None = None,
-        units: int = 128,
-        layers: int = 2,
-        heads: int = 4,
-        feed_forward: int = 512,
-        dropout: float = 0.1,
-        norm: str = "pre",
-        activation: str = "relu",
-        positions: str = "sinusoidal",
-        tie_embeddings: str = "output",
-        book: bool = False,
         **kwargs,
     ) -> None:
-        _check(book, tie_embeddings, positions, max_source and max_target)
-        super().__init__(width=units, tie_embeddings=tie_embeddings, **kwargs)
-        self.units, self.heads, self.book, self.dropout = units, heads, book, dropout
-        self.max_source, self.positions = max_source, positions
-        common = {
-            "units": units,
-            "feed_forward": feed_forward,
-            "dropout": dropout,
-            "norm": norm,
-            "activation": activation,
-            "epsilon": 1e-3 if book else 1e-6,
-        }
+        _check(settings)
+        super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
+        self.units, self.heads, self.book = settings.units, settings.heads, settings.book
+        common = settings.of_layers()
+        if settings.positions == "learned":
+            self.max_positions = max(self.max_source, max_target)
         self.encoder = [
             TransformerEncoderLayer(
                 attention=self._self_attention(attention), name=f"encoder_{number}", **common
             )
-            for number in range(layers)
+            for number in range(settings.layers)
         ]
         self.decoder = [
             TransformerDecoderLayer(
                 self_attention=self._self_attention(attention),
                 cross_attention=attention(),
-                book=book,
+                book=self.book,
                 name=f"decoder_{number}",
                 **common,
             )
-            for number in range(layers)
+            for number in range(settings.layers)
         ]
-        self.longest = max(max_source, max_target) if positions == "learned" else None
         for side in ("source", "target"):
             position = PositionalEncoding(
-                kind=positions, max_length=self.longest, name=f"{side}_position"
+                kind=settings.positions, max_length=self.max_positions, name=f"{side}_position"
             )
             setattr(self, f"{side}_position", position)
-            setattr(self, f"{side}_dropout", Dropout(dropout))
+            setattr(self, f"{side}_dropout", Dropout(settings.dropout))
         self.norms = {
             side: LayerNormalization(epsilon=common["epsilon"], name=f"{side}_norm")
-            for side in (("source", "target") if norm == "pre" else ())
+            for side in (("source", "target") if settings.norm == "pre" else ())
         }
 
     def expect(self, counts: np.ndarray) -> None:
@@ -119,15 +116,11 @@ class TransformerTranslator(Translator):
     def _self_attention(self, attention: Callable[[], Attention]) -> MultiHeadAttention:
         """Multi-head attention, with the configured one's settings where that is such."""
         configured = attention()
-        settings = {}
-        if isinstance(configured, MultiHeadAttention):
-            settings = {"book": configured.book, "dropout": configured.dropout}
-        return MultiHeadAttention(heads=self.heads, **settings)
-
-    def _embedding(self, size: int, name: str) -> keras.layers.Layer:
-        embedding = super()._embedding(size, name)
-        embedding.trainable = not getattr(self, "book", False)
-        return embedding
+        if not isinstance(configured, MultiHeadAttention):
+            return MultiHeadAttention(heads=self.heads)
+        return MultiHeadAttention(
+            heads=self.heads, book=configured.book, dropout=configured.dropout
+        )
 
     def build(self, *_) -> None:
         """Create all weights."""
@@ -142,18 +135,9 @@ class TransformerTranslator(Translator):
         for layer in self.encoder:
             layer.build(vectors)
         for layer in self.decoder:
-            length = memory_length(layer.cross_attention, self.max_source)
+            length = self._memory_length(layer.cross_attention)
             layer.build(vectors, (None, length, self.units))
-
-    @property
-    def fixed_length(self) -> int | None:
-        """The longest source that the mechanism's weights reach."""
-        return self.decoder[0].cross_attention.fixed_length
-
-    @property
-    def max_positions(self) -> int | None:
-        """The longest sequence that learned positions reach."""
-        return self.longest
+        self.fixed_length = self.decoder[0].cross_attention.fixed_length
 
     def encode(self, source, training=None) -> TransformerMemory:
         """Make of sources (B, S) what each decoder layer attends to."""
@@ -162,16 +146,12 @@ class TransformerTranslator(Translator):
     def decode(self, target, memory: TransformerMemory, training=None) -> DecoderOutput:
         """Read whole targets (B, T)."""
         vectors = self._embed("target", target, 0, training)
-        outputs = []
-        for layer, projected in zip(self.decoder, memory.projected, strict=True):
-            output = layer(vectors, projected, memory_mask=memory.mask, training=training)
-            vectors = output.vectors
-            outputs.append(output)
+        outputs = self._through(vectors, memory, (None,) * len(self.decoder), 0, training)
         weights = {
             "cross": tuple(output.cross_attention.weights for output in outputs),
             "decoder": tuple(output.self_attention.weights for output in outputs),
         }
-        return DecoderOutput(self._normed("target", vectors), weights)
+        return DecoderOutput(self._normed("target", outputs[-1].vectors), weights)
 
     def initial_state(self, memory: TransformerMemory, length) -> tuple:
         """An empty cache of keys and values for each decoder layer."""
@@ -181,20 +161,26 @@ class TransformerTranslator(Translator):
     def step(self, tokens, index, memory: TransformerMemory, state) -> StepOutput:
         """Read one more token of each target."""
         vectors = self._embed("target", ops.expand_dims(tokens, 1), index, False)
-        caches = []
-        for layer, projected, cache in zip(self.decoder, memory.projected, state, strict=True):
+        outputs = self._through(vectors, memory, state, index, False)
+        logits = self.logits(self._normed("target", outputs[-1].vectors)[:, 0])
+        weights = outputs[-1].cross_attention.weights[:, :, 0]
+        return StepOutput(logits, weights, tuple(output.cache for output in outputs))
+
+    def _through(self, vectors, memory, caches, start_index, training) -> list:
+        """What each decoder layer makes of the vectors."""
+        outputs = []
+        for layer, projected, cache in zip(self.decoder, memory.projected, caches, strict=True):
             output = layer(
                 vectors,
                 projected,
                 memory_mask=memory.mask,
                 cache=cache,
-                start_index=index,
-                training=False,
+                start_index=start_index,
+                training=training,
             )
             vectors = output.vectors
-            caches.append(output.cache)
-        logits = self.logits(self._normed("target", vectors)[:, 0])
-        return StepOutput(logits, output.cross_attention.weights[:, :, 0], tuple(caches))
+            outputs.append(output)
+        return outputs
 
     def _encode(self, source, training) -> tuple[TransformerMemory, tuple]:
         """The memory, and the weights (B, H, S, S) of each encoder layer."""
@@ -225,19 +211,14 @@ class TransformerTranslator(Translator):
         return self.norms[side](vectors) if self.norms else vectors
 
 
-def _check(book: bool, tie_embeddings: str, positions: str, lengths: int | None) -> None:
+def _check(settings: TransformerSettings) -> None:
     """Refuse settings that contradict each other."""
-    if book and tie_embeddings != "none":
+    if settings.book and settings.tie_embeddings != "none":
         raise RequestError(
             "model.book=true: expected model.tie_embeddings=none (its word vectors are frozen), "
-            f"got {tie_embeddings}."
+            f"got {settings.tie_embeddings}."
         )
-    if book and positions != "sinusoidal":
+    if settings.book and settings.positions != "sinusoidal":
         raise RequestError(
-            f"model.book=true: expected model.positions=sinusoidal, got {positions}."
-        )
-    if positions == "learned" and not lengths:
-        raise RequestError(
-            "model.positions=learned: expected the longest source and target to be known "
-            "(max_source, max_target), got none."
+            f"model.book=true: expected model.positions=sinusoidal, got {settings.positions}."
         )

@@ -12,9 +12,6 @@ from keras import ops
 from attnlab.attention.base import Attention
 from attnlab.errors import RequestError
 
-# The first ids of every vocabulary.
-PAD, UNKNOWN, START, END = 0, 1, 2, 3
-
 
 class DecoderOutput(NamedTuple):
     """What a decoder makes of a whole target."""
@@ -43,8 +40,17 @@ class Translator(keras.Model):
 
     Both embeddings have the `width`. `tie_embeddings` is `none`; `output`: the output matrix is the
     target's embedding; `all`: the source's too, for a vocabulary that both sides share. An output
-    matrix that is not tied has its `output_initializer`.
+    matrix that is not tied has its `output_initializer`. `max_source` is the longest source, END
+    counted, for mechanisms of fixed length.
+
+    Attributes:
+        fixed_length: the longest source that the mechanism's weights reach, known once they are
+            created; None where any length will do.
+        max_positions: the longest sequence that learned positions reach; None likewise.
     """
+
+    fixed_length: int | None = None
+    max_positions: int | None = None
 
     def __init__(
         self,
@@ -52,13 +58,14 @@ class Translator(keras.Model):
         source_size: int,
         target_size: int,
         width: int,
+        max_source: int | None = None,
         tie_embeddings: str = "none",
         output_initializer: str | keras.initializers.Initializer = "glorot_uniform",
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
         self.source_size, self.target_size = source_size, target_size
-        self.width, self.tie_embeddings = width, tie_embeddings
+        self.width, self.max_source, self.tie_embeddings = width, max_source, tie_embeddings
         self.target_embedding = self._embedding(target_size, "target_embedding")
         self.source_embedding = self.target_embedding
         if tie_embeddings != "all":
@@ -103,16 +110,6 @@ class Translator(keras.Model):
         if self.vocabulary is not None:
             shares = (counts + 1.0) / (np.sum(counts) + len(counts))
             self.vocabulary.bias.assign(np.log(shares))
-
-    @property
-    def fixed_length(self) -> int | None:
-        """The longest source that the mechanism's weights reach; None where any length will do."""
-        return None
-
-    @property
-    def max_positions(self) -> int | None:
-        """The longest sequence that learned positions reach; None where any length will do."""
-        return None
 
     def draws(self, steps):
         """The most random numbers that one generator draws in training on targets of T steps."""
@@ -165,8 +162,10 @@ class Translator(keras.Model):
             `cross` (B, L, H, T, S) of the L decoder layers, where there is attention; for a
             Transformer also `encoder` (B, L, H, S, S) and `decoder` (B, L, H, T, T).
         """
-        source, target = (tf.constant(ids, tf.int32) for ids in (source, target))
-        weights = self._compiled_weights(source, target)
+        if not hasattr(self, "_weights_program"):
+            ids = tf.TensorSpec((None, None), tf.int32)
+            self._weights_program = tf.function(self._all_weights, input_signature=(ids, ids))
+        weights = self._weights_program(*(tf.constant(ids, tf.int32) for ids in (source, target)))
         return {
             name: np.stack([ops.cast(layer, "float32").numpy() for layer in layers], axis=1)
             for name, layers in weights.items()
@@ -187,13 +186,7 @@ class Translator(keras.Model):
         """What `attend` gives, as tensors: (B, H, T, S) of each layer."""
         return self.decode(target, self.encode(source, training=False), training=False).attention
 
-    def _compiled_weights(self, source, target) -> dict[str, tuple]:
-        if not hasattr(self, "_weights_program"):
-            ids = tf.TensorSpec((None, None), tf.int32)
-            self._weights_program = tf.function(self._all_weights, input_signature=(ids, ids))
-        return self._weights_program(source, target)
-
-
-def memory_length(attention: Attention, longest: int | None) -> int | None:
-    """The memory length to build a mechanism for: the longest source, or what it reaches."""
-    return min(longest, attention.fixed_length or longest) if longest else None
+    def _memory_length(self, attention: Attention) -> int | None:
+        """The memory length to build a mechanism for: the longest source, or what it reaches."""
+        longest = self.max_source
+        return min(longest, attention.fixed_length or longest) if longest else None

@@ -5,8 +5,7 @@ Each one streams, so that memory grows by some tens of bytes a pair, not by the 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.records.files import write_json
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
@@ -45,10 +45,6 @@ class TextSettings:
     # most tokens of a sentence, without its START and END; the end of longer ones is cut off. None:
     # no limit.
     max_length: int | None = None
-
-    def cleaner(self) -> Callable[[str], str]:
-        """The function from a sentence as it was read to the text that tokenizers see."""
-        return cleaner(self.clean, self.lowercase)
 
 
 def preprocess(
@@ -83,13 +79,7 @@ def preprocess(
     }
     for part in parts.values():
         part.shorten(EXAMPLES if part is train else None)
-    text = json.dumps(statistics, indent=2, ensure_ascii=False) + "\n"
-    (folder / STATISTICS).write_text(text, encoding="utf-8")
-
-
-def token_path(folder: Path, part: str, side: str) -> Path:
-    """What the names of a part's token files begin with."""
-    return folder / f"{part}.{side}"
+    write_json(folder / STATISTICS, statistics)
 
 
 def text_file(folder: Path, part: str, kind: str) -> Path:
@@ -163,7 +153,7 @@ def _clean_pairs(
     corpus: Corpus, settings: TextSettings, seed: int, folder: Path, progress: Progress
 ) -> dict[str, _Part]:
     """Read the corpus once, and write the text of each part."""
-    clean = settings.cleaner()
+    clean = cleaner(settings.clean, settings.lowercase)
     links = settings.clean == "none"  # the book's cleaning changes what is a word
     if not corpus.own_parts:
         progress(0, None, "dividing")
@@ -227,9 +217,8 @@ def _encode_parts(
     counts: dict[str, dict[str, dict[str, float]]] = {name: {} for name in parts}
     for name, part in parts.items():
         for side, tokenizer in tokenizers.items():
-            path, start = token_path(folder, name, side), side == "target"
-            texts = lines_of(part.files[side])
+            path, texts = folder / f"{name}.{side}", lines_of(part.files[side])
             counts[name][side] = write_tokens(
-                texts, tokenizer, path, longest, start=start, report=report
+                texts, tokenizer, path, longest, start=side == "target", report=report
             )
     return counts

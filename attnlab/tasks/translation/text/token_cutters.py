@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.text.words import word_pattern
@@ -58,11 +58,7 @@ def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int
 
 
 def check_size(kind: str, size: int | None) -> None:
-    """Refuse a tokenizer that can't be.
-
-    Raises:
-        RequestError: there is no such kind, or `size` is too small.
-    """
+    """Refuse, by a `RequestError`, a kind that there is not and a size that is too small."""
     if kind not in KINDS:
         raise RequestError(f"task.tokenizer: expected one of {', '.join(KINDS)}, got {kind!r}.")
     special = len(SPECIAL_TOKENS)
@@ -102,29 +98,23 @@ def bytes_of(piece: str) -> bytes:
 
 def _either_way(ids: dict[str, int]) -> dict[str, int]:
     """A word known only with, or only without, the space before it is found in both ways."""
-    special = len(SPECIAL_TOKENS)
-    words = {token: number for token, number in ids.items() if number >= special}
-    turned = {token[1:] if token[0] == " " else f" {token}": words[token] for token in words}
+    words = [token for token in ids if token not in SPECIAL_TOKENS]
+    turned = {token[1:] if token[0] == " " else f" {token}": ids[token] for token in words}
     return {**turned, **ids}
 
 
 def _trainer(kind: str, size: int | None, min_count: int) -> tokenizers.trainers.Trainer:
     from tokenizers import pre_tokenizers, trainers
 
-    special = list(SPECIAL_TOKENS)
-    if kind == "bpe":
-        return trainers.BpeTrainer(
-            vocab_size=size or _DEFAULT_BPE_SIZE,
-            min_frequency=max(min_count, 2),
-            special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        )
-    return trainers.WordLevelTrainer(
-        vocab_size=size or _NO_LIMIT,
-        min_frequency=min_count,
-        special_tokens=special,
-        show_progress=False,
+    common: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
+    if kind != "bpe":
+        size = size or _NO_LIMIT
+        return trainers.WordLevelTrainer(vocab_size=size, min_frequency=min_count, **common)
+    return trainers.BpeTrainer(
+        vocab_size=size or _DEFAULT_BPE_SIZE,
+        min_frequency=max(min_count, 2),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        **common,
     )
 
 

@@ -36,7 +36,7 @@ class Ragged:
             OSError: a file can't be read.
             ValueError: a file is no array.
         """
-        files = _tokens_file(path), _offsets_file(path)
+        files = f"{path}.tokens.npy", f"{path}.offsets.npy"
         return cls(*(np.load(file, mmap_mode="r", allow_pickle=False) for file in files))
 
     def __len__(self) -> int:
@@ -107,10 +107,12 @@ def write_tokens(
     """
     dtype = np.dtype("<u2" if tokenizer.size <= 1 << 16 else "<i4")
     all_lengths, truncated, unknown = [np.zeros(0, np.int32)], 0, 0
-    with open(_tokens_file(path), "wb") as file:
+    with open(f"{path}.tokens.npy", "wb") as file:
         file.write(_header(dtype, 0))
         for chunk in _chunks(texts):
-            whole, lengths = _flat(tokenizer.encode(chunk))
+            rows = tokenizer.encode(chunk)
+            lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+            whole = np.fromiter(chain.from_iterable(rows), np.int32, lengths.sum())
             ids, kept = _truncated(whole, lengths, longest)
             truncated += int((kept < lengths).sum())
             unknown += int((ids == UNKNOWN).sum())
@@ -122,7 +124,7 @@ def write_tokens(
         np.cumsum(lengths + 1 + start, out=offsets[1:])
         file.seek(0)
         file.write(_header(dtype, int(offsets[-1])))
-    np.save(_offsets_file(path), offsets)
+    np.save(f"{path}.offsets.npy", offsets)
     return _counts(lengths, truncated, unknown)
 
 
@@ -150,11 +152,6 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _flat(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-    return np.fromiter(chain.from_iterable(rows), np.int32, lengths.sum()), lengths
-
-
 def _truncated(
     ids: np.ndarray, lengths: np.ndarray, longest: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -177,14 +174,6 @@ def _framed(ids: np.ndarray, lengths: np.ndarray, *, start: bool) -> np.ndarray:
         result[ends - framed] = START
     result[is_token] = ids
     return result
-
-
-def _tokens_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}.tokens.npy")
-
-
-def _offsets_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}.offsets.npy")
 
 
 def _header(dtype: np.dtype, count: int) -> bytes:

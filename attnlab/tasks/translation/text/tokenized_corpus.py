@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.records.files import write_json
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.text.preprocessing import (
@@ -24,7 +25,6 @@ from attnlab.tasks.translation.text.preprocessing import (
     lines_of,
     preprocess,
     text_file,
-    token_path,
     tokenizer_file,
 )
 from attnlab.tasks.translation.text.token_files import Ragged
@@ -70,10 +70,8 @@ class TokenizedCorpus:
             if not shared:
                 self.target_tokenizer = Tokenizer.load(tokenizer_file(folder, "target"))
             self.parts = {
-                name: TokenizedPart(
-                    *(Ragged.open(token_path(folder, name, side)) for side in SIDES)
-                )
-                for name in self.statistics["parts"]
+                part: TokenizedPart(*(Ragged.open(folder / f"{part}.{side}") for side in SIDES))
+                for part in self.statistics["parts"]
             }
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{folder}: damaged: {error}.") from error
@@ -105,12 +103,9 @@ def tokenize_corpus(
 ) -> TokenizedCorpus:
     """A corpus in tokens; the first time it is read and cut, then it is found in the cache.
 
-    The cache has a folder for each content, division and treatment of the text. One process at a
-    time fills it, under another name, and renames it when it is whole, so nothing half-done is ever
-    found. What is damaged is made again.
-
-    Tokenizers are fitted on the training part alone. The seed divides a corpus that has no parts of
-    its own.
+    The cache has a folder for each content, division and treatment of the text, filled by one
+    process at a time; a damaged one is made again. Tokenizers are fitted on the training part
+    alone. The seed divides a corpus that has no parts of its own.
 
     Raises:
         RequestError: the corpus can't be read or is too small, a setting can't be met, or the cache
@@ -152,7 +147,7 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the place of `folder` at the end, unless the body raises."""
+    """A new folder that takes the place of `folder` when it is whole; not if the body raises."""
     for left in folder.parent.glob(".tmp-*"):  # by processes that were killed long ago
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED:
@@ -162,26 +157,16 @@ def _temporary(folder: Path) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-        _list_files(temporary)
+        files = {path.name: _digest(path) for path in sorted(temporary.iterdir())}
+        write_json(temporary / _LIST, {"format": _FORMAT, "files": files})
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _list_files(folder: Path) -> None:
-    """Write down what belongs to the folder."""
-    files = {path.name: _digest(path) for path in sorted(folder.iterdir())}
-    text = json.dumps({"format": _FORMAT, "files": files}, indent=2) + "\n"
-    (folder / _LIST).write_text(text, encoding="utf-8")
-
-
 def _checked(folder: Path) -> str:
-    """The digest of a folder's files, each compared with what was written down.
-
-    Raises:
-        RequestError: one is missing or not as it was written.
-    """
+    """The digest of a folder's files, each compared with what was written down."""
     try:
         listed = json.loads((folder / _LIST).read_bytes())
         for name, digest in listed["files"].items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -40,11 +41,7 @@ def _pattern(ascii_only: bool) -> re.Pattern[str]:
 def _mark_ranges() -> Iterator[str]:
     """The combining marks as ranges of a character class."""
     for first, end in _MARK_RANGES:
-        start = None
-        for number in range(first, end + 1):
-            is_mark = number < end and unicodedata.category(chr(number)).startswith("M")
-            if is_mark and start is None:
-                start = number
-            if not is_mark and start is not None:
-                yield f"{chr(start)}-{chr(number - 1)}"
-                start = None
+        marks = (at for at in range(first, end) if unicodedata.category(chr(at)).startswith("M"))
+        for _, run in itertools.groupby(enumerate(marks), lambda each: each[1] - each[0]):
+            numbers = [number for _, number in run]
+            yield f"{chr(numbers[0])}-{chr(numbers[-1])}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from attnlab.config.options import option_class, option_content, options
+from attnlab.config.rules import Rule, check_rule, did_you_mean
 from attnlab.errors import RequestError
 from attnlab.terminal.console import plain_console
 
@@ -38,7 +41,6 @@ _SHARES = ("sources_in_train", "unknown_source", "unknown_target")
 _data_option = click.option(
     "--data",
     metavar="DIR",
-    default=None,
     help="Folder of downloads.  [default: $ATTNLAB_DATA, else ~/.cache/attnlab]",
 )
 _settings_argument = click.argument("settings", metavar="[SETTING=VALUE]...", nargs=-1)
@@ -71,12 +73,18 @@ def list_command(
 
     SETTING=VALUE are the corpus's settings, as data.SETTING=VALUE in a run.
     """
-    cache = data_folder(data)
+    cache = _cache(data)
     if name is None:
-        _list_all(cache, as_json)
-        return
-    words = [*settings, *([f"path={json.dumps(path)}"] if path else [])]
-    _look_into(make_corpus(name, words), cache, seed, as_json)
+        found: Any = [_row(make_corpus(each), cache) for each in options("data")]
+    else:
+        words = [*settings, *([f"path={json.dumps(path)}"] if path else [])]
+        found = _counted(make_corpus(name, words), cache, seed)
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=name is None))
+    elif name is None:
+        _print_all(found)
+    else:
+        _print(found)
 
 
 @command.command("fetch")
@@ -87,9 +95,9 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
     """Download NAME into the cache; what is there is kept."""
     from attnlab.run.console import preparation
 
-    corpus, cache = make_corpus(name, settings), data_folder(data)
+    corpus, cache = make_corpus(name, settings), _cache(data)
     if not corpus.fetchable:
-        there = [each for each in names() if make_corpus(each).fetchable]
+        there = [each for each in options("data") if make_corpus(each).fetchable]
         raise RequestError(
             f"NAME: expected a corpus that can be downloaded ({', '.join(there)}), got {name}."
         )
@@ -99,19 +107,12 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
         click.echo(line)
 
 
-def data_folder(data: str | None) -> Path:
+def _cache(data: str | None) -> Path:
     """The folder of downloads that `--data` names, or the default one."""
     return Path(data or os.environ.get("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
-def names() -> list[str]:
-    """The corpora that there are."""
-    from attnlab.config.options import options
-
-    return options("data")
-
-
-def make_corpus(name: str, words: tuple[str, ...] | list[str] = ()) -> Corpus:
+def make_corpus(name: str, words: Sequence[str] = ()) -> Corpus:
     """A corpus by the name of its YAML file.
 
     `words` are `SETTING=VALUE`, values as in YAML.
@@ -119,46 +120,29 @@ def make_corpus(name: str, words: tuple[str, ...] | list[str] = ()) -> Corpus:
     Raises:
         RequestError: there is no such corpus or setting, or a value breaks its rule.
     """
-    from attnlab.config.options import option_class
-    from attnlab.config.rules import Rule, check_rule
-
-    settings, rules = _settings(name)
-    given = dict(_setting(name, word, settings) for word in words)
-    for key in given:
-        check_rule(f"data.{key}", given[key], Rule(**rules.get(key, {})))
+    content, known = option_content("data", name), options("data")
+    if content is None:
+        hint = did_you_mean(name, known)
+        raise RequestError(f"NAME: expected one of {', '.join(known)}, got {name}.{hint}")
+    settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
+    given = {}
+    for word in words:
+        key, equals, value = word.removeprefix("data.").partition("=")
+        if not equals or key not in settings:
+            raise RequestError(
+                f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
+            )
+        try:
+            given[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            reason = f"expected a value as in YAML, got {value!r}"
+            raise RequestError(f"data.{key}: {reason}.") from error
+    for key, value in given.items():
+        check_rule(f"data.{key}", value, Rule(**content.get("rules", {}).get(key, {})))
     return option_class("data", name)(**{**settings, **given})
 
 
-def _settings(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A corpus's settings with their defaults, and their rules."""
-    from attnlab.config.options import option_content
-    from attnlab.config.rules import did_you_mean
-
-    content = option_content("data", name)
-    if content is None:
-        hint = did_you_mean(name, names())
-        raise RequestError(f"NAME: expected one of {', '.join(names())}, got {name}.{hint}")
-    settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
-    return settings, content.get("rules", {})
-
-
-def _setting(name: str, word: str, settings: dict[str, Any]) -> tuple[str, Any]:
-    key, equals, value = word.removeprefix("data.").partition("=")
-    if not equals or key not in settings:
-        raise RequestError(
-            f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
-        )
-    try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise RequestError(f"data.{key}: expected a value as in YAML, got {value!r}.") from error
-
-
-def _list_all(cache: Path, as_json: bool) -> None:
-    rows = [_row(make_corpus(name), cache) for name in names()]
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
-        return
+def _print_all(rows: list[dict[str, str]]) -> None:
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
     for heading in ("corpus", "languages", "where", "from and licence"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("corpus", "languages"))
@@ -171,24 +155,18 @@ def _list_all(cache: Path, as_json: bool) -> None:
 
 
 def _row(corpus: Corpus, cache: Path) -> dict[str, str]:
+    """What a corpus is, and where it lies or how it is had."""
+    where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
+    if corpus.fetchable:
+        where = f"not downloaded: attnlab data fetch {corpus.name}"
     return {
         "name": corpus.name,
         "source": corpus.source_language,
         "target": corpus.target_language,
-        "where": _where(corpus, cache),
+        "where": str(corpus.location(cache) or where),
         "origin": corpus.origin,
         "license": corpus.license,
     }
-
-
-def _where(corpus: Corpus, cache: Path) -> str:
-    """Where a corpus lies, or how it is had."""
-    place = corpus.location(cache)
-    if place is not None:
-        return str(place)
-    if corpus.fetchable:
-        return f"not downloaded: attnlab data fetch {corpus.name}"
-    return f"give {corpus.needs}" if corpus.needs else "part of attnlab"
 
 
 def _home(text: str) -> str:
@@ -197,7 +175,8 @@ def _home(text: str) -> str:
     return text.replace(home, "~", 1) if text.startswith(home + os.sep) else text
 
 
-def _look_into(corpus: Corpus, cache: Path, seed: int, as_json: bool) -> None:
+def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
+    """What is in a corpus, where it is at hand, and its prepared copies."""
     from attnlab.run.console import preparation
     from attnlab.tasks.translation.corpora.corpus_statistics import describe
 
@@ -207,11 +186,7 @@ def _look_into(corpus: Corpus, cache: Path, seed: int, as_json: bool) -> None:
             corpus.open(cache, progress)
             parts = describe(corpus, seed=seed, progress=progress)
         row |= {"notes": list(corpus.notes), "dropped": corpus.dropped, "parts": parts}
-    row["prepared"] = prepared_copies(cache, corpus.name)
-    if as_json:
-        click.echo(json.dumps(row, indent=2, ensure_ascii=False))
-    else:
-        _print(row)
+    return {**row, "prepared": _prepared_copies(cache, corpus.name)}
 
 
 def _print(row: dict[str, Any]) -> None:
@@ -224,21 +199,16 @@ def _print(row: dict[str, Any]) -> None:
     for reason, count in row.get("dropped", {}).items():
         console.print(f"left out: {count:,} {reason}")
     if "parts" in row:
-        console.print(_table(row))
+        # A column for each part, a row for each number.
+        table = Table("", box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in row["parts"]:
+            table.add_column(name, justify="right")
+        for key, label in _NAMES.items():
+            cells = [_cell(key, part[key]) for part in row["parts"].values()]
+            table.add_row(label.format(**row), *cells)
+        console.print(table)
     for copy in row["prepared"]:
         console.print(f"prepared: {_copy_line(copy)}", soft_wrap=True)
-
-
-def _table(row: dict[str, Any]) -> Table:
-    """A column for each part, a row for each number."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for name in row["parts"]:
-        table.add_column(name, justify="right")
-    for key, label in _NAMES.items():
-        cells = [_cell(key, part[key]) for part in row["parts"].values()]
-        table.add_row(label.format(**row), *cells)
-    return table
 
 
 def _cell(key: str, value: float) -> str:
@@ -247,7 +217,7 @@ def _cell(key: str, value: float) -> str:
     return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
 
 
-def prepared_copies(cache: Path, name: str) -> list[dict[str, Any]]:
+def _prepared_copies(cache: Path, name: str) -> list[dict[str, Any]]:
     """The statistics of a corpus's prepared copies in the cache; damaged ones are left out."""
     found = []
     for path in sorted(cache.glob("prepared/*/statistics.json")):

@@ -18,34 +18,23 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 
-@click.command("positional-encoding")
-@click.option(
-    "--length",
-    default=100,
-    show_default=True,
-    type=click.IntRange(2, 2000),
-    help="Number of positions.",
-)
-@click.option(
-    "--units",
-    default=128,
-    show_default=True,
-    type=click.IntRange(2, 4096),
-    help="Width of the vectors.",
-)
+_SHOW_DEFAULTS = {"show_default": True}
+
+
+@click.command("positional-encoding", context_settings=_SHOW_DEFAULTS)
+@click.option("--length", default=100, type=click.IntRange(2, 2000), help="Number of positions.")
+@click.option("--units", default=128, type=click.IntRange(2, 4096), help="Width of the vectors.")
 @click.option(
     "--dimensions", metavar="I,J,...", help="Draw the waves of these, from 0; default a choice."
 )
 @click.option(
     "--offset",
-    default=None,
     type=click.IntRange(1),
     help="Steps that the circles show.  [default: 10, or half the length]",
 )
 @click.option(
     "--output",
     default="positional-encoding",
-    show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the figures.",
 )
@@ -63,23 +52,20 @@ def positional_encoding(
     from attnlab.layers.sinusoids import sinusoidal
     from attnlab.tasks.translation.figures.positions import draw_positional_encoding
 
+    encoding = sinusoidal(length, units)
     with writing(output):
-        drawn = draw_positional_encoding(
-            sinusoidal(length, units), output, dimensions=chosen, offset=steps
-        )
-    say(drawn)
+        say(draw_positional_encoding(encoding, output, dimensions=chosen, offset=steps))
 
 
-@click.command("embeddings")
+@click.command("embeddings", context_settings=_SHOW_DEFAULTS)
 @run_argument
 @click.option(
-    "--words",
+    *("--words",),
     default=150,
-    show_default=True,
     type=click.IntRange(3, 2000),
     help="How many of the most frequent words.",
 )
-@click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
+@click.option("--epoch", default="best", help="A number, best or last.")
 @output_option
 @runs_option
 def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str | None) -> None:
@@ -94,15 +80,13 @@ def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str 
     from attnlab.tasks.translation.figures.embeddings import embeddings_figure
 
     trained = TrainedRun.load(found, epoch)
+    task: Any = trained.task
     folder = output or found.plots
+    name = f"{trained.config.task.name} · {trained.config.attention.name}"
     drawn = []
-    learned_by: Any = trained.task
     for side, table in trained.model.embeddings().items():
-        source = side == "source"
-        tokenizer = learned_by.source_tokenizer if source else learned_by.target_tokenizer
+        tokenizer = task.source_tokenizer if side == "source" else task.target_tokenizer
         vectors, labels = _most_frequent(table, tokenizer, words)
-        config = trained.config
-        name = f"{config.task.name} · {config.attention.name}"
         title = f"{name}: {side} embeddings, epoch {trained.epoch}"
         figure = embeddings_figure(vectors, labels, title=title)
         with writing(folder):
@@ -118,8 +102,6 @@ def _most_frequent(
     A vocabulary is in the order of frequency behind its special tokens; that of BPE has all bytes
     first, then pieces in the order of their merges.
     """
-    import numpy as np
-
     from attnlab.tasks.translation.text.token_cutters import BYTES, SPECIAL_TOKENS
 
     first = len(SPECIAL_TOKENS) + (BYTES if tokenizer.kind == "bpe" else 0)
@@ -127,7 +109,7 @@ def _most_frequent(
         first = len(SPECIAL_TOKENS)
     ids = range(first, min(first + most, tokenizer.size))
     labels = [tokenizer.pieces([token])[0] for token in ids]
-    return np.asarray(table)[ids.start : ids.stop], labels
+    return table[ids.start : ids.stop], labels
 
 
 def _dimensions(text: str, units: int) -> list[int]:

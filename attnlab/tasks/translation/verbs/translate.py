@@ -6,10 +6,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -25,20 +26,11 @@ if TYPE_CHECKING:
 _READ, _TOGETHER = 1 << 16, 1024
 
 
-class _Output(NamedTuple):
-    """What is written of a translation."""
-
-    n_best: int
-    scores: bool
-    as_json: bool
-
-
-@click.command("translate")
+@click.command("translate", context_settings={"show_default": True})
 @run_argument
 @click.argument("sentences", metavar="[SENTENCE]...", nargs=-1)
 @click.option(
     "--epoch",
-    default=None,
     help="A number, best, last, or average: the mean of the last ones' weights.  [default: best; "
     "with --average: last]",
 )
@@ -57,7 +49,6 @@ class _Output(NamedTuple):
 @click.option(
     "--n-best",
     default=1,
-    show_default=True,
     type=click.IntRange(1, 100),
     help="Translations of each sentence, at most --beam.",
 )
@@ -66,7 +57,7 @@ class _Output(NamedTuple):
 @click.option(
     "--attention",
     "figure",
-    default=None,
+    type=click.Path(path_type=Path),
     metavar="FILE.png",
     help="Draw where the model looked, for one sentence.",
 )
@@ -80,7 +71,7 @@ def command(
     n_best: int,
     scores: bool,
     as_json: bool,
-    figure: str | None,
+    figure: Path | None,
     runs: str | None,
 ) -> None:
     """Translate SENTENCEs, or standard input line by line, with a trained RUN.
@@ -97,14 +88,28 @@ def command(
     trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
     task: Any = trained.task
     translator = task.translator(trained.model, beam=beam, n_best=n_best)
-    translator.warn = _warn
-    chunks = [list(sentences)] if sentences else _standard_input()
+    translator.warn = lambda text: click.echo(f"attnlab: warning: {text}", err=True)
     title = f"{trained.config.attention.name}, epoch {trained.epoch}"
+    as_text = partial(_as_text, n_best > 1, scores)
+    written = partial(_as_json, translator) if as_json else as_text
+    chunks = [sentences] if sentences else _standard_input()
     try:
-        _run(translator, chunks, _Output(n_best, scores, as_json), figure, title)
+        _run(translator, chunks, written, figure, title)
     except BrokenPipeError:
         # The reader has gone, as `| head` does; click would call it a failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(translator, chunks, written, figure: Path | None, title: str) -> None:
+    """Translate chunk by chunk; draw the only sentence."""
+    for number, lines in enumerate(chunks):
+        if figure and (number or len(lines) > 1):
+            raise RequestError("--attention: expected one sentence, got more on standard input.")
+        translations = translator.translate(lines)
+        pairs = zip(lines, translations, strict=True)
+        click.echo("\n".join(written(*pair) for pair in pairs).encode())
+        if figure:
+            _draw(translator, translations[0][0], figure, title)
 
 
 def _check(
@@ -112,7 +117,7 @@ def _check(
     sentences: tuple[str, ...],
     beam: int | None,
     n_best: int,
-    figure: str | None,
+    figure: Path | None,
 ) -> None:
     """Refuse, before TensorFlow is loaded, what can't be done."""
     require_kind(folder, KIND)
@@ -126,62 +131,30 @@ def _check(
             sentence.encode()
         except UnicodeEncodeError as error:
             raise RequestError(f"SENTENCE {number}: expected UTF-8, got {sentence!a}.") from error
-    if figure is not None:
-        _check_figure(Path(figure), len(sentences))
-
-
-def _check_figure(path: Path, count: int) -> None:
+    if not figure:
+        return
     from attnlab.tasks.translation.figures.maps import FORMATS
 
-    if path.suffix.lower() not in FORMATS:
+    if figure.suffix.lower() not in FORMATS:
         formats = ", ".join(FORMATS)
-        raise RequestError(f"--attention: expected a file that ends with {formats}, got {path}.")
-    if count > 1:
-        raise RequestError(f"--attention: expected one sentence, got {count}.")
+        raise RequestError(f"--attention: expected a file that ends with {formats}, got {figure}.")
+    if len(sentences) > 1:
+        raise RequestError(f"--attention: expected one sentence, got {len(sentences)}.")
 
 
-def _run(
-    translator: SentenceTranslator,
-    chunks: Iterable[list[str]],
-    output: _Output,
-    figure: str | None,
-    title: str,
-) -> None:
-    """Translate chunk by chunk; draw the only sentence."""
-    drawn = False
-    for lines in chunks:
-        if figure is not None and (drawn or len(lines) > 1):
-            raise RequestError("--attention: expected one sentence, got more on standard input.")
-        translations = translator.translate(lines)
-        pairs = zip(lines, translations, strict=True)
-        written = [_written(line, found, output, translator) for line, found in pairs]
-        click.echo("\n".join(written).encode())
-        if figure is not None:
-            _draw(translator, translations[0][0], Path(figure), title)
-            drawn = True
-
-
-def _written(
-    line: str, translations: list[Translation], output: _Output, translator: SentenceTranslator
-) -> str:
-    """The line or lines of one sentence."""
-    if output.as_json:
-        return json.dumps(_as_json(line, translations, translator), ensure_ascii=False)
+def _as_text(ranks: bool, scores: bool, _: str, translations: list[Translation]) -> str:
+    """A sentence's translations, a line each; one empty line for an empty sentence."""
     if len(translations[0].source) == 1:
         return ""
     return "\n".join(
-        "\t".join(
-            [str(rank)] * (output.n_best > 1) + [f"{best.score:.4f}"] * output.scores + [best.text]
-        )
+        "\t".join([str(rank)] * ranks + [f"{best.score:.4f}"] * scores + [best.text])
         for rank, best in enumerate(translations, 1)
     )
 
 
-def _as_json(
-    line: str, translations: list[Translation], translator: SentenceTranslator
-) -> dict[str, Any]:
+def _as_json(translator: SentenceTranslator, line: str, translations: list[Translation]) -> str:
     pieces = [translator.pieces(best) for best in translations]
-    return {
+    content = {
         "source": line,
         "source_tokens": pieces[0][0],
         "translations": [
@@ -194,6 +167,7 @@ def _as_json(
             for best, (_, tokens) in zip(translations, pieces, strict=True)
         ],
     }
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _number(value: float) -> float | None:
@@ -211,7 +185,7 @@ def _draw(translator: SentenceTranslator, translation: Translation, path: Path, 
     if not looked.maps:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
     try:
-        save(maps_figure(looked.maps, looked.source, looked.target, title=title), path)
+        save(maps_figure(*looked, title=title), path)
     except OSError as error:
         reason = error.strerror or error
         raise RequestError(f"--attention: {path} can't be written ({reason}).") from error
@@ -228,46 +202,34 @@ def _standard_input() -> Iterator[list[str]]:
     stream = cast(BufferedReader, sys.stdin.buffer)
     if stream.isatty():
         click.echo("attnlab: type a sentence and Enter; Ctrl-D ends.", err=True)
-    number = 0
+    number, wrong = 0, None
     for lines in _lines(stream):
-        for first in range(0, len(lines), _TOGETHER):
-            chunk = lines[first : first + _TOGETHER]
-            sentences, error = _decoded(chunk, number)
-            if sentences:
-                yield sentences
-            if error:
-                raise error
-            number += len(chunk)
+        sentences = []
+        try:
+            for number, line in enumerate(lines, number + 1):  # noqa: B020
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                sentences.append(text.removesuffix("\r"))
+        except UnicodeDecodeError as error:
+            wrong = RequestError(
+                f"standard input, line {number}: expected UTF-8, got the byte "
+                f"0x{line[error.start]:02x} at place {error.start + 1}."
+            )
+        if sentences:
+            yield sentences
+        if wrong:
+            raise wrong
 
 
 def _lines(stream: BufferedReader) -> Iterator[list[bytes]]:
-    """All complete lines that can be read without waiting, again and again."""
+    """All complete lines that can be read without waiting, some at once, again and again."""
     begun: list[bytes] = []  # of the line that has no end yet
     while data := stream.read1(_READ):
         first, *others = data.split(b"\n")
         begun.append(first)
         if others:
-            yield [b"".join(begun), *others[:-1]]
+            complete = [b"".join(begun), *others[:-1]]
             begun = [others[-1]]
+            for place in range(0, len(complete), _TOGETHER):
+                yield complete[place : place + _TOGETHER]
     if any(begun):
         yield [b"".join(begun)]
-
-
-def _decoded(lines: list[bytes], before: int) -> tuple[list[str], RequestError | None]:
-    """Lines as text up to the first that isn't, and what is wrong with that one."""
-    sentences: list[str] = []
-    for number, line in enumerate(lines, before + 1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            byte, column = line[error.start], error.start + 1
-            return sentences, RequestError(
-                f"standard input, line {number}: expected UTF-8, got the byte 0x{byte:02x} at "
-                f"place {column}."
-            )
-        sentences.append(text.removesuffix("\r"))
-    return sentences, None
-
-
-def _warn(text: str) -> None:
-    click.echo(f"attnlab: warning: {text}", err=True)

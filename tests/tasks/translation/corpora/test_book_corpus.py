@@ -100,6 +100,6 @@ def test_the_real_file(tmp_path, realdata):
     pairs = pairs_of(corpus)
     assert len(pairs) == 1000
     assert pairs[0] == ("im a purist", "ich bin ein purist")
-    codes = assign_parts(corpus, seed=0).codes
+    codes = assign_parts(corpus, seed=0)
     parts = [{pair[0] for pair, at in zip(pairs, codes, strict=True) if at == p} for p in range(3)]
     assert not parts[0] & parts[2] and not parts[0] & parts[1]

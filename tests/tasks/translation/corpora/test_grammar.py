@@ -36,7 +36,6 @@ from attnlab.tasks.translation.corpora.grammar.phrases import (
     RelativePronoun,
     Together,
 )
-from attnlab.tasks.translation.corpora.grammar.sentences import write
 
 TODAY, EVENING = TIMES[0], TIMES[3]
 OFTEN, NEVER, ALREADY = FREQUENCIES[:3]
@@ -408,6 +407,6 @@ CASES = {  # phenomenon: (clause, English, German, links)
 
 @pytest.mark.parametrize(("clause", "english", "german", "links"), CASES.values(), ids=list(CASES))
 def test_translation_and_links(clause, english, german, links):
-    made = write(clause, asks=english.endswith("?"))
+    made = clause.sentence(asks=english.endswith("?"))
     assert (made.english, made.german) == (english, german)
     assert " ".join(f"{source}-{target}" for source, target in made.links) == links

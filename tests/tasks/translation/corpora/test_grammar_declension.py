@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 import pytest
 
 from attnlab.tasks.translation.corpora.grammar.lexicon import ADJECTIVES, NOUNS
-from attnlab.tasks.translation.corpora.grammar.linked import Word, finish
+from attnlab.tasks.translation.corpora.grammar.linked import Link, Word, finish
 from attnlab.tasks.translation.corpora.grammar.phrases import (
     BARE,
     HOW_MANY,
@@ -83,9 +81,8 @@ DENIED = [
 ]  # fmt: skip
 
 
-def german(phrase, case, not_link=None):
-    new = count(100).__next__
-    return " ".join(word.text for word in phrase.render(case, new, not_link).german)
+def german(phrase, case, denial=None):
+    return " ".join(word.text for word in phrase.render(case, denial).german)
 
 
 def phrase_of(determiner, noun, adjective, plural=False, **more):
@@ -107,7 +104,7 @@ def test_nouns_without_an_article_have_strong_adjectives(row):
 @pytest.mark.parametrize("row", DENIED, ids=lambda row: row[4])
 def test_kein(row):
     phrase = phrase_of(*row[:4])
-    assert tuple(german(phrase, case, not_link=7) for case in CASES[:3]) == row[4:]
+    assert tuple(german(phrase, case, denial=Link()) for case in CASES[:3]) == row[4:]
 
 
 @pytest.mark.parametrize(
@@ -123,18 +120,19 @@ def test_numbers_leave_the_ending_to_the_article(determiner, expected):
 
 
 def test_an_before_a_vowel():
-    new = count().__next__
     for words, article in (("old", "an"), ("small", "a")):
-        english = phrase_of(A, "egg", words).render("acc", new).english
+        english = phrase_of(A, "egg", words).render("acc").english
         assert english[0].text == article
-    assert NounPhrase(NOUNS["apple"], A).render("acc", new).english[0].text == "an"
+    assert NounPhrase(NOUNS["apple"], A).render("acc").english[0].text == "an"
 
 
 def test_of_two_commas_the_one_with_a_link_stays():
-    def words(*links):
-        return [Word("ja"), *(Word(",", link) for link in links), Word("nein")]
+    link = Link()
 
-    for links in ([(1,), ()], [(), (1,)]):
-        made = finish([Word("yes"), Word(",", (1,)), Word("no")], words(*links), lambda: 9, ".")
+    def words(*commas):
+        return [Word("ja"), *(Word(",", links) for links in commas), Word("nein")]
+
+    for commas in ([(link,), ()], [(), (link,)]):
+        made = finish([Word("yes"), Word(",", (link,)), Word("no")], words(*commas), ".")
         assert made.german == "Ja, nein."
         assert made.links == [(1, 1), (3, 3)]

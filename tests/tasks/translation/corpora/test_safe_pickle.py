@@ -220,12 +220,15 @@ def test_nothing_is_unpickled_and_nothing_looked_up(pickled, monkeypatch):
         raise AssertionError(f"called with {arguments}")
 
     path = pickled(content)
-    read_string_array(path)  # what it needs is imported now
+    expected = read_string_array(path)  # what it needs is imported now
     for module in (pickle, np):
         monkeypatch.setattr(module, "load", forbidden)
     monkeypatch.setattr(pickle, "Unpickler", forbidden)
     monkeypatch.setattr(builtins, "__import__", forbidden)
-    read_string_array(path)
+    found = read_string_array(path)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, PAIRS)
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 5])

@@ -7,7 +7,7 @@ import pytest
 from small_translators import QUERYING, small_translator
 
 from attnlab.tasks.translation.decoding.search import Search
-from attnlab.tasks.translation.models.translator import END, START
+from attnlab.tasks.translation.text.tokenizers import END, START
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -21,7 +21,11 @@ SMALL = {
 CASES = [
     ("rnn", "none", 3),
     *((("rnn", "transformer")[place % 2], name, 3) for place, name in enumerate(QUERYING)),
-    *(("rnn", "luong_local", 1), ("transformer", "multi_head", 1)),
+    *(
+        # The plain search of `test_search` has beams of one by default.
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (("rnn", "luong_local", 1), ("transformer", "multi_head", 1))
+    ),
 ]
 
 

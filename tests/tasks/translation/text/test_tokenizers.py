@@ -217,6 +217,8 @@ def test_there_must_be_something_to_fit_on(kind):
         Tokenizer.fit(["", ""], kind=kind)
 
 
+# By default they come back in pairs: `test_every_pair_of_tatoeba_comes_back`.
+@pytest.mark.slow
 @pytest.mark.realdata
 @pytest.mark.parametrize("side", [0, 1])
 def test_bpe_gives_back_every_sentence_of_tatoeba(realdata, side):

@@ -13,7 +13,8 @@ from command_line import CONF, Outcome
 from download_server import serving
 
 from attnlab.cli import main
-from attnlab.tasks.translation.verbs.data import make_corpus, names
+from attnlab.config.options import options
+from attnlab.tasks.translation.verbs.data import make_corpus
 
 TABS = "".join(f"The number {n}.\tDie Zahl {n}.\n" for n in range(40)) + "The number 1.\tDie 1.\n"
 
@@ -46,7 +47,7 @@ def data(folder, capsys):
     return data
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", options("data"))
 def test_the_classes_settings_are_those_of_the_file(name):
     corpus = make_corpus(name)
     assert corpus.name == name
@@ -64,7 +65,7 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
     outcome = data("list")
     assert outcome.code == 0, outcome.err
     assert outcome.out == data().out
-    for name in names():
+    for name in options("data"):
         assert f"\n{name} " in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
     assert "not downloaded: attnlab" in outcome.out
@@ -74,7 +75,7 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
 
 def test_the_list_as_json(data):
     rows = json.loads(data("list", "--json").out)
-    assert [row["name"] for row in rows] == names()
+    assert [row["name"] for row in rows] == options("data")
     assert {row["where"] for row in rows} >= {"give data.path=FILE.pkl"}
 
 

@@ -12,6 +12,8 @@ import pytest
 from command_line import CommandLine, Outcome, TrainedRun
 
 from attnlab.cli import main
+from attnlab.run import loading
+from attnlab.tasks.translation.task import Translate
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 TINY = (
@@ -23,7 +25,7 @@ TINY = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> TrainedRun:
+def run(tmp_path_factory, no_figures) -> TrainedRun:
     """A run that has learnt next to nothing: what it says doesn't matter here."""
     attnlab = CommandLine(tmp_path_factory.mktemp("translated"))
     triples = list(itertools.product(NUMBERS, repeat=3))
@@ -38,8 +40,32 @@ def run(tmp_path_factory) -> TrainedRun:
     return TrainedRun(attnlab, Outcome(0, "", ""), folder)
 
 
+@pytest.fixture(scope="module")
+def compiled_once():
+    """Let commands with the same epoch and beam share a model and its search, which is compiled."""
+    load, make = loading.TrainedRun.load, Translate.translator
+    loaded, made = {}, {}
+
+    def load_once(folder, *epoch):
+        if (folder.path, epoch) not in loaded:
+            loaded[folder.path, epoch] = load(folder, *epoch)
+        return loaded[folder.path, epoch]
+
+    def make_once(task, model, **search):
+        key = (id(model), *search.values())
+        if key not in made:
+            made[key] = make(task, model, **search)
+        made[key]._warned.clear()
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading.TrainedRun, "load", load_once)
+        patch.setattr(Translate, "translator", make_once)
+        yield
+
+
 @pytest.fixture
-def translate(run, monkeypatch, capfdbinary):
+def translate(run, compiled_once, monkeypatch, capfdbinary):
     """The command in this process, which has TensorFlow, with bytes on standard input."""
     monkeypatch.chdir(run.attnlab.folder)
     monkeypatch.setenv("ATTNLAB_RUNS", str(run.attnlab.runs))
@@ -94,10 +120,10 @@ def test_json(translate):
 
 def test_any_epoch_and_the_mean_of_several(translate):
     words = ("--scores", "one two three.")
-    each = [translate("--epoch", epoch, *words).out for epoch in (1, 2, "last", "best")]
-    assert each[0] != each[1] == each[2] and each[3] in each[:2]
+    each = [translate("--epoch", epoch, *words).out for epoch in (1, "last", "best")]
+    assert each[0] != each[1] and each[2] in each[:2]
     mean = [translate(*chosen, *words).out for chosen in AVERAGES]
-    assert mean[0] == mean[1] and mean[0] not in each[:2]
+    assert mean[0] == mean[1] and mean[0] not in each
 
 
 AVERAGES = (("--epoch", "average", "--average", 2), ("--average", 2))
@@ -131,11 +157,11 @@ def test_what_is_not_utf8_is_named_after_what_was_translated(translate):
 
 def test_many_lines_come_in_order(translate):
     numbers = list(NUMBERS)
-    sentences = [f"{numbers[i % 5]} {numbers[i // 5 % 5]}." for i in range(3000)]
+    sentences = [f"{numbers[i % 5]} {numbers[i // 5 % 5]}." for i in range(1100)]
     code, out, err = translate("--beam", 1, given="\n".join(sentences).encode())
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert len(lines) == 3000 and lines[:25] * 120 == lines
+    assert len(lines) == 1100 and lines[:25] * 44 == lines
 
 
 def test_each_line_is_answered_as_it_comes_and_a_reader_may_go_away(run):

@@ -12,6 +12,7 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     FREQUENCIES,
     NOUNS,
     NUMBERS,
+    PERSONS,
     STATE,
     TIMES,
     VERBS,
@@ -19,7 +20,7 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     Adverb,
     Noun,
     Verb,
-)  # fmt: skip
+)
 from attnlab.tasks.translation.corpora.grammar.phrases import (
     BARE,
     MANY,
@@ -38,27 +39,23 @@ from attnlab.tasks.translation.corpora.grammar.phrases import (
 T = TypeVar("T")
 Style = tuple[Determiner, bool, bool]  # determiner, plural, with a number
 
-SINGULAR: tuple[Style, ...] = (
-    ((THE, False, False),) * 12 + ((MY, False, False),) * 3 + ((THIS, False, False),) * 2
-)
-_KNOWN = SINGULAR + ((THE, True, False),) * 3 + ((THE, True, True), (THIS, True, False))
+SINGULAR = ((THE, False, False),) * 12 + ((MY, False, False),) * 3 + ((THIS, False, False),) * 2
+KNOWN = SINGULAR + ((THE, True, False),) * 3 + ((THE, True, True), (THIS, True, False))
 _NEW = ((A, False, False),) * 5 + ((BARE, True, True),) * 3 + ((MANY, True, False),)
-SUBJECTS: tuple[Style, ...] = _KNOWN + _NEW
-ANY: tuple[Style, ...] = _KNOWN + _NEW + ((BARE, True, False),) * 2
-KNOWN: tuple[Style, ...] = _KNOWN
-DENIED: tuple[Style, ...] = (
+_SUBJECTS = KNOWN + _NEW
+_ANY = _SUBJECTS + ((BARE, True, False),) * 2
+_DENIED = (
     ((THE, False, False),) * 5
     + ((THE, True, False), (MY, False, False), (THIS, False, False))
     + ((A, False, False),) * 4
     + ((BARE, True, False),) * 3
 )
-_PLACES: tuple[Style, ...] = SINGULAR + ((A, False, False),) * 2
-_JOINED: tuple[Style, ...] = SINGULAR[:14]
-_WATER: tuple[Style, ...] = ((BARE, False, False),)
+_PLACES = SINGULAR + ((A, False, False),) * 2
+_JOINED = SINGULAR[:14]
+_WATER = ((BARE, False, False),)
 _TENSES = (*("present",) * 10, *("perfect",) * 7, *("can", "must", "want", "will") * 2)
-_OWNED = frozenset({"father", "mother", "sister", "doctor", "teacher", "dog", "cat", "horse"})
 _FAMILY = frozenset({"father", "mother", "sister"})
-_OWNERS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
+_OWNED = _FAMILY | {"doctor", "teacher", "dog", "cat", "horse"}
 # Things are seldom subjects elsewhere, and only there do masculine ones have adjectives in -er.
 _DESCRIBED = tuple(
     noun
@@ -66,7 +63,7 @@ _DESCRIBED = tuple(
     for _ in range(1 if noun.kind in ("person", "animal") else 4 if noun.gender == "m" else 2)
     if noun.predicates
 )
-_DESCRIBABLE: tuple[Style, ...] = _KNOWN + ((MY, False, False),) * 10
+_DESCRIBABLE = KNOWN + ((MY, False, False),) * 10
 _LIVING = tuple(noun for noun in _DESCRIBED if noun.kind in ("person", "animal"))
 _PRONOUN_SUBJECTS = ("he", "she", "they", "we", "I")
 
@@ -90,21 +87,16 @@ def _times(tense: str, negated: bool) -> tuple[Adverb, ...]:
 
 
 class Choices:
-    """Draws parts of one sentence after another.
-
-    Attributes:
-        adjectives: chance of adjectives before a noun; three in ten are two of them.
-    """
+    """Draws parts of one sentence after another."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
-        self._used: set[str] = set()
-        self.adjectives = 0.45
+        self.begin()
 
-    def begin(self, adjectives: float) -> None:
+    def begin(self) -> None:
         """Start a sentence; no noun is used twice in it."""
-        self._used.clear()
-        self.adjectives = adjectives
+        self._used: set[str] = set()
+        self.adjectives = 0.45  # chance of them before a noun; three in ten are two of them
 
     def one(self, options: Sequence[T]) -> T:
         """One of the options, all equally likely."""
@@ -139,23 +131,17 @@ class Choices:
         phrase = NounPhrase(noun, determiner, (), plural)
         if counted:
             phrase.number = self.one(tuple(NUMBERS))
-        self._adorn(phrase)
+        if self.chance(self.adjectives + 0.3 * (noun.kind == "drink")):
+            self.add_adjectives(phrase, 2 if self.chance(0.3) else 1)
+        elif noun.english in _OWNED and determiner is THE and self.chance(0.3):
+            phrase.owner = self._owner()
         return phrase
 
-    def _adorn(self, phrase: NounPhrase) -> None:
-        noun = phrase.noun
-        often = self.adjectives + 0.3 * (noun.kind == "drink")
-        if self.chance(often):
-            self.add_adjectives(phrase, 2 if self.chance(0.3) else 1)
-        elif noun.english in _OWNED and phrase.determiner is THE and self.chance(0.3):
-            phrase.owner = self.owner(self.adjectives / 2)
-
-    def owner(self, adjectives: float) -> NounPhrase:
-        """A phrase for the genitive."""
-        noun = self.noun(_OWNERS)
+    def _owner(self) -> NounPhrase:
+        noun = self.noun(PERSONS)
         mine = noun.english in _FAMILY or (noun.mine and self.chance(0.2))
         owner = NounPhrase(noun, MY if mine else THE)
-        if self.chance(adjectives):
+        if self.chance(self.adjectives / 2):
             self.add_adjectives(owner, 1)
         return owner
 
@@ -178,23 +164,22 @@ class Choices:
             name = self.one(_PRONOUN_SUBJECTS)
             if name != "I" or tense != "present" or verb.ich:
                 return PRONOUNS[name]
-        nouns = pool(verb.subjects)
-        if self.chance(0.06):
-            return self._together(nouns)
-        return self.noun_phrase(nouns, styles)
+        return self._one_or_two(pool(verb.subjects), styles, 0.06)
 
-    def object(self, nouns: Sequence[Noun], styles: Sequence[Style], subject: Phrase) -> Phrase:
+    def _object(self, nouns: Sequence[Noun], styles: Sequence[Style], subject: Phrase) -> Phrase:
         """Whom or what it is done to."""
         if nouns[0].kind == "person" and self.chance(0.12):
             name = self.one(("he", "he", "I", "we"))
             if name == "he" or subject not in (PRONOUNS["I"], PRONOUNS["we"]):
                 return PRONOUNS[name]
-        if self.chance(0.05):
-            return self._together(nouns)
-        return self.noun_phrase(nouns, styles)
+        return self._one_or_two(nouns, styles, 0.05)
 
-    def _together(self, nouns: Sequence[Noun]) -> Together:
-        """Two known nouns of one kind, joined by "and"."""
+    def _one_or_two(
+        self, nouns: Sequence[Noun], styles: Sequence[Style], two: float
+    ) -> NounPhrase | Together:
+        """A phrase, or with the chance `two` known nouns of one kind, joined by "and"."""
+        if not self.chance(two):
+            return self.noun_phrase(nouns, styles)
         first = self.noun_phrase(nouns, _JOINED)
         alike = [noun for noun in nouns if noun.kind == first.noun.kind]
         parts = first, self.noun_phrase(alike, _JOINED)
@@ -209,17 +194,18 @@ class Choices:
         *,
         tense: str | None = None,
         without: str = "",
+        front: str = "",
         plain: bool = False,
         deny: float = 0.17,
         pronouns: float = 0.15,
     ) -> Clause:
         """A clause around a verb, with subject and tense where these are known.
 
-        `without` names parts that the caller fills or leaves out, such as "object place"; `plain`
-        is one without time, frequency and negation; `deny` and `pronouns` are the chances of a
-        negation and of a pronoun as subject.
+        `without` names parts that the caller fills or leaves out, such as "object place"; `front`
+        is the part that it begins with, as of `Clause`; `plain` is one without time, frequency and
+        negation; `deny` and `pronouns` are the chances of a negation and of a pronoun as subject.
         """
-        tense = tense or self.tense(verb)
+        tense = tense or ("present" if verb.always else self.one(_TENSES))
         negated = not plain and tense != "must" and self.chance(deny)
         often = not (plain or negated or verb.always or verb.receivers) and self.chance(0.2)
         frequency = self.one(FREQUENCIES) if often else None
@@ -227,8 +213,10 @@ class Choices:
             frequency = None
         marked = negated or frequency is not None
         if subject is None:
-            subject = self.subject(verb, tense, KNOWN if marked else SUBJECTS, pronouns)
-        clause = Clause(verb, subject, tense=tense, negated=negated, frequency=frequency)
+            subject = self.subject(verb, tense, KNOWN if marked else _SUBJECTS, pronouns)
+        clause = Clause(
+            verb, subject, tense=tense, negated=negated, frequency=frequency, front=front
+        )
         self._fill(clause, without.split(), marked)
         if not plain and not verb.always and "time" not in without and self.chance(0.35):
             # "often every day", "already today" and "not every day" collide or mean two things.
@@ -236,36 +224,31 @@ class Choices:
             clause.time = self.one(times) if times and frequency is None else None
         return clause
 
-    def tense(self, verb: Verb) -> str:
-        """A tense that suits the verb."""
-        return "present" if verb.always else self.one(_TENSES)
-
     def _fill(self, clause: Clause, without: list[str], marked: bool) -> None:
         verb = clause.verb
         if verb.objects and "object" not in without:
-            styles = KNOWN if marked and verb.case == "dat" else ANY
+            styles: Sequence[Style] = KNOWN if marked and verb.case == "dat" else _ANY
             if clause.negated and verb.case == "acc":
-                styles = DENIED
-            clause.object = self.object(pool(verb.objects), styles, clause.subject)
+                styles = _DENIED
+            clause.object = self._object(pool(verb.objects), styles, clause.subject)
         if verb.receivers and "receiver" not in without:
-            styles = KNOWN if marked else SUBJECTS
-            clause.receiver = self.object(pool(verb.receivers), styles, clause.subject)
-            if isinstance(clause.object, NounPhrase) and clause.object.owner:
+            styles = KNOWN if marked else _SUBJECTS
+            clause.receiver = self._object(pool(verb.receivers), styles, clause.subject)
+            if isinstance(clause.object, NounPhrase):
                 clause.object.owner = None
-        if verb.preposition and "place" not in without:
+        if verb.places and "place" not in without:
             often = 0.5 if verb.preposition is WITH else 0.15 if verb.objects else 0.35
             if verb.needs_place or self.chance(often):
                 clause.place = self.place(verb, clause.subject)
 
     def place(self, verb: Verb, subject: Phrase) -> Prepositional:
         """The verb's prepositional phrase."""
-        assert verb.preposition is not None
         nouns = pool(verb.places)
         if nouns[-1].kind == "thing" and self.chance(0.3):
             return Prepositional(verb.preposition, self.noun_phrase(nouns[-1:], _PLACES))
         nouns = tuple(noun for noun in nouns if noun.kind != "thing")
         if nouns[0].kind == "person":
-            return Prepositional(verb.preposition, self.object(nouns, SUBJECTS, subject))
+            return Prepositional(verb.preposition, self._object(nouns, _SUBJECTS, subject))
         styles = _WATER if nouns[0].kind == "drink" else _PLACES
         return Prepositional(verb.preposition, self.noun_phrase(nouns, styles))
 

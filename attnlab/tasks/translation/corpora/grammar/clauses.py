@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from attnlab.tasks.translation.corpora.grammar.lexicon import (
-    AUXILIARIES,
-    BE,
     CONJUNCTIONS,
     DO,
-    HAVE,
-    HAVE_WITH_BE,
-    TO_BE,
     Adjective,
     Adverb,
-    Auxiliary,
     Verb,
 )
 from attnlab.tasks.translation.corpora.grammar.linked import (
     COMMA,
     Both,
-    NewLink,
+    Link,
     Translation,
     Word,
     finish,
     fixed,
+    joined,
 )
 from attnlab.tasks.translation.corpora.grammar.phrases import (
     NounPhrase,
@@ -43,13 +39,12 @@ class Subordinate:
     conjunction: str  # an English conjunction; empty for a question that brings its own word
     clause: Clause  # what it leads
 
-    def render(self, new: NewLink) -> Both:
+    def render(self) -> Both:
         """Both sides: English in plain order, German with the verb at the end."""
-        clause = self.clause.dependent(new)
+        clause = self.clause.dependent()
         if not self.conjunction:
             return clause
-        sign = fixed(self.conjunction, CONJUNCTIONS[self.conjunction], new)
-        return Both(sign.english + clause.english, sign.german + clause.german)
+        return joined(fixed(self.conjunction, CONJUNCTIONS[self.conjunction]), clause)
 
 
 @dataclass
@@ -70,144 +65,107 @@ class Clause:
     time: Adverb | None = None  # when
     time_first: bool = False  # whether the time opens the sentence
     asks: Adverb | None = None  # "why", "where" or "when", of a question
-    # the part that a question or a relative clause begins with: "subject", "object", "receiver" or
-    # "place"
+    # the part that a question or relative clause begins with: subject, object, receiver or place
     front: str = ""
     first: Subordinate | None = None  # a subordinate clause before this one
     last: Subordinate | None = None  # a subordinate clause behind it
 
-    def statement(self, new: NewLink) -> Translation:
-        """The clause as a sentence with a full stop."""
-        parts = _Parts(self, new, inverted=False)
-        english, german = parts.english(), parts.main()
-        return finish(english, german, new, ".")
+    def sentence(self, asks: bool = False) -> Translation:
+        """The clause as a sentence: a statement, or a direct question."""
+        parts = _Parts(self, inverted=asks and self.front != "subject")
+        return finish(parts.english(), parts.main(), "?" if asks else ".")
 
-    def question(self, new: NewLink) -> Translation:
-        """The clause as a direct question."""
-        parts = _Parts(self, new, inverted=self.front != "subject")
-        return finish(parts.english(), parts.main(), new, "?")
-
-    def dependent(self, new: NewLink) -> Both:
+    def dependent(self) -> Both:
         """The clause as it stands inside another one, with commas to the right of each part."""
-        parts = _Parts(self, new, inverted=False)
+        parts = _Parts(self, inverted=False)
         return Both(parts.english(), parts.verb_final())
 
 
 class _Parts:
     """A clause's parts in both languages, ready to be put in order."""
 
-    def __init__(self, clause: Clause, new: NewLink, inverted: bool) -> None:
+    def __init__(self, clause: Clause, inverted: bool) -> None:
         self.clause, self.inverted = clause, inverted
-        self.not_link = new() if clause.negated else None
-        self.verb: VerbWords = verb_words(
-            clause.verb, clause.tense, clause.subject.person, new, self.not_link,
-            helped=inverted and clause.verb is not BE,
-        )  # fmt: skip
-        denied = clause.object
-        self.kein = clause.negated and isinstance(denied, NounPhrase) and denied.takes_no
-        self.subject = clause.subject.render("nom", new)
-        self.object = _NONE
-        if denied is not None:
-            kein_link = self.not_link if self.kein else None
-            self.object = denied.render(clause.verb.case, new, kein_link)
-        self.receiver, self.to = _NONE, []
-        if clause.receiver is not None:
-            self.receiver = clause.receiver.render("dat", new)
-            self.to = [Word("to", self.receiver.german[0].links)]
-        self.place = clause.place.render(new) if clause.place else _NONE
-        self.frequency = _adverb(clause.frequency, new)
-        self.time = _adverb(clause.time, new)
-        self.asks = _adverb(clause.asks, new)
-        self.predicate = _predicate(clause, new)
-        self.first = clause.first.render(new) if clause.first else _NONE
-        self.comma = Word(",", (new(),)) if clause.first else COMMA
-        self.last = clause.last.render(new) if clause.last else _NONE
+        denial = Link() if clause.negated else None
+        self.verb = verb_words(clause.verb, clause.tense, clause.subject.person, denial, inverted)
+        self.phrases = {
+            "subject": clause.subject.render("nom"),
+            "object": clause.object.render(clause.verb.case, denial) if clause.object else _NONE,
+            "receiver": _to(clause.receiver.render("dat")) if clause.receiver else _NONE,
+            "place": clause.place.render() if clause.place else _NONE,
+            "time": _adverb(clause.time),
+        }
+        self.frequency = _adverb(clause.frequency)
+        self.predicate = _predicate(clause)
+        self.last = clause.last.render() if clause.last else _NONE
+        self.front = self._take_front()
+
+    def _take_front(self) -> Both:
+        """What opens the clause; a phrase that does is missing in its place."""
+        clause = self.clause
+        if clause.first:
+            comma = [Word(",", (Link(),))]
+            return joined(clause.first.render(), Both(comma, comma))
+        role = "time" if clause.time_first else clause.front
+        if not role:
+            return _adverb(clause.asks)
+        phrase, self.phrases[role] = self.phrases[role], _NONE
+        return Both(phrase.english, _closed(phrase))
 
     def english(self) -> list[Word]:
         """English order."""
         clause, verb = self.clause, self.verb
-        middle = [*verb.english_not, *self.frequency.english]
-        if self.inverted:
-            core = [*verb.english_finite, *self._subject_english(), *middle]
-        else:
-            core = [*self._subject_english(), *verb.english_finite, *middle]
-        thing = self._unless_front("object", self.object.english)
+        subject, thing, receiver, place, time = (each.english for each in self.phrases.values())
+        core = [*verb.finite, *subject] if self.inverted else [*subject, *verb.finite]
         behind = isinstance(clause.object, Pronoun) and clause.verb.prefix
         around = [*thing, *verb.particle] if behind else [*verb.particle, *thing]
-        words = [
-            *self._front_english(),
+        return [
+            *self.front.english,
             *core,
-            *verb.english_rest,
+            *verb.negation.english,
+            *self.frequency.english,
+            *verb.rest,
             *around,
-            *self._unless_front("receiver", [*self.to, *self.receiver.english]),
+            *receiver,
             *self.predicate.english,
-            *self._unless_front("place", self.place.english),
-            *([] if clause.time_first else self.time.english),
+            *place,
+            *time,
             *self.last.english,
         ]
-        return [*self.first.english, self.comma, *words] if clause.first else words
 
     def main(self) -> list[Word]:
         """German with the finite verb second, or first in a question that has nothing before it."""
-        clause = self.clause
-        subject = _closed(self.subject)
-        opening = self._front_german()
-        if clause.first:
-            opening = [*self.first.german, self.comma]
+        opening, subject = self.front.german, _closed(self.phrases["subject"])
         if not opening and not self.inverted:
             opening, subject = subject, []
-        if clause.front == "subject":
-            subject = []
         verb = self.verb
         return [*opening, *verb.second, *subject, *self._middle(), *verb.end, *self._after()]
 
     def verb_final(self) -> list[Word]:
         """German with all verbs at the end."""
-        subject = [] if self.clause.front == "subject" else _closed(self.subject)
-        opening = self._front_german()
-        return [*opening, *subject, *self._middle(), *self.verb.final, *self._after(), COMMA]
-
-    def _subject_english(self) -> list[Word]:
-        return self._unless_front("subject", self.subject.english)
-
-    def _front_english(self) -> list[Word]:
-        clause = self.clause
-        if clause.time_first:
-            return self.time.english
-        if clause.front == "receiver":
-            return [*self.to, *self.receiver.english]
-        return getattr(self, clause.front).english if clause.front else self.asks.english
-
-    def _front_german(self) -> list[Word]:
-        clause = self.clause
-        if clause.time_first:
-            return self.time.german
-        return _closed(getattr(self, clause.front)) if clause.front else self.asks.german
-
-    def _unless_front(self, role: str, words: list[Word]) -> list[Word]:
-        return [] if self.clause.front == role else words
+        opening = [*self.front.german, *_closed(self.phrases["subject"])]
+        return [*opening, *self._middle(), *self.verb.final, *self._after(), COMMA]
 
     def _middle(self) -> list[Word]:
         """The German middle field: pronouns, time, dative, known object, "nicht", the rest."""
         clause = self.clause
-        objects = [] if clause.front == "object" else self.object.german
-        receiver = [] if clause.front == "receiver" else self.receiver.german
+        _, thing, receiver, place, time = (each.german for each in self.phrases.values())
         pronouns: list[Word] = []
         if isinstance(clause.object, Pronoun):
-            pronouns, objects = [*pronouns, *objects], []
+            pronouns, thing = thing, []
         if isinstance(clause.receiver, Pronoun):
             pronouns, receiver = [*pronouns, *receiver], []
-        known = clause.object is not None and (clause.object.definite or clause.verb.case == "dat")
-        not_words = [] if self.kein else self.verb.german_not
+        noun = clause.object if isinstance(clause.object, NounPhrase) else None
+        known = noun is None or noun.determiner.definite or clause.verb.case == "dat"
         return [
             *pronouns,
-            *([] if clause.time_first else self.time.german),
+            *time,
             *receiver,
-            *(objects if known else []),
-            *not_words,
+            *(thing if known else []),
+            *([] if noun and noun.takes_no else self.verb.negation.german),
             *self.frequency.german,
-            *([] if known else objects),
-            *self._unless_front("place", self.place.german),
+            *([] if known else thing),
+            *place,
             *self.predicate.german,
         ]
 
@@ -215,116 +173,103 @@ class _Parts:
         """German behind the verbs: relative clauses of the last parts, a subordinate clause."""
         words: list[Word] = []
         for role in ("object", "receiver", "place"):
-            tail = getattr(self, role).tail
-            if tail and self.clause.front != role:
-                words += [*tail, COMMA]
+            tail = self.phrases[role].tail
+            if tail:
+                words += [COMMA, *tail, COMMA]
         return [*words, COMMA, *self.last.german] if self.clause.last else words
 
 
 def _closed(part: Both) -> list[Word]:
     """German words with the relative clause in its place, between commas."""
-    return [*part.german, *part.tail, COMMA] if part.tail else part.german
+    return [*part.german, COMMA, *part.tail, COMMA] if part.tail else part.german
 
 
-def _adverb(adverb: Adverb | None, new: NewLink) -> Both:
-    return fixed(adverb.english, adverb.german, new, adverb.links) if adverb else _NONE
+def _to(receiver: Both) -> Both:
+    """A receiver behind "to", which the German dative says."""
+    return receiver._replace(english=[Word("to", receiver.german[0].links), *receiver.english])
 
 
-def _predicate(clause: Clause, new: NewLink) -> Both:
+def _adverb(adverb: Adverb | None) -> Both:
+    return fixed(adverb.english, adverb.german, adverb.links) if adverb else _NONE
+
+
+def _predicate(clause: Clause) -> Both:
     if clause.predicate is None:
         return _NONE
-    very = "very " * clause.very, "sehr " * clause.very
-    return fixed(very[0] + clause.predicate.english, very[1] + clause.predicate.german, new)
+    very = fixed("very", "sehr") if clause.very else _NONE
+    return joined(very, fixed(clause.predicate.english, clause.predicate.german))
 
 
 @dataclass
 class VerbWords:
     """What a verb puts into a clause."""
 
-    english_finite: list[Word]  # what a question moves before the subject; empty for a plain verb
-    english_not: list[Word]  # "not", where it is a word of its own
-    # what follows "not" and frequency: the plain verb, or what an auxiliary leads
-    english_rest: list[Word]
+    finite: list[Word]  # English: what a question moves before the subject; empty for a plain verb
+    rest: list[Word]  # English behind "not" and frequency: the plain verb, what an auxiliary leads
     particle: list[Word]  # "up", "back", "for"
+    negation: Both  # "not", where it is a word of its own, and "nicht"
     second: list[Word]  # the German finite verb of a main clause
     end: list[Word]  # what stands at the end of a German main clause
     final: list[Word]  # the verbs at the end of a German subordinate clause
-    german_not: list[Word]  # "nicht"
+
+
+class _Links(NamedTuple):
+    """Whose translation the parts of a verb are."""
+
+    main: Link  # what is done
+    extra: Link  # its particle and prefix
+    lead: Link  # the finite verb
+    do: Link  # "do", where English needs it
 
 
 def verb_words(
-    verb: Verb, tense: str, person: str, new: NewLink, not_link: int | None, *, helped: bool
+    verb: Verb, tense: str, person: str, denial: Link | None, inverted: bool
 ) -> VerbWords:
     """Conjugate a verb in a tense of `Clause` for a `person`, which is a field of `Forms`.
 
-    `not_link` is the number of a negation's link, None where nothing is denied. `helped` says
-    whether English needs "does" where it has no auxiliary: in a question.
+    `denial` is the link of a negation, None where nothing is denied. `inverted` says whether the
+    English finite verb stands before the subject.
     """
-    main = new()
-    extra = new() if verb.particle and verb.prefix else main
+    main = Link()
+    extra = Link() if verb.particle and verb.prefix else main
+    links = _Links(main, extra, main if tense == "present" else Link(), Link())
+    finite, rest = _english_verb(verb, tense, person, links, bool(inverted or denial))
+    negation = _NONE
+    if denial:
+        negation = Both([Word("not", (denial,))], [Word("nicht", (denial,))])
+        if tense == "can":
+            finite, negation = [Word("cannot", (links.lead, denial))], Both([], negation.german)
     particle = [Word(verb.particle, (extra,))] if verb.particle else []
-    negative = not_link is not None
-    cannot = tense == "can" and negative
-    not_word = [Word("not", (not_link,))] if not_link is not None and not cannot else []
-    not_german = [Word("nicht", (not_link,))] if not_link is not None else []
-    helped = (helped or negative) and verb is not BE or (helped and tense != "present")
+    return VerbWords(finite, rest, particle, negation, *_german_verb(verb, tense, person, links))
+
+
+def _english_verb(
+    verb: Verb, tense: str, person: str, links: _Links, moved: bool
+) -> tuple[list[Word], list[Word]]:
+    """`finite` and `rest` of `VerbWords`; a verb that can't be `moved` itself takes "do"."""
+    leader = verb.finite(tense)
+    finite = [Word(getattr(leader.english, person), (links.lead,))]
+    rest = [Word("to", (links.main,))] if tense == "want" else []
+    if tense != "present":
+        rest.append(Word(verb.past if tense == "perfect" else verb.english, (links.main,)))
+    if not leader.plain:
+        return finite, rest
+    if not moved:
+        return [], [*finite, *rest]
+    base = Word(leader.english.first, (links.lead,))
+    return [Word(getattr(DO, person), (links.do,))], [base, *rest]
+
+
+def _german_verb(
+    verb: Verb, tense: str, person: str, links: _Links
+) -> tuple[list[Word], list[Word], list[Word]]:
+    """`second`, `end` and `final` of `VerbWords`."""
+    main, extra, lead, do = links
+    finite = getattr(verb.finite(tense).german, person)
+    second = [Word(finite, (lead, do))]
     if tense == "present":
-        english, german = _present(verb, person, main, extra, new() if helped else None)
-    else:
-        english, german = _led(verb, tense, person, (main, extra), new(), helped)
-    if cannot and not_link is not None:
-        can = english[0][0]
-        english = ([Word("cannot", (*can.links, not_link))], english[1])
-    return VerbWords(english[0], not_word, english[1], particle, *german, not_german)
-
-
-_Words = list[Word]
-
-
-def _present(
-    verb: Verb, person: str, main: int, extra: int, do: int | None
-) -> tuple[tuple[_Words, _Words], tuple[_Words, _Words, _Words]]:
-    finite = TO_BE if verb is BE else verb.finite
-    helper = [] if do is None else [do]
-    german = getattr(finite.german, person)
-    prefix = [Word(verb.prefix, (extra,))] if verb.prefix else []
-    both = tuple(dict.fromkeys((main, extra))) if verb.prefix else (main,)
-    second = [Word(german, (main, *helper))]
-    final = [Word(verb.prefix + german, (*both, *helper))]
-    if do is not None:
-        english = [Word(getattr(DO, person), (do,))], [Word(verb.english, (main,))]
-    elif verb is BE:
-        english = [Word(getattr(finite.english, person), (main,))], []
-    else:
-        english = [], [Word(getattr(finite.english, person), (main,))]
-    return english, (second, prefix, final)
-
-
-def _led(
-    verb: Verb, tense: str, person: str, links: tuple[int, int], lead: int, helped: bool
-) -> tuple[tuple[_Words, _Words], tuple[_Words, _Words, _Words]]:
-    """The words of a verb that an auxiliary leads."""
-    main, extra = links
-    auxiliary = _auxiliary(verb, tense)
-    perfect = tense == "perfect"
-    text = verb.ge if perfect else verb.prefix + verb.german
-    both = (main, extra) if extra != main else (main,)
-    second, end = [Word(getattr(auxiliary.german, person), (lead,))], [Word(text, both)]
-    finite = [Word(getattr(auxiliary.english, person), (lead,))]
-    rest = [Word(verb.past if perfect else verb.english, (main,))]
-    if tense == "want":
-        rest = [Word("to", (main,)), *rest]
-        if helped:
-            finite, rest = (
-                [Word(getattr(DO, person), (lead,))],
-                [Word(auxiliary.english.first, (lead,)), *rest],
-            )
-        else:
-            finite, rest = [], [*finite, *rest]
-    return (finite, rest), (second, end, [*end, *second])
-
-
-def _auxiliary(verb: Verb, tense: str) -> Auxiliary:
-    if tense != "perfect":
-        return AUXILIARIES[tense]
-    return HAVE_WITH_BE if verb.be else HAVE
+        prefix = [Word(verb.prefix, (extra,))] if verb.prefix else []
+        return second, prefix, [Word(verb.prefix + finite, (main, extra, do))]
+    text = verb.ge if tense == "perfect" else verb.prefix + verb.german
+    end = [Word(text, (main, extra))]
+    return second, end, [*end, *second]

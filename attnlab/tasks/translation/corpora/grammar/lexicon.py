@@ -75,11 +75,12 @@ class Forms(NamedTuple):
     plural: str
 
 
-class Auxiliary(NamedTuple):
-    """A verb that leads another one."""
+class Finite(NamedTuple):
+    """A finite verb, one that has a subject."""
 
     english: Forms
-    german: Forms
+    german: Forms  # without the separable prefix
+    plain: bool = False  # whether English puts "do" before it in questions and negations
 
 
 @dataclass(frozen=True)
@@ -101,16 +102,20 @@ class Verb:
     objects: str = ""  # English nouns that it can be done to; empty for none
     case: str = "acc"  # German case of its object
     receivers: str = ""  # English nouns that can get the object
-    preposition: Preposition | None = None  # what leads its prepositional phrase
-    places: str = ""  # English nouns in that phrase
+    preposition: Preposition = Preposition("", "", "")  # what leads its prepositional phrase
+    places: str = ""  # English nouns in that phrase; empty for no phrase
     needs_place: bool = False  # whether the phrase can't be left out
     always: bool = False  # whether it is a state: present tense without adverbs
 
-    @property
-    def finite(self) -> Auxiliary:
-        """Its forms in the present tense, German without the prefix."""
+    def finite(self, tense: str) -> Finite:
+        """The verb itself in the present tense, else the auxiliary that leads it."""
+        if tense == "perfect":
+            return _HAVE_WITH_BE if self.be else _HAVE
+        if tense != "present":
+            return AUXILIARIES[tense]
         english = Forms(self.english, self.third, self.english)
-        return Auxiliary(english, Forms(self.ich, self.er, self.german))
+        plain = Finite(english, Forms(self.ich, self.er, self.german), plain=True)
+        return _TO_BE if self is BE else plain
 
 
 STATE = 4  # the rank of what passes, as "tired" does: it stands after "is" alone
@@ -135,8 +140,9 @@ def _noun(row: dict[str, Any]) -> Noun:
 
 
 NOUNS = {row["english"]: _noun(row) for row in _table("nouns.csv")}
+PERSONS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
 _GROUPS = {
-    "PERSONS": " ".join(noun.english for noun in NOUNS.values() if noun.kind == "person"),
+    "PERSONS": " ".join(noun.english for noun in PERSONS),
     "ANIMALS": " ".join(noun.english for noun in NOUNS.values() if noun.kind == "animal"),
     "GIFTS": "letter newspaper book apple egg ball flower",
 }
@@ -154,7 +160,7 @@ def _verb(row: dict[str, Any]) -> Verb:
         row[key] = " ".join(_GROUPS.get(word, word) for word in row[key].split())
     for key in ("be", "always", "needs_place"):
         row[key] = bool(row[key])
-    return Verb(**{**row, "preposition": _PREPOSITIONS.get(row["preposition"])})
+    return Verb(**{**row, "preposition": _PREPOSITIONS.get(row["preposition"], Verb.preposition)})
 
 
 VERBS = {f"{row['english']} {row['particle']}".strip(): _verb(row) for row in _table("verbs.csv")}
@@ -165,16 +171,15 @@ THINK = Verb("think", "thinks", "thought", "glauben", "glaubt", "geglaubt", ich=
 HOPE = Verb("hope", "hopes", "hoped", "hoffen", "hofft", "gehofft", ich="hoffe")
 SAY = Verb("say", "says", "said", "sagen", "sagt", "gesagt", ich="sage")
 
-_HAVE = Forms("have", "has", "have")
-TO_BE = Auxiliary(Forms("am", "is", "are"), Forms("bin", "ist", "sind"))
-HAVE_WITH_BE = Auxiliary(_HAVE, TO_BE.german)
-HAVE = Auxiliary(_HAVE, Forms("habe", "hat", "haben"))
+_TO_BE = Finite(Forms("am", "is", "are"), Forms("bin", "ist", "sind"))
+_HAVE = Finite(Forms("have", "has", "have"), Forms("habe", "hat", "haben"))
+_HAVE_WITH_BE = Finite(_HAVE.english, _TO_BE.german)
 DO = Forms("do", "does", "do")
 AUXILIARIES = {
-    "can": Auxiliary(Forms("can", "can", "can"), Forms("kann", "kann", "können")),
-    "must": Auxiliary(Forms("must", "must", "must"), Forms("muss", "muss", "müssen")),
-    "want": Auxiliary(Forms("want", "wants", "want"), Forms("will", "will", "wollen")),
-    "will": Auxiliary(Forms("will", "will", "will"), Forms("werde", "wird", "werden")),
+    "can": Finite(Forms("can", "can", "can"), Forms("kann", "kann", "können")),
+    "must": Finite(Forms("must", "must", "must"), Forms("muss", "muss", "müssen")),
+    "want": Finite(Forms("want", "wants", "want"), Forms("will", "will", "wollen"), plain=True),
+    "will": Finite(Forms("will", "will", "will"), Forms("werde", "wird", "werden")),
 }
 _LATER = frozenset(AUXILIARIES)
 

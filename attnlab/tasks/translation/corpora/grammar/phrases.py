@@ -1,17 +1,16 @@
 """Noun phrases and the other parts of a clause, each written in both languages at once.
 
 Cases are "nom", "acc", "dat" and "gen"; genders "m", "f", "n", and "p" for any plural. A phrase's
-`person` is the form of the verb that it takes, a field of `lexicon.Forms`; `definite` says whether
-it names something known.
+`person` is the form of the verb that it takes, a field of `lexicon.Forms`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from attnlab.tasks.translation.corpora.grammar.lexicon import NUMBERS, Adjective, Noun, Preposition
-from attnlab.tasks.translation.corpora.grammar.linked import COMMA, Both, NewLink, Word, fixed
+from attnlab.tasks.translation.corpora.grammar.linked import Both, Link, Word, fixed, joined, paired
 
 # --- declension ----------------------------------------------------------------------------------
 
@@ -56,14 +55,13 @@ class Determiner(NamedTuple):
     definite: bool = False
 
 
-_NOTHING = dict.fromkeys(DEFINITE, "")
 _MANY = _inflect("viel", _DER_WORD)
 
 THE = Determiner("the", "the", DEFINITE, WEAK, definite=True)
 THIS = Determiner("this", "these", _inflect("dies", _DER_WORD), WEAK, definite=True)
 MY = Determiner("my", "my", _inflect("mein", _EIN_WORD), MIXED, definite=True)
 A = Determiner("a", "", _inflect("ein", _EIN_WORD), MIXED)
-BARE = Determiner("", "", _NOTHING, STRONG)
+BARE = Determiner("", "", dict.fromkeys(DEFINITE, ""), STRONG)
 MANY = Determiner("", "many", _MANY, STRONG)
 WHICH = Determiner("which", "which", _inflect("welch", _DER_WORD), WEAK)
 HOW_MANY = Determiner("", "how many", {key: f"wie {form}" for key, form in _MANY.items()}, STRONG)
@@ -96,97 +94,65 @@ class NounPhrase:
         return "plural" if self.plural else "third"
 
     @property
-    def definite(self) -> bool:
-        """Whether it names something known."""
-        return self.determiner.definite
-
-    @property
     def takes_no(self) -> bool:
         """Whether a negation before it becomes "kein"."""
         return (self.determiner is A or self.determiner is BARE) and not self.number
 
-    def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
-        """Both sides, German in this case; `not_link` turns "a" into "kein" for that "not"."""
-        english: list[Word] = []
-        german: list[Word] = []
-        endings = self._determiner(case, new, not_link, english, german)
+    def render(self, case: str, denial: Link | None = None) -> Both:
+        """Both sides, German in this case; `denial` is the link of a "not" before it."""
+        first, endings = self._determiner(case, denial)
+        parts = [first]
         if self.number:
-            _append(english, german, self.number, NUMBERS[self.number], new())
-        for adjective in self.adjectives:
-            ending = endings[case, self.gender]
-            _append(english, german, adjective.english, adjective.german + ending, new())
+            parts.append(paired(self.number, NUMBERS[self.number]))
+        ending = endings[case, self.gender]
+        parts += [paired(each.english, each.german + ending) for each in self.adjectives]
         noun = self.noun.plural if self.plural else self.noun.english
-        _append(english, german, noun, self.noun.form(case, self.plural), new())
+        parts.append(paired(noun, self.noun.form(case, self.plural)))
+        english, german, _ = joined(*parts)
         if english[0].text == "a" and english[1].text[0] in "aeiou":
             english[0] = english[0]._replace(text="an")
         if self.owner:
-            owner = _of(self.owner.render("gen", new), new())
-            english, german = english + owner.english, german + owner.german
+            owner, of = self.owner.render("gen"), Link()  # in German the article's form says "of"
+            article = owner.german[0]
+            english += [Word("of", (of,)), *owner.english]
+            german += [Word(article.text, (*article.links, of)), *owner.german[1:]]
         if self.relative is None:
             return Both(english, german)
-        relative = self.relative.dependent(new)
-        return Both(english + relative.english, german, (COMMA, *relative.german))
+        relative = self.relative.dependent()
+        return Both(english + relative.english, german, relative.german)
 
-    def _determiner(
-        self, case: str, new: NewLink, not_link: int | None, english: list[Word], german: list[Word]
-    ) -> Forms:
-        """Write the determiner to both sides; returns the endings that it asks for."""
+    def _determiner(self, case: str, denial: Link | None) -> tuple[Both, Forms]:
+        """The determiner, and the endings that it asks for."""
         determiner, key = self.determiner, (case, self.gender)
         text = determiner.plural if self.plural else determiner.singular
-        if not_link is not None and self.takes_no:
-            link = new()
-            english.append(Word(text or "any", (link,)))
-            german.append(Word(NO[key], (link, not_link)))
-            return MIXED
-        words = zip(text.split(), determiner.german[key].split(), strict=True)
-        for one, other in words:
-            _append(english, german, one, other, new())
-        return determiner.adjectives
-
-
-def _append(english: list[Word], german: list[Word], one: str, other: str, link: int) -> None:
-    english.append(Word(one, (link,)))
-    german.append(Word(other, (link,)))
-
-
-def _of(owner: Both, link: int) -> Both:
-    """The owner behind "of", which German puts into the form of the article."""
-    article = owner.german[0]
-    article = article._replace(links=(*article.links, link))
-    return Both([Word("of", (link,)), *owner.english], [article, *owner.german[1:]])
+        if denial is None or not self.takes_no:
+            return fixed(text, determiner.german[key]), determiner.adjectives
+        link = Link()
+        return Both([Word(text or "any", (link,))], [Word(NO[key], (link, denial))]), MIXED
 
 
 @dataclass
 class Pronoun:
-    """A personal pronoun."""
+    """A personal pronoun; forms that are not used are left out."""
 
-    english: tuple[str, str]  # nominative and the other form, which is empty where it is not used
-    german: dict[str, str]  # forms by case
+    english: str  # nominative and the other form
+    german: str  # nominative, accusative and dative
     person: str = "third"
-    definite: bool = True
 
-    def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
+    def render(self, case: str, denial: Link | None = None) -> Both:
         """Both sides, as `NounPhrase.render`."""
-        link = (new(),)
-        english = self.english[case != "nom"]
-        return Both([Word(english, link)], [Word(self.german[case], link)])
-
-
-def _pronoun(
-    english: str, nom: str, acc: str = "", dat: str = "", person: str = "third"
-) -> Pronoun:
-    one, _, other = english.partition(" ")
-    return Pronoun((one, other), {"nom": nom, "acc": acc, "dat": dat}, person)
+        german = self.german.split()[("nom", "acc", "dat").index(case)]
+        return paired(self.english.split()[case != "nom"], german)
 
 
 PRONOUNS = {
-    "I": _pronoun("I me", "ich", "mich", "mir", "first"),
-    "he": _pronoun("he him", "er", "ihn", "ihm"),
-    "she": _pronoun("she", "sie"),
-    "we": _pronoun("we us", "wir", "uns", "uns", "plural"),
-    "they": _pronoun("they", "sie", person="plural"),
-    "who": _pronoun("who whom", "wer", "wen", "wem"),
-    "what": _pronoun("what what", "was", "was"),
+    "I": Pronoun("I me", "ich mich mir", "first"),
+    "he": Pronoun("he him", "er ihn ihm"),
+    "she": Pronoun("she", "sie"),
+    "we": Pronoun("we us", "wir uns uns", "plural"),
+    "they": Pronoun("they", "sie", "plural"),
+    "who": Pronoun("who whom", "wer wen wem"),
+    "what": Pronoun("what what", "was was"),
 }
 
 
@@ -195,48 +161,34 @@ class RelativePronoun:
     """The pronoun that stands for `head` inside its relative clause."""
 
     head: NounPhrase
-    definite: bool = True
 
     @property
     def person(self) -> str:
         """That of the head."""
         return self.head.person
 
-    def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
+    def render(self, case: str, denial: Link | None = None) -> Both:
         """Both sides, as `NounPhrase.render`."""
-        link = (new(),)
-        english = "who" if case == "nom" else "whom"
-        if self.head.noun.kind != "person":
-            english = "that"
-        return Both([Word(english, link)], [Word(RELATIVE[case, self.head.gender], link)])
+        personal = "who" if case == "nom" else "whom"
+        english = personal if self.head.noun.kind == "person" else "that"
+        return paired(english, RELATIVE[case, self.head.gender])
 
 
 @dataclass
 class Together:
-    """Phrases joined by "and", with commas before the last but one and earlier ones."""
+    """Two phrases for something known, joined by "and"."""
 
-    parts: tuple[NounPhrase, ...]
-    person: str = field(default="plural", init=False)
+    parts: tuple[NounPhrase, NounPhrase]
+    person: str = "plural"
 
-    @property
-    def definite(self) -> bool:
-        """Whether all of it is known."""
-        return all(part.definite for part in self.parts)
-
-    def render(self, case: str, new: NewLink, not_link: int | None = None) -> Both:
+    def render(self, case: str, denial: Link | None = None) -> Both:
         """Both sides, as `NounPhrase.render`."""
-        both = self.parts[0].render(case, new)
-        for part in self.parts[1:]:
-            sign = fixed(*(("and", "und") if part is self.parts[-1] else (",", ",")), new)
-            next_one = part.render(case, new)
-            both = Both(
-                both.english + sign.english + next_one.english,
-                both.german + sign.german + next_one.german,
-            )
-        return both
+        one, other = (part.render(case) for part in self.parts)
+        return joined(one, paired("and", "und"), other)
 
 
 Phrase = NounPhrase | Pronoun | RelativePronoun | Together  # what can be subject or object
+_SHORT = {("in", DEFINITE["dat", "m"]): "im", ("in", DEFINITE["acc", "n"]): "ins"}
 
 
 @dataclass
@@ -246,16 +198,13 @@ class Prepositional:
     preposition: Preposition
     phrase: Phrase
 
-    def render(self, new: NewLink) -> Both:
+    def render(self) -> Both:
         """Both sides."""
-        preposition = self.preposition
-        before = fixed(preposition.english, preposition.german, new, preposition.links)
-        after = self.phrase.render(preposition.case, new)
-        german = before.german + after.german
-        short = _SHORT.get((german[0].text, german[1].text))
+        before = self.preposition
+        sign = fixed(before.english, before.german, before.links)
+        both = joined(sign, self.phrase.render(before.case))
+        one, other = both.german[:2]
+        short = _SHORT.get((one.text, other.text))
         if short and isinstance(self.phrase, NounPhrase) and self.phrase.determiner is THE:
-            german[:2] = [Word(short, german[0].links + german[1].links)]
-        return Both(before.english + after.english, german, after.tail)
-
-
-_SHORT = {("in", DEFINITE["dat", "m"]): "im", ("in", DEFINITE["acc", "n"]): "ins"}
+            both.german[:2] = [Word(short, one.links + other.links)]
+        return both

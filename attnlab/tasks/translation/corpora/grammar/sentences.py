@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from random import Random
 from typing import NamedTuple
 
+from attnlab.tasks.translation.corpora.grammar import lexicon
 from attnlab.tasks.translation.corpora.grammar.choices import SINGULAR, Choices, pool
-from attnlab.tasks.translation.corpora.grammar.clauses import Clause, Subordinate
-from attnlab.tasks.translation.corpora.grammar.lexicon import (
-    ASKED_FIRST,
-    FREQUENCIES,
-    VERBS,
-    WHEN,
-    WHERE,
-    WHY,
-)
+from attnlab.tasks.translation.corpora.grammar.clauses import Clause
 from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.phrases import (
     HOW_MANY,
@@ -24,7 +16,6 @@ from attnlab.tasks.translation.corpora.grammar.phrases import (
     THE,
     WHICH,
     NounPhrase,
-    Phrase,
     Prepositional,
     Pronoun,
 )
@@ -39,7 +30,6 @@ from attnlab.tasks.translation.corpora.grammar.subordinates import (
     wondering,
 )
 
-_ADJECTIVES = 0.45  # chance of an adjective, where a kind of sentence does not say otherwise
 _KIN = pool("sister mother father teacher doctor")
 _I = PRONOUNS["I"]
 _ASKED = {
@@ -80,7 +70,7 @@ def describing(choices: Choices) -> Clause | None:
     clause = choices.being(states=perfect, pronouns=0.5)
     if clause is not None and perfect:
         clause.tense = "perfect"
-        clause.frequency = clause.frequency and FREQUENCIES[choices.one((0, 1, 2))]
+        clause.frequency = clause.frequency and lexicon.FREQUENCIES[choices.one((0, 1, 2))]
     return clause
 
 
@@ -130,7 +120,7 @@ def after_reason(choices: Choices) -> Clause:
 def that(choices: Choices) -> Clause:
     """I know that ..."""
     choices.adjectives = 0.3
-    return stating(choices, Subordinate("that", stated(choices)))
+    return stating(choices, stated(choices))
 
 
 def whether(choices: Choices) -> Clause:
@@ -148,7 +138,7 @@ def yes_or_no(choices: Choices) -> Clause | None:
         clause = choices.being(pronouns=0.2)
         return None if clause is None or clause.subject is _I else clause
     if choices.chance(0.5):
-        verb = VERBS[choices.one(ASKED_FIRST)]
+        verb = lexicon.VERBS[choices.one(lexicon.ASKED_FIRST)]
         subject = choices.subject(verb, "present", SINGULAR, pronouns=0.0)
         if subject.person == "plural":
             return None
@@ -161,26 +151,25 @@ def yes_or_no(choices: Choices) -> Clause | None:
 
 def why(choices: Choices) -> Clause:
     """Why, where and when."""
-    return asking(choices, choices.one((WHY, WHY, WHERE, WHEN)))
+    return asking(choices, choices.one((lexicon.WHY, lexicon.WHY, lexicon.WHERE, lexicon.WHEN)))
 
 
 def who(choices: Choices) -> Clause:
     """Who, whom, what, to whom, with whom."""
     role = choices.one(("subject", "object", "object", "receiver", "place"))
     verb = choices.one(_ASKED[role])
-    person: Phrase = PRONOUNS["who"]
+    person = PRONOUNS["who"]
     if role == "subject":
-        return _fronted(choices.clause(verb, person, deny=0.0), role)
-    clause = choices.clause(verb, without=f"{role} place", deny=0.0, pronouns=0.2)
+        return choices.clause(verb, person, front=role, deny=0.0)
+    clause = choices.clause(verb, without=f"{role} place", front=role, deny=0.0, pronouns=0.2)
     if role == "place":
-        assert verb.preposition is not None
         clause.place = Prepositional(verb.preposition, person)
     elif role == "object":
         things = pool(verb.objects)[0].kind != "person"
         clause.object = PRONOUNS["what"] if things else person
     else:
         clause.receiver = person
-    return _fronted(clause, role)
+    return clause
 
 
 def which(choices: Choices) -> Clause:
@@ -189,17 +178,13 @@ def which(choices: Choices) -> Clause:
         verb = choices.one(_ASKED["subject"])
         nouns = [noun for noun in pool(verb.subjects) if noun.plural]  # there are several of them
         subject = choices.noun_phrase(nouns, ((WHICH, False, False),))
-        return _fronted(choices.clause(verb, subject, deny=0.0), "subject")
+        return choices.clause(verb, subject, front="subject", deny=0.0)
     verb = choices.one(_THINGS)
     style = (HOW_MANY, True, False) if choices.chance(0.5) else (WHICH, False, False)
     nouns = [noun for noun in pool(verb.objects) if noun.plural]
-    clause = choices.clause(verb, without="object place", deny=0.0, pronouns=0.2)
+    without = "object place"
+    clause = choices.clause(verb, without=without, front="object", deny=0.0, pronouns=0.2)
     clause.object = choices.noun_phrase(nouns, (style,))
-    return _fronted(clause, "object")
-
-
-def _fronted(clause: Clause, role: str) -> Clause:
-    clause.front = role
     return clause
 
 
@@ -211,13 +196,13 @@ def that_with_reason(choices: Choices) -> Clause:
     choices.adjectives = 0.2
     inner = choices.clause(choices.one(ACTIONS), without="time")
     inner.last = reason(choices, inner, ("because", "although", "when"))
-    return stating(choices, Subordinate("that", inner))
+    return stating(choices, inner)
 
 
 def that_with_relative(choices: Choices) -> Clause | None:
     """Three clauses: I know that the man who ..."""
     inner = with_relative(choices)
-    return inner and stating(choices, Subordinate("that", inner))
+    return inner and stating(choices, inner)
 
 
 def that_that(choices: Choices) -> Clause | None:
@@ -226,8 +211,8 @@ def that_that(choices: Choices) -> Clause | None:
     if choices.chance(0.5):
         inner = wondering(choices)
     else:
-        inner = stating(choices, Subordinate("that", stated(choices)))
-    outer = stating(choices, Subordinate("that", inner))
+        inner = stating(choices, stated(choices))
+    outer = stating(choices, inner)
     dull = outer.verb is inner.verb or isinstance(inner.subject, Pronoun)
     return None if dull else outer
 
@@ -312,12 +297,6 @@ def sentences(kinds: tuple[Kind, ...], seed: int | str) -> Iterator[Translation]
         kind = choices.one(urn)
         clause = None
         while clause is None:
-            choices.begin(_ADJECTIVES)
+            choices.begin()
             clause = kind.make(choices)
-        yield write(clause, kind.asks)
-
-
-def write(clause: Clause, asks: bool = False) -> Translation:
-    """The sentence in both languages, as a statement or a question."""
-    new = count().__next__
-    return clause.question(new) if asks else clause.statement(new)
+        yield clause.sentence(kind.asks)

@@ -9,6 +9,7 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     HOPE,
     KNOW,
     NOUNS,
+    PERSONS,
     SAY,
     THINK,
     VERBS,
@@ -29,7 +30,6 @@ from attnlab.tasks.translation.corpora.grammar.phrases import (
 
 ALL_VERBS = tuple(VERBS.values())
 ACTIONS = tuple(verb for verb in ALL_VERBS if not verb.always)
-_PERSONS = tuple(noun for noun in NOUNS.values() if noun.kind == "person")
 _SPEAKERS = ("I", "I", "we", "he", "she", "they")
 
 
@@ -45,9 +45,8 @@ def relative(choices: Choices, head: NounPhrase) -> Clause | None:
             clause.subject, clause.front = pronoun, "subject"
         return clause
     if active and subjects:
-        clause = choices.clause(choices.one(subjects), pronoun, deny=0.1, without="time")
-        clause.front = "subject"
-        return clause
+        verb = choices.one(subjects)
+        return choices.clause(verb, pronoun, deny=0.1, without="time", front="subject")
     places = verbs_for("places", name) if head.noun.kind == "person" else ()
     verbs = verbs_for("objects", name) + places
     return _object_relative(choices, choices.one(verbs), pronoun) if verbs else None
@@ -56,13 +55,12 @@ def relative(choices: Choices, head: NounPhrase) -> Clause | None:
 def _object_relative(choices: Choices, verb: Verb, pronoun: RelativePronoun) -> Clause | None:
     """A clause whose object, or prepositional phrase, is the pronoun."""
     role = "object" if verb.objects else "place"
-    clause = choices.clause(verb, without=f"{role} place time", deny=0.1, pronouns=0.35)
-    clause.front = role
-    if role == "object":
+    without = f"{role} place time"
+    clause = choices.clause(verb, without=without, front=role, deny=0.1, pronouns=0.35)
+    if verb.objects:
         clause.object = pronoun
         told = verb.case == "dat" or _tells_apart(pronoun.head, clause.subject)
         return clause if told else None
-    assert verb.preposition is not None
     clause.place = Prepositional(verb.preposition, pronoun)
     return clause
 
@@ -130,13 +128,13 @@ def stated(choices: Choices) -> Clause:
     return clause or choices.clause(choices.one(ALL_VERBS))
 
 
-def stating(choices: Choices, last: Subordinate) -> Clause:
-    """Somebody knows, thinks, hopes or says it."""
+def stating(choices: Choices, inner: Clause) -> Clause:
+    """Somebody knows, thinks, hopes or says that it is so."""
     verb = choices.one((KNOW, KNOW, THINK, THINK, HOPE, HOPE, SAY, SAY))
     tense = "perfect" if verb is SAY and choices.chance(0.4) else "present"
     negated = verb is THINK and choices.chance(0.3)
     subject = _speaker(choices, _SPEAKERS if verb is not SAY else ("he", "she", "they"))
-    return Clause(verb, subject, tense=tense, negated=negated, last=last)
+    return Clause(verb, subject, tense=tense, negated=negated, last=Subordinate("that", inner))
 
 
 def wondering(choices: Choices) -> Clause:
@@ -155,7 +153,7 @@ def wondering(choices: Choices) -> Clause:
 def _speaker(choices: Choices, pronouns: tuple[str, ...]) -> Phrase:
     if choices.chance(0.55):
         return PRONOUNS[choices.one(pronouns)]
-    return choices.noun_phrase(_PERSONS, KNOWN)
+    return choices.noun_phrase(PERSONS, KNOWN)
 
 
 def asking(choices: Choices, word: Adverb) -> Clause:
