@@ -134,11 +134,19 @@ def _draw(found: Comparisons, path: Path) -> None:
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:
     """Send the tables and the figure to MLflow; returns the run's id there."""
+    from attnlab.compare import tables
     from attnlab.records.mlflow.copying import Copy
     from attnlab.records.mlflow.store import Store
 
+    write = {"md": tables.markdown, "csv": tables.comma_separated, "json": tables.as_json}
     with tempfile.TemporaryDirectory() as scratch:
-        snapshot = _snapshot(found, asked, runs.absolute(), _written(found, Path(scratch), plot))
+        files = [Path(scratch, f"comparison.{ending}") for ending in write]
+        for path, text in zip(files, write.values(), strict=True):
+            path.write_text(text(found), encoding="utf-8")
+        if not plot:
+            plot = Path(scratch, "comparison.png")
+            _draw(found, plot)
+        snapshot = _snapshot(found, asked, runs.absolute(), [*files, plot])
         try:
             store = Store(default_uri(runs), runs / "artifacts")
             with store.explained():
@@ -147,22 +155,6 @@ def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | Non
         except RequestError as error:
             raise RunFailed(f"--log: MLflow did not take the comparison: {error}") from error
     return copy.run_id
-
-
-def _written(found: Comparisons, folder: Path, plot: Path | None) -> list[Path]:
-    """The files of a comparison, the figure as it was drawn or new in the folder."""
-    from attnlab.compare import tables
-
-    texts = {
-        folder / "comparison.md": tables.markdown(found),
-        folder / "comparison.csv": tables.comma_separated(found),
-        folder / "comparison.json": tables.as_json(found),
-    }
-    for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")
-    if not plot:
-        _draw(found, folder / "comparison.png")
-    return [*texts, plot or folder / "comparison.png"]
 
 
 def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:

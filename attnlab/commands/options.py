@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -18,10 +18,8 @@ from attnlab.records.run_directory import (
     find_run,
     list_runs,
 )
+from attnlab.tasks.base import Kind
 from attnlab.tasks.kinds import kind_of
-
-if TYPE_CHECKING:
-    from attnlab.tasks.base import Kind
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = {

@@ -20,15 +20,13 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
     """
-    wanted = dict(_pair(change) for change in changes)
+    wanted = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or not key:
+            raise RequestError(f"{change}: expected trainer.epochs=N.")
+        wanted[key] = value
     folder = find(run, runs)
     from attnlab.run import runner
 
     runner.resume(folder, wanted)
-
-
-def _pair(change: str) -> tuple[str, str]:
-    key, equals, value = change.partition("=")
-    if not equals or not key:
-        raise RequestError(f"{change}: expected trainer.epochs=N.")
-    return key, value

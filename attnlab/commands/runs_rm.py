@@ -13,7 +13,7 @@ from attnlab.commands.options import filter_options, runs_folder, runs_option
 from attnlab.commands.runs_table import print_rows, row
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import ListedRun, find_run, list_runs
+from attnlab.records.run_directory import ListedRun, RunDirectory, find_run, list_runs
 from attnlab.records.status import shown_state
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ def remove(
     print_rows([row(entry) for entry in chosen])
     paths = [entry.run.path for entry in chosen]
     copies = [None if keep_mlflow else _copy(path) for path in paths]
-    if not yes and not _confirmed(paths, sum(copy is not None for copy in copies)):
+    in_mlflow = sum(copy is not None for copy in copies)
+    where = f" and {in_mlflow} of them in MLflow" if in_mlflow else ""
+    if in_mlflow == len(paths):
+        where = f" and what MLflow has of {'them' if in_mlflow > 1 else 'it'}"
+    if not yes and not click.confirm(f"Remove {_count(paths)} ({_size(paths)}){where}?"):
         click.echo("Nothing was removed.")
         return
     kept = [path for path in paths if not remove_run(path, keep_mlflow)]
@@ -62,11 +66,13 @@ def remove(
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
     """The runs that RUN... name, each once; damaged ones only by their folder."""
-    known = {entry.run.path: entry for entry in list_runs(folder)}
+    damaged = [e.run.path for e in list_runs(folder) if e.status["state"] == "damaged"]
     found = {}
     for name in names:
-        path = _damaged(name, folder, known) or find_run(name, folder).path
-        found[path] = known.get(path) or _elsewhere(path)
+        places = Path(name).expanduser().absolute(), folder / name
+        meant = [path for path in damaged if name == path.name or path in places]
+        run = RunDirectory(meant[0]) if meant else find_run(name, folder)
+        found[run.path] = ListedRun.of(run)
     return list(found.values())
 
 
@@ -91,21 +97,6 @@ def _chosen(names: Sequence[str], filters: Filters, folder: Path) -> list[Listed
     return chosen
 
 
-def _damaged(name: str, folder: Path, known: dict[Path, ListedRun]) -> Path | None:
-    """The folder of a damaged run of that name or path."""
-    for path, entry in known.items():
-        if entry.status["state"] == "damaged":
-            if name == path.name or path in (Path(name).expanduser().absolute(), folder / name):
-                return path
-    return None
-
-
-def _elsewhere(path: Path) -> ListedRun:
-    """A run that lies outside of the runs folder."""
-    (found,) = [each for each in list_runs(path.parents[2]) if each.run.path == path]
-    return found
-
-
 def _copy(path: Path) -> tuple[Store, str] | None:
     """MLflow's copy of a run, looked for before anything is removed."""
     from attnlab.records.removal import mlflow_copy
@@ -116,14 +107,6 @@ def _copy(path: Path) -> tuple[Store, str] | None:
         raise RequestError(
             f"{str(error).rstrip('.')}. Nothing was removed; --keep-mlflow removes folders only."
         ) from error
-
-
-def _confirmed(paths: list[Path], copies: int) -> bool:
-    """Whether the user wants it."""
-    where = f" and {copies} of them in MLflow" if copies else ""
-    if copies == len(paths):
-        where = f" and what MLflow has of {'them' if copies > 1 else 'it'}"
-    return click.confirm(f"Remove {_count(paths)} ({_size(paths)}){where}?")
 
 
 def _count(paths: Sequence[Path]) -> str:

@@ -82,7 +82,12 @@ def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Sto
     uri = uri or own_uri(run.path, config)
     if uri not in stores:
         stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
-    done = sync_run(run, stores[uri], _served)
+
+    def served(config: Mapping[str, Any]) -> Any:  # of a version that did not write it down
+        kind = known_kind(config["task"]["name"])
+        return load(kind.served)(config) if kind else None
+
+    done = sync_run(run, stores[uri], served)
     if done.is_new:
         click.echo(f"{run.name}: logged as {done.run_id}")
     elif done.added:
@@ -94,13 +99,9 @@ def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Sto
 
 def _summary(counts: Counter[str]) -> list[str]:
     """What was done, in sentences."""
-    parts = {
-        "logged": "{} logged",
-        "completed": "{} completed",
-        "complete": "{} had everything already",
-        "refused": "{} not logged, see above",
-    }
-    done = [text.format(counts[key]) for key, text in parts.items() if counts[key]]
+    parts = {"logged": "logged", "completed": "completed", "complete": "had everything already"}
+    parts["refused"] = "not logged, see above"
+    done = [f"{counts[key]} {text}" for key, text in parts.items() if counts[key]]
     told = [", ".join(done) + "."] if done else []
     if counts["running"]:
         told.append(f"{counts['running']} running: MLflow gets them from who runs them.")
@@ -109,9 +110,3 @@ def _summary(counts: Counter[str]) -> list[str]:
             f"{counts['untracked']} trained with tracking.enabled=false: name them to log them."
         )
     return told
-
-
-def _served(config: Mapping[str, Any]) -> Any:
-    """What the model of a run takes and gives, of a version that did not write it down."""
-    kind = known_kind(config["task"]["name"])
-    return load(kind.served)(config) if kind else None

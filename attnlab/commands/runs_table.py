@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -102,10 +103,9 @@ def _results(run: RunDirectory, task: str) -> dict[str, Any]:
 
 
 def _results_so_far(run: RunDirectory, task: str) -> dict[str, Any]:
-    try:
+    history: dict[str, list[float]] = {}
+    with suppress(RequestError):
         history = run.history.read()
-    except RequestError:
-        history = {}
     monitor = _monitored(run, task, history)
     best = min if monitor and _is_lower_better(task, monitor) else max
     values = [value for value in history.get(monitor or "", []) if math.isfinite(value)]
@@ -118,10 +118,9 @@ def _monitored(run: RunDirectory, task: str, history: Mapping[str, Sequence[floa
     """The column of the history that chooses the best epoch; None before there is one."""
     if not history:
         return None
-    try:
+    asked = None
+    with suppress(RequestError, KeyError, AttributeError):
         asked = run.read_config()["task"].get("monitor")
-    except (RequestError, KeyError, AttributeError):
-        asked = None
     kind = known_kind(task)
     wanted = (asked, kind.monitored if kind else None, *_LOSSES)
     return next((column for column in wanted if column in history), None)

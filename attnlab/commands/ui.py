@@ -66,8 +66,7 @@ def check_store(uri: str, runs: Path) -> None:
 def check_port(host: str, port: int) -> None:
     """Raise `RequestError` where no server could listen."""
     try:
-        with socket.create_server((host, port)):
-            pass
+        socket.create_server((host, port)).close()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise RequestError(
@@ -77,17 +76,12 @@ def check_port(host: str, port: int) -> None:
 
 def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
     """The command line of the MLflow server."""
-    options = {
-        "--backend-store-uri": uri,
-        "--registry-store-uri": uri,
-        "--artifacts-destination": (runs / "artifacts").as_uri(),
-        "--host": host,
-        "--port": str(port),
-        "--workers": "1",
-        "--uvicorn-opts": "--log-level warning",
-    }
-    words = [word for option in options.items() for word in option]
-    return [sys.executable, "-m", "mlflow", "ui", *words]
+    return [
+        *(sys.executable, "-m", "mlflow", "ui", "--host", host, "--port", str(port)),
+        *("--backend-store-uri", uri, "--registry-store-uri", uri),
+        *("--artifacts-destination", (runs / "artifacts").as_uri()),
+        *("--workers", "1", "--uvicorn-opts", "--log-level warning"),
+    ]
 
 
 def _serve(words: list[str]) -> int:

@@ -177,13 +177,7 @@ def parse(
     Raises:
         RequestError: a value is missing or breaks its rule; the text names the key.
     """
-    # Earlier versions saved classes and rules, too; now files of `conf` name them.
-    document = {
-        key: {k: v for k, v in value.items() if k not in ("_target_", "rules")}
-        if isinstance(value, Mapping)
-        else value
-        for key, value in document.items()
-    }
+    document = {key: _without_classes(value) for key, value in document.items()}
     known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
     for key in document:
         _check_known(key, known, "")
@@ -205,6 +199,13 @@ def parse(
         seed=document["seed"],
         document=document,
     )
+
+
+def _without_classes(section: Any) -> Any:
+    """Earlier versions saved classes and rules, too; now files of `conf` name them."""
+    if not isinstance(section, Mapping):
+        return section
+    return {key: value for key, value in section.items() if key not in ("_target_", "rules")}
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
@@ -286,7 +287,7 @@ def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule)
 def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
     """Check a section of a configuration: an object of its class; raises `RequestError`."""
     values = document.get(name, {})
-    known = {f.name: f for f in dataclasses.fields(cls)}
+    known = {f.name: f for f in dataclasses.fields(cls) if "rule" in f.metadata}
     for key in values:
         _check_known(key, list(known), f"{name}.")
     section = cls(**values)

@@ -39,13 +39,11 @@ class Checkpoints:
     def save(self, step: int, state: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
         """Write a checkpoint, whole or not at all, and remove all but the last two.
 
-        A later one has more steps, or replaces that of the same step. `state` is JSON-ready.
-
-        Raises:
-            OSError: It can't be written; those before it stay.
+        A later one has more steps, or replaces that of the same step. `state` is JSON-ready. Raises
+        `OSError` where it can't be written; those before it stay.
         """
         with files.replacing(self._folder / f"step_{step:09d}.ckpt") as temporary:
-            with open(temporary, "wb") as stream:
+            with open(temporary, "w+b") as stream:
                 _write(stream, state, arrays)
         self.keep(_KEPT)
 
@@ -57,10 +55,8 @@ class Checkpoints:
     def newest(self) -> Checkpoint | None:
         """The last one that is whole; None where there is none.
 
-        A warning names those that are damaged, and they are put aside as `damaged_...`.
-
-        Raises:
-            RequestError: One can't be read, which says nothing about what it holds.
+        A warning names those that are damaged, and they are put aside as `damaged_...`. Raises
+        `RequestError` where one can't be read, which says nothing about what it holds.
         """
         for path in reversed(self._paths()):
             try:
@@ -76,26 +72,14 @@ class Checkpoints:
         return sorted(self._folder.glob("step_*.ckpt"))
 
 
-class _Hashing:
-    """A stream that hashes what passes through."""
-
-    def __init__(self, stream: IO[bytes]):
-        self._stream, self.hash = stream, hashlib.sha256()
-
-    def write(self, data: Any) -> int:
-        self.hash.update(data)
-        return self._stream.write(data)
-
-
 def _write(stream: IO[bytes], state: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
     import numpy as np
 
-    hashing = _Hashing(stream)
-    hashing.write(_MAGIC)
-    hashing.write(json.dumps({**state, "arrays": len(arrays)}).encode() + b"\n")
+    stream.write(_MAGIC)
+    stream.write(json.dumps({**state, "arrays": len(arrays)}).encode() + b"\n")
     for array in arrays:
-        np.lib.format.write_array(hashing, np.asarray(array), allow_pickle=False)  # type: ignore[arg-type]
-    stream.write(hashing.hash.digest())
+        np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
+    stream.write(_digest(stream, stream.tell()))
 
 
 def _read(path: Path) -> Checkpoint:
@@ -103,7 +87,11 @@ def _read(path: Path) -> Checkpoint:
     import numpy as np
 
     with open(path, "rb") as stream:
-        _check_digest(stream)
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it does not begin as a checkpoint does")
+        digest = _digest(stream, stream.seek(0, 2) - _DIGEST_SIZE)
+        if stream.read() != digest:
+            raise ValueError("its digest differs from its content")
         stream.seek(len(_MAGIC))
         state = json.loads(stream.readline())
         count = state.pop("arrays")
@@ -111,13 +99,10 @@ def _read(path: Path) -> Checkpoint:
     return Checkpoint(state, arrays)
 
 
-def _check_digest(stream: IO[bytes]) -> None:
-    if stream.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("it does not begin as a checkpoint does")
-    size = stream.seek(0, 2) - _DIGEST_SIZE
+def _digest(stream: IO[bytes], size: int) -> bytes:
+    """The SHA-256 of a file's first bytes, behind which the stream is then."""
     stream.seek(0)
     sha256 = hashlib.sha256()
     while (left := size - stream.tell()) > 0:
         sha256.update(stream.read(min(_BLOCK, left)))
-    if stream.read() != sha256.digest():
-        raise ValueError("its digest differs from its content")
+    return sha256.digest()

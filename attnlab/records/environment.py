@@ -13,18 +13,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "attnlab",
-    "tensorflow",
-    "keras",
-    "numpy",
-    "scipy",
-    "hydra-core",
-    "omegaconf",
-    "mlflow",
-    "matplotlib",
-    "h5py",
-    "tokenizers",
-    "sacrebleu",
+    *("attnlab", "tensorflow", "keras", "numpy", "scipy", "hydra-core", "omegaconf", "mlflow"),
+    *("matplotlib", "h5py", "tokenizers", "sacrebleu"),
 )
 # What decides how many threads compute, and so in which order sums are taken.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
@@ -36,12 +26,11 @@ def environment() -> dict[str, Any]:
     Versions come from the packages' metadata, so nothing is imported. Environment variables are
     left out but for numbers of threads, since they may hold credentials.
     """
-    has_affinity = hasattr(os, "sched_getaffinity")
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": platform.machine(),
-        "cpus": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
+        "cpus": processors(),
         "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
@@ -49,11 +38,16 @@ def environment() -> dict[str, Any]:
     }
 
 
+def processors() -> int:
+    """How many this process may use."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two environments, in words: `numpy 2.1.0, now 2.2.0`."""
-    versions = _comparable(began), _comparable(now)
-    names = [name for name in versions[1] if versions[0].get(name) != versions[1][name]]
-    return [f"{name} {versions[0].get(name)}, now {versions[1][name]}" for name in names]
+    old, new = _comparable(began), _comparable(now)
+    return [f"{k} {old.get(k)}, now {new[k]}" for k in new if old.get(k) != new[k]]
 
 
 def _comparable(environment: Mapping[str, Any]) -> dict[str, Any]:

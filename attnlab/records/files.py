@@ -52,10 +52,8 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as JSON for any reader: indented, with null for NaN and infinities.
 
-    NumPy scalars and arrays become numbers and lists, paths become text.
-
-    Raises:
-        TypeError: Something in `data` has no form in JSON.
+    NumPy scalars and arrays become numbers and lists, paths become text. Raises `TypeError` where
+    something in `data` has no form in JSON.
     """
     write_text(path, json.dumps(_plain(data), indent=2, ensure_ascii=False) + "\n")
 
@@ -63,17 +61,12 @@ def write_json(path: Path, data: Any) -> None:
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns, arrays (N,) or sequences, as CSV; numbers read back to the same value.
 
-    Raises:
-        ValueError: The columns differ in length.
+    Raises `ValueError` where the columns differ in length.
     """
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"{path.name}: expected columns of one length, got {lengths}")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
-    write_text(path, text.getvalue())
+    write_text(path, csv_text([columns, *zip(*map(_cells, columns.values()), strict=True)]))
 
 
 def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
@@ -104,11 +97,61 @@ def read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def table_row(cells: Iterable[Any]) -> str:
-    """One line of CSV, with its line end."""
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as lines of CSV, each with its line end."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(list(cells))
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+class History:
+    """A CSV that grows by whole rows, such as history.csv. The first row decides the columns."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a row, in a file that takes the place of the old one as a whole.
+
+        Raises:
+            ValueError: The row has other columns than the first one.
+            OSError: The row can't be written; the file is as before.
+        """
+        lines = self._lines()
+        columns = next(csv.reader(lines), list(row))
+        if set(row) != set(columns):
+            raise ValueError(f"{self._path.name}: expected columns {columns}, got {list(row)}")
+        header = [] if lines else [columns]
+        added = csv_text([*header, [row[column] for column in columns]])
+        write_text(self._path, "".join([*lines, added]))
+
+    def replace(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write these rows in place of all; raises `OSError`."""
+        lines = [rows[0], *(row.values() for row in rows)] if rows else []
+        write_text(self._path, csv_text(lines))
+
+    def read(self) -> dict[str, list[float]]:
+        """Column to one value a row, `epoch` as whole numbers; a row that was cut off is left out.
+
+        Raises `RequestError` where the file is damaged.
+        """
+        try:
+            header, *rows = csv.reader(self._lines() or [""])
+            columns = [[float(cell) for cell in column] for column in zip(*rows, strict=True)]
+            history = dict(zip(header, columns or [[] for _ in header], strict=True))
+        except (OSError, ValueError) as error:
+            raise RequestError(f"{self._path}: damaged: {error}.") from error
+        if "epoch" in history:
+            history["epoch"] = [int(epoch) for epoch in history["epoch"]]
+        return history
+
+    def _lines(self) -> list[str]:
+        """The whole lines; earlier versions added to the file, and a kill could cut the last."""
+        try:
+            lines = self._path.read_bytes().decode("utf-8").splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        return lines if not lines or lines[-1].endswith("\n") else lines[:-1]
 
 
 def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:

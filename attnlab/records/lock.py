@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from attnlab.errors import RequestError, RunBusy, explained
 from attnlab.records import files
@@ -24,7 +23,7 @@ class FolderLock:
         self._folder = Path(folder)
         self._path = self._folder / "lock.json"
 
-    def acquire(self) -> None:
+    def acquire(self) -> FolderLock:
         """Become the owner.
 
         Raises:
@@ -32,7 +31,9 @@ class FolderLock:
             RequestError: The folder can't be written.
         """
         with flocked(self._folder):
-            owner = self._owner()
+            owner = None
+            with suppress(RequestError):  # none, or written by nothing of ours
+                owner = files.read_json(self._path)
             if owner and is_running(owner, anew=True):
                 raise RunBusy(
                     f"{self._folder}: process {owner.get('pid')} on {owner.get('host')} has been "
@@ -42,23 +43,14 @@ class FolderLock:
             since = datetime.now(timezone.utc).isoformat(timespec="seconds")
             with explained(f"{self._folder}: expected a folder that can be written"):
                 files.write_json(self._path, {**this_process(), "since": since})
+        return self
 
-    def release(self) -> None:
+    def release(self, *_: object) -> None:
         """Give the folder free again."""
         with suppress(OSError):
             self._path.unlink()
 
-    def __enter__(self) -> FolderLock:
-        self.acquire()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-    def _owner(self) -> dict[str, Any] | None:
-        with suppress(RequestError):  # none, or written by nothing of ours
-            return files.read_json(self._path)
-        return None
+    __enter__, __exit__ = acquire, release
 
 
 @contextmanager

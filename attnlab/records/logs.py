@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -28,8 +28,12 @@ def logging_to(path: Path) -> Iterator[None]:
         file.setFormatter(logging.Formatter(FORMAT))
         file.addFilter(lambda record: record.levelno >= logging.WARNING or _is_ours(record.name))
         root, ours = logging.getLogger(), logging.getLogger("attnlab")
-        if not root.handlers:
-            _attach(stack, root, _terminal(stack))
+        if not root.handlers:  # warnings of ours go to the user, like the command line's errors
+            terminal = logging.StreamHandler(stack.enter_context(standard_error()))
+            terminal.setLevel(logging.WARNING)
+            terminal.setFormatter(logging.Formatter("attnlab: %(message)s"))
+            terminal.addFilter(lambda record: _is_ours(record.name))
+            _attach(stack, root, terminal)
         _attach(stack, root, file)
         stack.callback(ours.setLevel, ours.level)
         ours.setLevel(min(logging.INFO, ours.getEffectiveLevel()))
@@ -53,26 +57,19 @@ def _attach(stack: ExitStack, logger: logging.Logger, handler: logging.Handler) 
     stack.callback(logger.removeHandler, handler)
 
 
-def _terminal(stack: ExitStack) -> logging.Handler:
-    """What shows our warnings to the user, in the way of the command line's errors."""
-    handler = logging.StreamHandler(_standard_error(stack))
-    handler.setLevel(logging.WARNING)
-    handler.setFormatter(logging.Formatter("attnlab: %(message)s"))
-    handler.addFilter(lambda record: _is_ours(record.name))
-    return handler
-
-
-def _standard_error(stack: ExitStack) -> Any:
+@contextmanager
+def standard_error() -> Iterator[IO[str]]:
     """Standard error, even while TensorFlow is imported, when file descriptor 2 is turned away."""
     try:
         own = sys.stderr.fileno() == 2
     except (OSError, ValueError, AttributeError):  # somebody captures what is printed
         own = False
     if not own:
-        return sys.stderr
-    return stack.enter_context(
-        os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
-    )
+        yield sys.stderr
+        return
+    encoding, errors = sys.stderr.encoding, "backslashreplace"
+    with os.fdopen(os.dup(2), "w", buffering=1, encoding=encoding, errors=errors) as stream:
+        yield stream
 
 
 def _is_ours(name: str) -> bool:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
-from attnlab.records.history import History
 from attnlab.records.status import Status
 
 if TYPE_CHECKING:
@@ -30,20 +29,17 @@ _TEXT = ("time", "source", "reference", "hypothesis")
 class RunDirectory:
     """One run's folder, `<runs>/<task>/<attention>/<date>_<time>_s<seed>`.
 
-    Every file is replaced as a whole, and history.csv grows by whole rows, so a run killed at any
-    moment leaves a folder that can be read. `create` and `open` are the usual ways in.
+    Every file is replaced as a whole, so a run killed at any moment leaves a folder that can be
+    read. `create` and `open` are the usual ways in.
     """
 
     def __init__(self, path: Path):
         self.path = Path(path)
         self.status = Status(self.path / "status.json")
-        self.history = History(self.path / "history.csv")
+        self.history = files.History(self.path / "history.csv")
         self.assets = self.path / "assets"  # the task's scaler or tokenizer
         self.plots = self.path / "plots"
         self.checkpoint = self.path / "checkpoint"  # what resuming needs
-
-    def __repr__(self) -> str:
-        return f"RunDirectory({str(self.path)!r})"
 
     @classmethod
     def create(
@@ -58,12 +54,12 @@ class RunDirectory:
         """Make the folder of a new run, unique even when several start in one second.
 
         Its state is "running" and this process its owner. `config` is for config.yaml, `entries`
-        are further ones of status.json.
-
-        Raises:
-            RequestError: A name isn't one of a folder, or the folder can't be written.
+        are further ones of status.json. Raises `RequestError` where a name isn't one of a folder,
+        or the folder can't be written.
         """
-        _require_folder_names({"task.name": task, "attention.name": attention})
+        for key, name in {"task.name": task, "attention.name": attention}.items():
+            if not name or name in (".", "..") or Path(name).name != name:
+                raise RequestError(f"{key}: expected a name that a folder can have, got {name!r}.")
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
         known = {"task": task, "attention": attention, "seed": seed}
@@ -179,6 +175,25 @@ class ListedRun(NamedTuple):
     run: RunDirectory
     status: dict[str, Any]
 
+    @classmethod
+    def of(cls, run: RunDirectory) -> ListedRun:
+        """The run with its status, completed from its path where the status lacks something."""
+        task, attention, stem = run.path.parts[-3:]
+        seed, started = stem.partition("_s")[2].split("_")[0], stem
+        with suppress(ValueError):
+            began = datetime.strptime(stem[:17], "%Y-%m-%d_%H%M%S").astimezone(timezone.utc)
+            started = began.isoformat()
+        known = {
+            "task": task,
+            "attention": attention,
+            "seed": int(seed) if seed.isdigit() else None,
+            "started": started,
+        }
+        try:
+            return cls(run, known | run.status.read())
+        except RequestError as error:
+            return cls(run, {**known, "state": "damaged", "error": str(error)})
+
 
 def default_runs_folder() -> Path:
     """The folder of all runs: `$ATTNLAB_RUNS`, else `runs` here."""
@@ -188,7 +203,7 @@ def default_runs_folder() -> Path:
 def list_runs(runs: Path) -> list[ListedRun]:
     """All runs in a runs folder, in the order in which they began; damaged ones too."""
     folders = filter(_is_a_run, run_folders(Path(runs).absolute()))
-    listed = [_listed(RunDirectory(folder)) for folder in folders]
+    listed = [ListedRun.of(RunDirectory(folder)) for folder in folders]
     return sorted(listed, key=lambda entry: (str(entry.status["started"]), entry.run.name))
 
 
@@ -196,10 +211,8 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     """The run that a user means, its status readable.
 
     `text` is a run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
-    first characters of that, or "latest".
-
-    Raises:
-        RequestError: Nothing fits, or several runs do, or the run is damaged.
+    first characters of that, or "latest". Raises `RequestError` where nothing fits, or several runs
+    do, or the run is damaged.
     """
     runs = Path(runs).absolute()
     if text and text != "latest":
@@ -207,9 +220,9 @@ def find_run(text: str, runs: Path) -> RunDirectory:
             if path.exists():
                 return RunDirectory.open(path)
     listed = list_runs(runs)
-    if text == "latest" and listed:
-        return RunDirectory.open(listed[-1].run.path)
     found = [entry.run for entry in listed if text and _is_meant(entry, text)]
+    if text == "latest":
+        found = [entry.run for entry in listed[-1:]]
     if len(found) == 1:
         return RunDirectory.open(found[0].path)
     if found:
@@ -247,43 +260,14 @@ def _subfolders(folder: Path) -> list[Path]:
         return []
 
 
-def _listed(run: RunDirectory) -> ListedRun:
-    """The run with its status, completed from its path where the status lacks something."""
-    task, attention, stem = run.path.parts[-3:]
-    seed = stem.partition("_s")[2].split("_")[0]
-    known = {
-        "task": task,
-        "attention": attention,
-        "seed": int(seed) if seed.isdigit() else None,
-        "started": _started(stem),
-    }
-    try:
-        return ListedRun(run, known | run.status.read())
-    except RequestError as error:
-        return ListedRun(run, {**known, "state": "damaged", "error": str(error)})
-
-
-def _started(stem: str) -> str:
-    """When a run began, as its folder's name says it; the name itself where it is another."""
-    try:
-        return datetime.strptime(stem[:17], "%Y-%m-%d_%H%M%S").astimezone(timezone.utc).isoformat()
-    except ValueError:
-        return stem
-
-
-def _require_folder_names(names: Mapping[str, str]) -> None:
-    for key, name in names.items():
-        if not name or name in (".", "..") or Path(name).name != name:
-            raise RequestError(f"{key}: expected a name that a folder can have, got {name!r}.")
-
-
 def _named(folder: Path, stem: str) -> Path:
     """Rename a folder to `stem`, or `stem_2`, `stem_3`, ...: the first that nobody else has."""
-    for number in itertools.count(1):
-        path = folder.with_name(stem if number == 1 else f"{stem}_{number}")
+    number, path = 1, folder.with_name(stem)
+    while True:
         try:
             return folder.rename(path)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-    raise AssertionError("unreachable")
+        number += 1
+        path = folder.with_name(f"{stem}_{number}")

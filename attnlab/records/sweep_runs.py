@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.records.run_directory import ListedRun
 
 
-def runs_of_sweep(listed: Iterable[ListedRun], name: str) -> list[ListedRun]:
+def runs_of_sweep(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
     """The runs that a sweep made, and those that it found done by an earlier command."""
-    listed = list(listed)
     found = {run for folder in _sweeps_folders(listed) for run in _runs_in_table(folder / name)}
     return [run for run in listed if run.status.get("sweep") == name or run.run.name in found]
 
 
-def sweep_names(listed: Iterable[ListedRun]) -> list[str]:
+def sweep_names(listed: Sequence[ListedRun]) -> list[str]:
     """The names of all sweeps that some runs belong to."""
-    listed = list(listed)
     found = {path.parent.name for f in _sweeps_folders(listed) for path in f.glob("*/sweep.json")}
     return sorted(found | {str(run.status["sweep"]) for run in listed if run.status.get("sweep")})
 
 
-def _sweeps_folders(listed: Iterable[ListedRun]) -> set[Path]:
+def _sweeps_folders(listed: Sequence[ListedRun]) -> set[Path]:
     return {entry.run.path.parents[2] / "sweeps" for entry in listed}
 
 

@@ -11,22 +11,19 @@ from typing import TYPE_CHECKING, Any
 from attnlab.config.options import option_class
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import RequestError
+from attnlab.tasks.base import Task
 from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     import keras
 
-    from attnlab.tasks.base import Task
-
 
 def make_task(config: RunConfig) -> Task:
     """The task of a configuration, without its data. Needs no TensorFlow.
 
-    Raises:
-        RequestError: there is no such task or corpus here, or the settings don't fit it.
+    Raises `RequestError` where there is no such task or corpus here, or the settings don't fit it.
     """
-    takes_data = kind_of(config.task.name).takes_data
-    if not takes_data:
+    if not kind_of(config.task.name).takes_data:
         return _construct("task", config.task)
     if config.data is None:
         raise RequestError(f"data: expected a corpus, which task={config.task.name} needs.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +64,10 @@ class RunIndex:
             read[folder] = entry
         self._read = read
         if changed or len(read) < len(known):
-            self._by_digest = _sorted(entry for _, entry in read.values())
+            self._by_digest = {}  # runs in the order in which they began
+            runs = [run for _, run in read.values()]
+            for run in sorted(runs, key=lambda r: (str(r.status.get("started")), r.path.name)):
+                self._by_digest.setdefault(run.digest, []).append(run)
         return self
 
     def forget(self, digest: str) -> None:
@@ -78,20 +81,9 @@ class RunIndex:
         A completed one counts before one under way, and that before killed and failed ones; of
         equals the newest. `noted`: judge by `noted_state`, which asks for no process.
         """
-        states = [
-            (entry.noted_state if noted else entry.state, entry)
-            for entry in reversed(self._by_digest.get(digest, []))
-        ]
-        known = [(state, entry) for state, entry in states if state in _ORDER]
-        return min(known, key=lambda pair: _ORDER.index(pair[0]), default=("", None))[1]
-
-
-def _sorted(entries: Iterable[IndexedRun]) -> dict[str, list[IndexedRun]]:
-    """Runs by digest, each list in the order in which they began."""
-    found: dict[str, list[IndexedRun]] = {}
-    for entry in sorted(entries, key=lambda e: (str(e.status.get("started")), e.path.name)):
-        found.setdefault(entry.digest, []).append(entry)
-    return found
+        runs = self._by_digest.get(digest, [])
+        newest = {run.noted_state if noted else run.state: run for run in runs}
+        return next((newest[state] for state in _ORDER if state in newest), None)
 
 
 def _read(folder: Path) -> IndexedRun:

@@ -14,12 +14,11 @@ from attnlab.config.sections import RunConfig, parse
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_model, make_task
+from attnlab.tasks.base import Task
 from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     import keras
-
-    from attnlab.tasks.base import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +58,7 @@ class TrainedRun:
         task = make_task(config)
         task.load_from(assets)
         model = make_model(config, task)
-        from attnlab.training.averaging import load_average
-
-        try:
-            load_average(model, weights) if len(weights) > 1 else model.load_weights(weights[0])
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0]
-            text = f"{weights[0]}: expected this run's weights, but: {reason}"
-            raise RequestError(text) from error
+        load_weights(model, weights, "this run's weights")
         return cls(config, task, model, epoch)
 
     def load_data(self, digest: str | None) -> bool:
@@ -75,30 +67,36 @@ class TrainedRun:
         return digest is None or data.digest == digest
 
 
+def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
+    """Load weights, or the mean of several; raises `RequestError`, which says `what` they are."""
+    from attnlab.training.averaging import load_average
+
+    try:
+        load_average(model, paths) if len(paths) > 1 else model.load_weights(paths[0])
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise RequestError(f"{paths[0]}: expected {what}, but: {reason}") from error
+
+
 def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:
     """The epochs that `best`, `last`, `average` or a number's text means; see `TrainedRun.load`.
 
-    Raises:
-        RequestError: the run has no weights of such an epoch, or is not done, so none is the best.
+    Raises `RequestError` where the run has no weights of such an epoch, or is not done, so none is
+    the best.
     """
     if epoch == "average":
         epoch, average = "last", average or 5
     if average is None or average == 1:
         return [choose_epoch(run, epoch)]
     saved = run.weights_epochs()
-    if average > len(saved):
+    last = saved[-1] if epoch == "best" and saved else choose_epoch(run, epoch)
+    usable = [number for number in saved if number <= last]
+    if average > len(usable):
+        which = "that were saved" if usable == saved else f"up to {last}"
         raise RequestError(
-            f"--average: expected at most the {len(saved)} epochs that were saved, got {average}."
+            f"--average: expected at most the {len(usable)} epochs {which}, got {average}."
         )
-    if epoch == "best":
-        return _best_epochs(run, saved, average)
-    last = choose_epoch(run, epoch)
-    chosen = [number for number in saved if number <= last][-average:]
-    if len(chosen) < average:
-        raise RequestError(
-            f"--average: expected at most the {len(chosen)} epochs up to {last}, got {average}."
-        )
-    return chosen
+    return _best_epochs(run, saved, average) if epoch == "best" else usable[-average:]
 
 
 def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:

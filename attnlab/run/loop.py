@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
+from attnlab.records.run_directory import RunDirectory
 from attnlab.run import console, interrupts
 from attnlab.run.building import make_model, start_afresh
+from attnlab.run.loading import load_weights
 from attnlab.run.recorder import Recorder
-from attnlab.tasks.base import Learner, load
+from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
-
-if TYPE_CHECKING:
-    from attnlab.tasks.base import Report, Task, TaskData
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
@@ -30,21 +29,27 @@ OnEpoch = Callable[[Mapping[str, float]], None]
 _TRAINING_PER_SAVING = 20.0
 
 
+@dataclass(frozen=True)
+class SweepMember:
+    """A run's place in a sweep."""
+
+    name: str
+    on_epoch: OnEpoch | None = None  # of a search: gets each row of the history; may raise `Pruned`
+    retry_failed: Collection[Path] = ()  # failed runs that don't keep one from being begun again
+
+
 @dataclass
 class TrainingState:
     """How far the training of a run is."""
 
-    # A row for each epoch that is over.
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, float]] = field(default_factory=list)  # a row per epoch that is over
     steps_taken: int = 0  # gradient steps of those epochs
     steps_an_epoch: int = 0  # of the first epoch, by which the schedule reckons; 0 before it
     chunks_done: int = 0  # of the epoch under way
     seconds: float = 0.0  # that earlier processes spent on the run
     epoch_seconds: float = 0.0  # that they spent on the epoch under way
-    # Of the epoch under way, an array for each chunk done.
-    losses: list[np.ndarray] = field(default_factory=list)
-    # The number of items or tokens of each of these losses.
-    sizes: list[np.ndarray] = field(default_factory=list)
+    losses: list[np.ndarray] = field(default_factory=list)  # of this epoch, an array for each chunk
+    sizes: list[np.ndarray] = field(default_factory=list)  # of how many items or tokens each is
 
     @property
     def epochs(self) -> int:
@@ -74,34 +79,34 @@ class Session:
     config: RunConfig
     task: Task  # loaded
     data: TaskData
-    recorder: Recorder
+    folder: RunDirectory
     started: float  # `time.perf_counter()` when the run began in this process
+    sweep: SweepMember | None = None  # which shows its own progress
     resumed: bool = False  # whether the folder holds a part of the run already
-    on_epoch: OnEpoch | None = None  # gets each row of the history; may raise `Pruned`
 
     def __post_init__(self) -> None:
         self.state = TrainingState()
         self._monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
-        self._checkpoints = Checkpoints(self.recorder.folder.checkpoint)
+        self._checkpoints = Checkpoints(self.folder.checkpoint)
         self._best_weights: list[np.ndarray] = []
         self._epoch_started = 0.0
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
 
-    def execute(self, *, quiet: bool = False) -> dict[str, Any]:
+    def execute(self, recorder: Recorder) -> dict[str, Any]:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
+        self.recorder = recorder
         self.recorder.write_request(self.task, self.data)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         title = f"{self.config.task.name} / {self.config.attention.name}"
         done = checkpoint.state["history"] if checkpoint else []
-        bars = self.task.kind.bars
-        bar = console.progress_bar(title, self.config.trainer.epochs, len(done), bars)
-        with nullcontext(console.Bar()) if quiet else bar as shown:
+        epochs, shown, quiet = self.config.trainer.epochs, self.task.kind.bars, bool(self.sweep)
+        with console.progress_bar(title, epochs, len(done), shown, quiet) as bar:
             learner = make_learner(self.config, self.task)
             self._best_weights = learner.model.get_weights()
             if self.resumed:
                 self._restore(learner, checkpoint)
-            self._train(learner, shown)
+            self._train(learner, bar)
         learner.model.set_weights(self._best_weights)
         metrics, report = self._evaluate(learner)
         self.recorder.write_results(learner, metrics, report)
@@ -135,8 +140,8 @@ class Session:
             if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
                 self._save_checkpoint(learner)
             bar.advance(row)
-            if self.on_epoch is not None:
-                self.on_epoch(row)
+            if self.sweep and self.sweep.on_epoch:
+                self.sweep.on_epoch(row)
         self._save_checkpoint(learner)
 
     def _best_epoch(self) -> int:
@@ -160,7 +165,8 @@ class Session:
             state.chunks_done += 1
             bar.within((done + chunk.steps) / steps)
             interrupts.check()
-            if self._is_due():
+            every = self.config.trainer.checkpoint_every_seconds
+            if every is not None and time.perf_counter() - self._saved_at >= every:
                 self._save_checkpoint(learner)
         values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
@@ -187,11 +193,6 @@ class Session:
         )
 
     # Checkpoints
-
-    def _is_due(self) -> bool:
-        """Whether a checkpoint is wanted inside the epoch."""
-        every = self.config.trainer.checkpoint_every_seconds
-        return every is not None and time.perf_counter() - self._saved_at >= every
 
     def _save_checkpoint(self, learner: Learner) -> None:
         """Save all that the next step depends on; once for a step."""
@@ -222,28 +223,19 @@ class Session:
         shapes = [tuple(variable.shape) for variable in variables]
         if [array.shape for array in arrays] != shapes or len(rest) != 2 * saved["chunks_done"]:
             raise RequestError(
-                f"{self.recorder.folder.checkpoint}: expected a checkpoint of this model, but its "
+                f"{self.folder.checkpoint}: expected a checkpoint of this model, but its "
                 "variables have other shapes: the code has changed since; train it again."
             )
         half = saved["chunks_done"]
         self.state = TrainingState(**saved, losses=rest[:half], sizes=rest[half:])
         self.recorder.rewind(self.state.history)
         if self.state.epochs:
-            self._best_weights = self._load_best_weights(learner)
+            path = self.folder.weights_path(self._best_epoch())
+            load_weights(learner.model, [path], "the best weights so far")
+            self._best_weights = learner.model.get_weights()
         for variable, array in zip(variables, arrays, strict=True):
             variable.assign(array)
         log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)
-
-    def _load_best_weights(self, learner: Learner) -> list[np.ndarray]:
-        path = self.recorder.folder.weights_path(self._best_epoch())
-        try:
-            learner.model.load_weights(path)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise RequestError(
-                f"{path}: expected the best weights so far, but: {reason}"
-            ) from error
-        return learner.model.get_weights()
 
     # The result
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -12,23 +11,14 @@ from attnlab.records.lock import flocked
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import runner
 from attnlab.run.index import COMPLETED, FAILED, RUNNING, IndexedRun, RunIndex
-from attnlab.run.runner import SweepMember
+from attnlab.run.loop import SweepMember
+
+# One for this process: a worker with many runs to make reads each of the others once.
+_index = cache(RunIndex)
 
 
-def run_once(
-    config: RunConfig,
-    sweep: SweepMember,
-    retry_failed: Collection[Path] = (),
-    beside_own: bool = False,
-) -> Path:
+def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     """Skip a run that is done, go on with one that was killed, begin one that is new.
-
-    Args:
-        config: what to run, checked.
-        sweep: the sweep that asks for it.
-        retry_failed: folders of failed runs that don't keep it from being begun again.
-        beside_own: begin it also where another process of the same sweep is at it, for two trials
-            of a search may be equal.
 
     Raises:
         RunBusy: a process that lives is at it.
@@ -39,14 +29,20 @@ def run_once(
     folder.mkdir(parents=True, exist_ok=True)
     with flocked(folder):  # of two processes only one begins it
         found = find_run(config)
-        begin = found is None or (found.state == FAILED and found.path in retry_failed)
-        if found is not None and beside_own and found.status.get("sweep") == sweep.name:
-            begin = begin or found.state == RUNNING
+        begin = found is None or (found.state == FAILED and found.path in sweep.retry_failed)
+        if found is not None and sweep.on_epoch and found.status.get("sweep") == sweep.name:
+            begin = begin or found.state == RUNNING  # two trials of a search may be equal
         new = runner.new_folder(config, sweep) if begin else None
     if new is not None:
         return runner.run_in(new, config, sweep)
     assert found is not None
-    return _go_on(found, sweep)
+    if found.state == COMPLETED:
+        return found.path
+    if found.state == FAILED:
+        raise RunFailed(str(found.status.get("error") or "it failed before"))
+    if found.state == RUNNING:
+        raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
+    return runner.resume(RunDirectory(found.path), sweep=sweep)
 
 
 def find_run(config: RunConfig) -> IndexedRun | None:
@@ -57,20 +53,3 @@ def find_run(config: RunConfig) -> IndexedRun | None:
 def runs_folder(config: RunConfig) -> Path:
     """The folder of all runs, absolute."""
     return Path(config.paths.runs).expanduser().absolute()
-
-
-def _go_on(found: IndexedRun, sweep: SweepMember) -> Path:
-    state = found.state
-    if state == COMPLETED:
-        return found.path
-    if state == FAILED:
-        raise RunFailed(str(found.status.get("error") or "it failed before"))
-    if state == RUNNING:
-        raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
-    return runner.resume(RunDirectory(found.path), sweep=sweep)
-
-
-@cache
-def _index(runs: Path) -> RunIndex:
-    """One for this process: a worker with many runs to make reads each of the others once."""
-    return RunIndex(runs)

@@ -20,12 +20,10 @@ from attnlab.records import files
 from attnlab.records.environment import environment
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import Learner, load
+from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 
 if TYPE_CHECKING:
     import keras
-
-    from attnlab.tasks.base import Report, Task, TaskData
 
 log = logging.getLogger("attnlab")
 # Bytes of a file that each variable takes beside its numbers, amply.
@@ -33,11 +31,7 @@ _HDF5_OVERHEAD = 8192
 
 
 class Recorder:
-    """Writes a run's folder, and tells its copy in MLflow when there is something new.
-
-    Writing to the run folder may fail (a full disk) without stopping the training: the result is
-    still computed and printed.
-    """
+    """Writes a run's folder, and tells its copy in MLflow when there is something new."""
 
     def __init__(self, config: RunConfig, folder: RunDirectory, tracker: Tracker) -> None:
         self.config, self.folder, self._tracker = config, folder, tracker
@@ -49,7 +43,10 @@ class Recorder:
         log.info("data %s", data.describe())
         with self.writing("config.yaml"):
             self.folder.write_config(self.config.document)
-            self._write_environment()
+            now, earlier = environment(), self.folder.read_environment()
+            if earlier is not None:  # where the run began stays; where it went on is added
+                now = {**earlier, "resumed": [*earlier.get("resumed", []), now]}
+            self.folder.write_json("environment.json", now)
             self.folder.status.write(
                 config_hash=self.config.digest,
                 data_digest=data.digest,
@@ -59,13 +56,6 @@ class Recorder:
             taken, given = load(task.kind.served)(self.config.document)
             self.folder.write_json("served.json", {"input": taken, "output": given})
         self._tracker.changed()
-
-    def _write_environment(self) -> None:
-        """Where the run began stays; where it went on is added."""
-        now, earlier = environment(), self.folder.read_environment()
-        if earlier is not None:
-            now = {**earlier, "resumed": [*earlier.get("resumed", []), now]}
-        self.folder.write_json("environment.json", now)
 
     def rewind(self, history: Sequence[Mapping[str, float]]) -> None:
         """Take back what the folder holds of later epochs, and what was half written."""
@@ -92,7 +82,10 @@ class Recorder:
 
         with self.writing("the results"):
             self.folder.write_predictions(report.predictions)
-            self._write_attention(learner)
+            examples = learner.examples()
+            if examples is not None:
+                with files.replacing(self.folder.path / "attention.npz") as temporary:
+                    np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
             self.folder.write_json("metrics.json", metrics)
         self._tracker.changed()
         # Last, while MLflow is busy with the rest.
@@ -105,15 +98,9 @@ class Recorder:
             self.folder.status.write(state, error=error, **entries)
         self._tracker.ended(state)
 
-    def _write_attention(self, learner: Learner) -> None:
-        examples = learner.examples()
-        if examples is not None:
-            with files.replacing(self.folder.path / "attention.npz") as temporary:
-                np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
-
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Let a failing disk cost what is being written, not the run; say so once."""
+        """Let a failing disk cost what is being written, not the run or its result; say so once."""
         try:
             yield
         except (OSError, RequestError) as error:  # a figure asks for files that may be missing
@@ -129,7 +116,9 @@ class Recorder:
 
 def save_weights(model: keras.Model, path: Path) -> None:
     """Save a model's weights as HDF5; raises `OSError`, of which HDF5 has several kinds."""
-    _require_space(model, path)
+    size = 4 * model.count_params() + _HDF5_OVERHEAD * (len(model.weights) + 1)
+    if shutil.disk_usage(path.parent).free < size:  # HDF5 may crash where it finds that out itself
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     try:
         model.save_weights(path)
     except (OSError, RuntimeError) as error:
@@ -137,10 +126,3 @@ def save_weights(model: keras.Model, path: Path) -> None:
         if found is None:
             raise
         raise OSError(int(found.group(1)), os.strerror(int(found.group(1)))) from error
-
-
-def _require_space(model: keras.Model, path: Path) -> None:
-    """Raise `OSError` where the disk is too full: HDF5 may crash where it finds that out itself."""
-    size = 4 * model.count_params() + _HDF5_OVERHEAD * (len(model.weights) + 1)
-    if shutil.disk_usage(path.parent).free < size:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from attnlab.config.sections import RunConfig, changed, parse
 from attnlab.errors import Pruned, RequestError, RunBusy
@@ -22,22 +21,12 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console
 from attnlab.run.building import check_model, make_task
-from attnlab.run.loop import OnEpoch, Session
+from attnlab.run.loop import Session, SweepMember
 from attnlab.run.recorder import Recorder
+from attnlab.tasks.base import Task, TaskData
 from attnlab.tasks.kinds import resolved
 
-if TYPE_CHECKING:
-    from attnlab.tasks.base import Task, TaskData
-
 log = logging.getLogger("attnlab")
-
-
-@dataclass(frozen=True)
-class SweepMember:
-    """A run's place in a sweep."""
-
-    name: str
-    on_epoch: OnEpoch | None = None  # gets each row of the run's history; may raise `Pruned`
 
 
 def run(config: RunConfig) -> Path:
@@ -53,20 +42,14 @@ def run(config: RunConfig) -> Path:
     task, data = _prepared(config)
     folder = new_folder(config)
     with FolderLock(folder.path):
-        return _carry_out(config, task, data, folder, started, None)
+        return _carry_out(Session(config, task, data, folder, started))
 
 
 def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
     """Make the folder of a new run, whose owner is this process; raises `RequestError`."""
-    return RunDirectory.create(
-        Path(config.paths.runs).expanduser(),
-        config.task.name,
-        config.attention.name,
-        config.seed,
-        config.document,
-        config_hash=config.digest,
-        **({"sweep": sweep.name} if sweep else {}),
-    )
+    runs, names = Path(config.paths.runs).expanduser(), (config.task.name, config.attention.name)
+    entries = {"config_hash": config.digest} | ({"sweep": sweep.name} if sweep else {})
+    return RunDirectory.create(runs, *names, config.seed, config.document, **entries)
 
 
 def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
@@ -76,15 +59,9 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     """
     started = time.perf_counter()
     with FolderLock(folder.path):
-        try:
-            task, data = _prepared(config)
-        except KeyboardInterrupt:
-            folder.status.write("killed", error="interrupted")
-            raise
-        except Exception as error:
-            folder.status.write("failed", error=f"{type(error).__name__}: {error}")
-            raise
-        return _carry_out(config, task, data, folder, started, sweep)
+        with _closing(folder.status.write):
+            task, data = _prepared(config, quiet=True)
+        return _carry_out(Session(config, task, data, folder, started, sweep))
 
 
 def resume(
@@ -120,16 +97,12 @@ def resume(
                 return folder.path
             _require_checkpoint(folder)
         task = make_task(config)
-        data = _load(config, task)
-        if data.digest != status.get("data_digest", data.digest):
-            raise RequestError(
-                f"data: expected those that {folder.path} began with (digest "
-                f"{status['data_digest'][:12]}), got {data.digest[:12]}: they have changed since."
-            )
+        data = _load(config, task, quiet=sweep is not None)
+        _require_same(data, folder, status.get("data_digest", data.digest))
         folder.make_folders()
         member = {"sweep": sweep.name} if sweep else {}
         folder.status.write("running", error=None, pruned=False, **member)
-        return _carry_out(config, task, data, folder, started, sweep, resumed=True)
+        return _carry_out(Session(config, task, data, folder, started, sweep, resumed=True))
 
 
 def _require_stopped(folder: RunDirectory) -> None:
@@ -158,15 +131,23 @@ def _require_checkpoint(folder: RunDirectory) -> None:
         )
 
 
-def _prepared(config: RunConfig) -> tuple[Task, TaskData]:
+def _require_same(data: TaskData, folder: RunDirectory, digest: str) -> None:
+    if data.digest != digest:
+        raise RequestError(
+            f"data: expected those that {folder.path} began with (digest {digest[:12]}), got "
+            f"{data.digest[:12]}: they have changed since."
+        )
+
+
+def _prepared(config: RunConfig, quiet: bool = False) -> tuple[Task, TaskData]:
     """The task of a new run and its data; a model that can't be is refused before they are made."""
     task = make_task(config)
     check_model(config, task)
-    return task, _load(config, task)
+    return task, _load(config, task, quiet)
 
 
-def _load(config: RunConfig, task: Task) -> TaskData:
-    with console.preparation() as progress:
+def _load(config: RunConfig, task: Task, quiet: bool) -> TaskData:
+    with console.preparation(quiet) as progress:
         return task.load(config.seed, progress)
 
 
@@ -179,64 +160,44 @@ def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
     return replace(config, paths=replace(config.paths, runs=runs), document=document)
 
 
-def _carry_out(
-    config: RunConfig,
-    task: Task,
-    data: TaskData,
-    folder: RunDirectory,
-    started: float,
-    sweep: SweepMember | None,
-    resumed: bool = False,
-) -> Path:
+def _carry_out(session: Session) -> Path:
+    config, folder = session.config, session.folder
     with logging_to(folder.path / "run.log"):
-        if resumed:
-            _warn_of_differences(folder)
-        recorder = Recorder(config, folder, _start_tracker(config, folder, resumed))
-        on_epoch = sweep.on_epoch if sweep else None
-        session = Session(config, task, data, recorder, started, resumed=resumed, on_epoch=on_epoch)
-        metrics = _execute(session, quiet=sweep is not None)
-    if sweep is None:
+        began = folder.read_environment() if session.resumed else None
+        if found := differences(began, environment()) if began else []:
+            log.warning(
+                "resumed under other conditions than it began with (%s): the result may differ "
+                "from that of an uninterrupted run",
+                "; ".join(found),
+            )
+        tracker = Tracker(
+            own_uri(folder.path, config.document) if config.tracking.enabled else None,
+            folder.path,
+            resumed=session.resumed,
+            timeout=config.tracking.timeout,
+            on_run_id=lambda run_id: folder.status.write(mlflow_run_id=run_id),
+        )
+        recorder = Recorder(config, folder, tracker)
+        with _closing(recorder.close):
+            metrics = session.execute(recorder)
+        recorder.close("completed")
+    if session.sweep is None:
         console.print_result(metrics, folder.path)
     return folder.path
 
 
-def _execute(session: Session, quiet: bool) -> dict[str, Any]:
-    """Execute a session and close it, however it ends."""
+@contextmanager
+def _closing(close: Callable[..., None]) -> Iterator[None]:
+    """Have it written how the body ended, unless it ended well."""
     try:
-        metrics = session.execute(quiet=quiet)
+        yield
     except KeyboardInterrupt:
-        session.recorder.close("killed", "interrupted")
+        close("killed", error="interrupted")
         raise
     except Pruned as pruned:
-        session.recorder.close("killed", f"pruned: {pruned}", pruned=True)
+        close("killed", error=f"pruned: {pruned}", pruned=True)
         raise
     except Exception as error:
         log.info("the run failed", exc_info=True)
-        session.recorder.close("failed", f"{type(error).__name__}: {error}")
+        close("failed", error=f"{type(error).__name__}: {error}")
         raise
-    session.recorder.close("completed")
-    return metrics
-
-
-def _warn_of_differences(folder: RunDirectory) -> None:
-    began = folder.read_environment()
-    found = differences(began, environment()) if began else []
-    if found:
-        log.warning(
-            "resumed under other conditions than it began with (%s): the result may differ from "
-            "that of an uninterrupted run",
-            "; ".join(found),
-        )
-
-
-def _start_tracker(config: RunConfig, folder: RunDirectory, resumed: bool) -> Tracker:
-    """The run's copy in MLflow, begun or gone on with; it never stops the run."""
-    if not config.tracking.enabled:
-        return Tracker()
-    return Tracker.start(
-        own_uri(folder.path, config.document),
-        folder.path,
-        resumed=resumed,
-        timeout=config.tracking.timeout,
-        on_run_id=lambda run_id: folder.status.write(mlflow_run_id=run_id),
-    )

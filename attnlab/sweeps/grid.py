@@ -62,24 +62,18 @@ class Grid:
     def parse(cls, arguments: Iterable[str], loader: ConfigLoader) -> Grid:
         """Read overrides as Hydra does: lists, `range()`, `glob()`, `choice()`, and single values.
 
-        Raises:
-            RequestError: a key has no value at all, an interval, or several where one is expected.
+        `search.space={...}` and `search.space.KEY=...` add to the space of a preset. Raises
+        `RequestError` where a key has no value at all, an interval, or several where one is
+        expected.
         """
-        axes: dict[str, Axis] = {}
-        for override in parse(map(_opened, arguments), loader):
-            axis = _axis(override)
-            axes[axis.key] = axis
+        words = [f"++{w}" if w.startswith("search.space") else w for w in arguments]
+        axes = {axis.key: axis for axis in map(_axis, parse(words, loader))}
         return cls(tuple(axes.values()))
 
     @property
     def varying(self) -> tuple[Axis, ...]:
         """The axes along which jobs differ."""
         return tuple(axis for axis in self.axes if axis.swept)
-
-    @property
-    def fixed(self) -> dict[str, str]:
-        """Keys of one value that results depend on."""
-        return {axis.name: axis.values[0] for axis in self.axes if not axis.swept and axis.decisive}
 
     def points(self) -> list[tuple[str, ...]]:
         """The overrides of each job; the last key varies fastest."""
@@ -115,62 +109,39 @@ class Composer:
     def compose(self, overrides: Sequence[str]) -> DictConfig:
         """The configuration that these overrides make, as Hydra composes it, without `hydra`.
 
-        Raises:
-            RequestError: an override fits no key or value.
+        Raises `RequestError` where an override fits no key or value.
         """
-        parsed = [self._parse(override) for override in overrides]
-        groups = tuple(o for o, p in zip(overrides, parsed, strict=True) if not _is_value(p))
+        for override in overrides:
+            if override not in self._parsed:
+                (self._parsed[override],) = parse([override], self._loader)
+        values = [word for word in overrides if _is_value(self._parsed[word])]
+        groups = tuple(word for word in overrides if not _is_value(self._parsed[word]))
         try:
             if groups not in self._bases:
-                self._bases[groups] = self._load(groups)
+                words = [*self._hydra, *groups]
+                loaded = self._loader.load_configuration(self._config_name, words, RunMode.RUN)
+                with open_dict(loaded):
+                    del loaded["hydra"]
+                self._bases[groups] = loaded
             composed = copy.deepcopy(self._bases[groups])
-            apply_overrides([override for override in parsed if _is_value(override)], composed)
+            apply_overrides([self._parsed[word] for word in values], composed)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise RequestError(config.explain(error, overrides)) from error
         return composed
 
     def check(self, overrides: Sequence[str]) -> RunConfig:
-        """The same, checked.
-
-        Raises:
-            RequestError: an override fits no key, or a value breaks a rule.
-        """
+        """The same, checked; raises `RequestError` also where a value breaks a rule."""
         return config.from_hydra(self.compose(overrides))
 
-    def _parse(self, override: str) -> Override:
-        if override not in self._parsed:
-            (self._parsed[override],) = parse([override], self._loader)
-        return self._parsed[override]
 
-    def _load(self, groups: Sequence[str]) -> DictConfig:
-        loaded = self._loader.load_configuration(
-            config_name=self._config_name,
-            overrides=[*self._hydra, *groups],
-            run_mode=RunMode.RUN,
-        )
-        with open_dict(loaded):
-            del loaded["hydra"]
-        return loaded
-
-
-def parse(arguments: Iterable[str], loader: ConfigLoader) -> list[Override]:
-    """Hydra's overrides in these words.
-
-    Raises:
-        RequestError: a word is none.
-    """
-    words = list(arguments)
+def parse(words: list[str], loader: ConfigLoader) -> list[Override]:
+    """Hydra's overrides in these words; raises `RequestError` where a word is none."""
     try:
         return OverridesParser.create(config_loader=loader).parse_overrides(words)
     except OverrideParseException as error:
         if found := re.fullmatch(r"(.*?)=(choice\(\s*\))", error.override):
             raise RequestError(_empty(*found.groups())) from error
         raise RequestError(config.explain(error, words)) from error
-
-
-def _opened(word: str) -> str:
-    """Let `search.space={...}` and `search.space.KEY=...` add to the space of a preset."""
-    return f"++{word}" if word.startswith("search.space") else word
 
 
 def _empty(key: str, given: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from attnlab.config.sections import RunConfig
 from attnlab.errors import SweepFailed
 from attnlab.records import files
 from attnlab.records.processes import this_process
@@ -18,7 +18,7 @@ from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
 from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.sweep import Sweep, plain_error
-from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table
+from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, words
 from attnlab.sweeps.worker import Outcome, run_point
 from attnlab.tasks.kinds import kind_of
 
@@ -57,7 +57,7 @@ class GridSweep(Sweep):
         todo = [point for point in self.points if point.number in numbers]
         self.before = sum(row.state == COMPLETED for row in rows)
         if todo or self._is_unfinished(rows):
-            self.start_parents()
+            self.start_parents(point.config for point in self.points)
         if todo:  # which runs were found is kept, whatever happens now
             files.write_text(self.folder.table, csv_text(rows))
         if self.plan.settings.retry_failed:
@@ -79,24 +79,17 @@ class GridSweep(Sweep):
             own = [row for row in rows if row.task == task and row.results.get("best") is not None]
             if own:
                 lower = kind_of(task).is_lower_better(own[0].results["monitor"])
-                sign = 1 if lower else -1
-                found.append(min(own, key=lambda row: sign * row.results["best"]))
+                found.append((min if lower else max)(own, key=lambda row: row.results["best"]))
         return found
-
-    def configs(self) -> list[RunConfig]:  # noqa: D102
-        return list({point.config.task.name: point.config for point in self.points}.values())
 
     def has_orphans(self) -> bool:  # noqa: D102
         if not self.earlier.get("bound", True):
             return False
         self.index.refresh()
         found = [self.index.find(point.digest) for point in self.points]
-        mine = {"sweep": self.folder.name, "host": this_process()["host"]}
-        return any(
-            run.state == RUNNING and all(run.status.get(k) == v for k, v in mine.items())
-            for run in found
-            if run is not None
-        )
+        running = [run.status for run in found if run is not None and run.state == RUNNING]
+        mine = self.folder.name, this_process()["host"]
+        return any((status.get("sweep"), status.get("host")) == mine for status in running)
 
     def _is_to_run(self, row: TableRow) -> bool:
         retried = row.state == FAILED and self.plan.settings.retry_failed
@@ -104,41 +97,37 @@ class GridSweep(Sweep):
 
     def _is_unfinished(self, rows: Sequence[TableRow]) -> bool:
         """Whether MLflow lacks what the table says, as after a process that was killed."""
-        try:
+        kept = None
+        with suppress(OSError):
             kept = self.folder.table.read_text(encoding="utf-8")
-        except OSError:
-            return True
         return not self.earlier.get("finished") or kept != csv_text(rows)
 
     def _row(self, point: Point, noted: bool) -> TableRow:
         found = self.index.find(point.digest, noted)
-        row = TableRow.of(point)
-        if found is None or self._is_retried(found):
+        task, label = point.config.task.name, words(point.varying)
+        label = label or f"{task} / {point.config.attention.name}"
+        epochs = point.config.trainer.epochs
+        row = TableRow(point.number, task, point.varying, label, epochs=epochs)
+        # One that failed and is tried again, and has not been yet, counts for nothing.
+        if found is None or (self._launched and found.path in self.launch.retry_failed):
             if point.digest not in self._failures:
                 return row
             return dataclasses.replace(row, state=FAILED, error=self._failures[point.digest])
-        state = found.noted_state if noted else self._state(point, found)
+        state, status = found.noted_state if noted else found.state, found.status
+        if state == RUNNING and not noted:
+            process = (status.get("host"), status.get("pid"))
+            here = process == (this_process()["host"], os.getpid())
+            if point.digest in self._ended or (self._launched and here):
+                state = KILLED  # with its launch, whatever it says itself
         done = state == COMPLETED and not noted
         return dataclasses.replace(
             row,
             state=state,
             results=self.results_of(found.path) if done else {},
-            error=plain_error(found.status.get("error")),
+            error=plain_error(status.get("error")),
             path=found.path,
-            epoch=int(found.status.get("epoch") or 0),
+            epoch=int(status.get("epoch") or 0),
         )
-
-    def _is_retried(self, found: IndexedRun) -> bool:
-        """Whether a run is one that failed and has not been tried again yet."""
-        return self._launched and found.path in self.launch.retry_failed
-
-    def _state(self, point: Point, found: IndexedRun) -> str:
-        """How a run stands; what has ended with its launch was killed, whatever it says itself."""
-        state, status = found.state, found.status
-        here = status.get("pid") == os.getpid() and status.get("host") == this_process()["host"]
-        if state == RUNNING and (point.digest in self._ended or (self._launched and here)):
-            return KILLED
-        return state
 
     def _run(self, points: Sequence[Point]) -> None:
         """Launch points, and again those that a process which died left undone."""
@@ -153,52 +142,39 @@ class GridSweep(Sweep):
             if not begun:
                 raise SweepFailed(f"the launcher failed: {death}") from death
             # One that dies of memory takes the others along: each shows alone whether it was it.
-            for point in begun:
-                if self._was_killed(point):
-                    self._launch_alone(point)
+            for point in filter(self._killed, begun):
+                death, found = self._launch([point]), self._killed(point)
+                if death is not None and found is not None:
+                    error = f"its process died again ({death})"
+                    RunDirectory(found.path).status.write("failed", error=error)
             numbers = {point.number for point in begun}
             waiting = [point for point in waiting if point.number not in numbers]
 
     def _launch(self, points: Sequence[Point]) -> LauncherDied | None:
         """Launch once; returns what the launcher died of."""
+        work, overrides = partial(run_point, launch=self.launch), [p.overrides for p in points]
         try:
-            returned = self.launcher(
-                partial(run_point, launch=self.launch), [point.overrides for point in points]
-            )
+            returned = self.launcher(work, overrides)
         except LauncherDied as death:
             return death
         for point, result in zip(points, returned, strict=True):
             self.index.forget(point.digest)
-            self._take_in(point, result)
-        return None
-
-    def _launch_alone(self, point: Point) -> None:
-        """Launch a point again whose process died; a second time it has failed."""
-        death = self._launch([point])
-        if death is not None and self._was_killed(point):
-            found = self.index.find(point.digest)
-            assert found is not None
-            error = f"its process died again ({death})"
-            RunDirectory(found.path).status.write("failed", error=error)
-
-    def _take_in(self, point: Point, result: Any) -> None:
-        """Note what only the launcher could notice."""
-        if isinstance(result, Outcome):
-            if result.state == FAILED:
+            if isinstance(result, Outcome) and result.state == FAILED:
                 self._failures[point.digest] = result.error
-        elif self.launcher.was_ended(result):
-            self._ended.add(point.digest)
-        elif isinstance(result, Exception):
-            self._failures[point.digest] = one_line(result)
+            elif self.launcher.was_ended(result):
+                self._ended.add(point.digest)
+            elif isinstance(result, Exception):
+                self._failures[point.digest] = one_line(result)
+        return None
 
     def _stamp(self, point: Point) -> tuple[Any, ...]:
         """What differs as soon as a process has begun the run of a point, or gone on with it."""
         found = self.index.refresh().find(point.digest, noted=True)
         return (found.path, found.status.get("updated")) if found else ()
 
-    def _was_killed(self, point: Point) -> bool:
+    def _killed(self, point: Point) -> IndexedRun | None:
         found = self.index.refresh().find(point.digest)
-        return found is not None and found.state == KILLED
+        return found if found is not None and found.state == KILLED else None
 
     def _standing(self, rows: Sequence[TableRow], todo: int) -> str:
         counts = {

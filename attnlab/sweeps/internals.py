@@ -55,8 +55,7 @@ def launch(
 ) -> list[Any]:
     """Run a function by the user's launcher for each list of overrides; its results or errors.
 
-    Raises:
-        Exception: the launcher itself failed.
+    Raises `Exception` where the launcher itself failed.
     """
     launcher = Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task_function, config=composed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
+from attnlab.records.environment import processors
 from attnlab.sweeps import internals
 
 
@@ -43,7 +43,7 @@ class Launcher:
     @property
     def threads(self) -> int | None:
         """How many threads each of several processes on this machine gets."""
-        return max(1, _processors() // self.workers) if self._is_joblib else None
+        return max(1, processors() // self.workers) if self._is_joblib else None
 
     def __call__(
         self, work: Callable[[DictConfig], Any], overrides: Sequence[Sequence[str]]
@@ -72,9 +72,3 @@ def one_line(error: BaseException) -> str:
     """An error with its kind, cut where it is very long."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:500]
-
-
-def _processors() -> int:
-    """How many this process may use."""
-    affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -46,18 +46,25 @@ class SweepPlan:
 
     @classmethod
     def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> SweepPlan:
-        """Read and check the overrides of a sweep.
-
-        Raises:
-            RequestError: one of them is wrong; the text says which.
-        """
+        """Read and check the overrides of a sweep; raises `RequestError` where one is wrong."""
         command = tuple(arguments)
         grid = Grid.parse(command, loader)
         composer = Composer(loader, master)
         composed = composer.compose(grid.points()[0])
         settings, section = config.sweep_from_hydra(composed)
         first = config.from_hydra(composed)
-        search = _search(section, grid, first) if is_wanted(section) else None
+        search = None
+        if is_wanted(section):
+            from attnlab.run.building import make_task
+
+            if grid.varying:
+                axis = grid.varying[0]
+                raise RequestError(
+                    f"{axis.name}: expected one value in a search, which chooses values itself, "
+                    f"got {', '.join(axis.values)}."
+                )
+            fixed = [override for axis in grid.axes for override in axis.overrides]
+            search = SearchSettings.parse(section, fixed, make_task(first).monitor)
         runs = Path(first.paths.runs).expanduser().absolute()
         folder = SweepFolder.named(runs, settings.name or grid.default_name())
         plan = cls(grid, settings, search, first, folder, composer, command)
@@ -71,8 +78,9 @@ class SweepPlan:
 
     @property
     def fixed(self) -> dict[str, str]:
-        """Keys of one value; a study checks for itself what its search is."""
-        return {k: v for k, v in self.grid.fixed.items() if k.partition(".")[0] != "search"}
+        """Keys of one value that decide results; a study checks for itself what its search is."""
+        axes = [axis for axis in self.grid.axes if not axis.swept and axis.decisive]
+        return {a.name: a.values[0] for a in axes if a.name.partition(".")[0] != "search"}
 
     @property
     def varying(self) -> dict[str, tuple[str, ...]]:
@@ -85,11 +93,7 @@ class SweepPlan:
         return self._words(self.grid.points()[0])
 
     def points(self) -> tuple[list[Point], int]:
-        """The points of a grid, each composed and checked, and how many more had equal ones.
-
-        Raises:
-            RequestError: the configuration of one is wrong.
-        """
+        """The checked points of a grid, and how many more had equal ones; raises `RequestError`."""
         found: dict[str, Point] = {}
         points = self.grid.points()
         for number, words in enumerate(points, start=1):
@@ -100,37 +104,16 @@ class SweepPlan:
         return list(found.values()), len(points) - len(found)
 
     def check_space(self) -> None:
-        """Compose and check some trials of a search that touch every end and every choice.
-
-        Raises:
-            RequestError: a key or a value does not fit.
-        """
+        """Check trials that touch every end and every choice; raises `RequestError`."""
         if self.search is not None:
             for probe in self.search.space.probes():
                 self.composer.check([*self.grid.points()[0], *probe])
 
     def trial(self, number: int, overrides: Sequence[str]) -> Point:
-        """A trial of a search.
-
-        Raises:
-            RequestError: its values can't be combined.
-        """
+        """A trial of a search; raises `RequestError` where its values can't be combined."""
         words = (*self.words, *overrides)
         return Point(number, words, varied(overrides), self.composer.check(words))
 
     def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """A point's overrides: those of the sweep itself are none of them."""
         return tuple(word for word in words if not word.lstrip("+~").startswith("sweep."))
-
-
-def _search(section: Mapping[str, object], grid: Grid, first: RunConfig) -> SearchSettings:
-    from attnlab.run.building import make_task
-
-    if grid.varying:
-        axis = grid.varying[0]
-        raise RequestError(
-            f"{axis.name}: expected one value in a search, which chooses values itself, got "
-            f"{', '.join(axis.values)}."
-        )
-    fixed = [override for axis in grid.axes for override in axis.overrides]
-    return SearchSettings.parse(section, fixed, make_task(first).monitor)

@@ -21,8 +21,7 @@ class AttnlabSweeper(Sweeper):
     # of the command, without Hydra's own. Hydra is not shown them when it composes the sweep's own
     # configuration, for a key may exist in some of the points only
     overrides: Sequence[str] = ()
-    # what the sweep ended with. It does not go through Hydra, whose own errors are about the words
-    # of the command
+    # what the sweep ended with, not by way of Hydra, whose errors are about the command's words
     error: Exception | None = None
 
     def setup(
@@ -32,34 +31,27 @@ class AttnlabSweeper(Sweeper):
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
-        """Carry the sweep out; `raise_error` raises what went wrong.
-
-        Raises:
-            KeyboardInterrupt: interrupted.
-        """
+        """Carry the sweep out; `raise_error` raises what went wrong but `KeyboardInterrupt`."""
         HydraConfig.instance().set_config(self._config)
         words = self.overrides or arguments
         try:
-            self._carry_out(words)
+            from attnlab.sweeps.launching import Launcher
+            from attnlab.sweeps.plan import SweepPlan
+
+            plan = SweepPlan.read(words, self._context.config_loader, self._config)
+            launcher = Launcher(self._context, self._config, plan.folder.path)
+            if plan.search is None:
+                from attnlab.sweeps.grid_sweep import GridSweep
+
+                GridSweep(plan, launcher).carry_out()
+            else:
+                from attnlab.sweeps.search.sweep import SearchSweep
+
+                SearchSweep(plan, launcher, plan.search).carry_out()
         except HydraException as error:
             AttnlabSweeper.error = RequestError(config.explain(error, words))
         except Exception as error:
             AttnlabSweeper.error = error
-
-    def _carry_out(self, words: Sequence[str]) -> None:
-        from attnlab.sweeps.launching import Launcher
-        from attnlab.sweeps.plan import SweepPlan
-
-        plan = SweepPlan.read(words, self._context.config_loader, self._config)
-        launcher = Launcher(self._context, self._config, plan.folder.path)
-        if plan.search is None:
-            from attnlab.sweeps.grid_sweep import GridSweep
-
-            GridSweep(plan, launcher).carry_out()
-        else:
-            from attnlab.sweeps.search.sweep import SearchSweep
-
-            SearchSweep(plan, launcher, plan.search).carry_out()
 
 
 def register(overrides: Sequence[str]) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
-from rich import progress
+from rich.progress import TaskID
 
+from attnlab.records.logs import standard_error
+from attnlab.run.console import bars
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.table import TableRow, read_results, result_words
 from attnlab.terminal.console import plain_console
@@ -38,19 +38,12 @@ class Progress:
         self._seen = {row.number: _mark(row) for row in look(True)}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._stream = _terminal_of_its_own()
-        self._console = plain_console(self._stream)
-        self._bars = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(bar_width=20),
-            progress.TextColumn("{task.completed}/{task.total} {task.fields[unit]}"),
-            progress.TimeRemainingColumn(compact=True),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
+        self._end = ExitStack()
+        # Not number 2 itself, which is turned away while TensorFlow is imported.
+        self._console = plain_console(self._end.enter_context(standard_error()))
+        self._bars = bars(self._console, "{task.completed}/{task.total} {task.fields[unit]}")
         self._whole = self._bars.add_task(name, total=total, completed=before, unit="done")
-        self._running: dict[int, progress.TaskID] = {}
+        self._running: dict[int, TaskID] = {}
 
     def __enter__(self) -> Progress:
         self._bars.start()
@@ -62,8 +55,7 @@ class Progress:
         self._thread.join()
         self._take_in()
         self._bars.stop()
-        if self._stream is not sys.stderr:
-            self._stream.close()
+        self._end.close()
 
     def say(self, text: str) -> None:
         """Show a line."""
@@ -107,9 +99,11 @@ class Progress:
         if row.state == COMPLETED and row.path:
             return f"{count}  {row.label}: {result_words(read_results(row.path))}"
         if row.state == FAILED:
+            text = row.error or "without a word"
+            end = "" if text.endswith((".", "!", "?")) else "."
             log = row.path / "run.log" if row.path else None
             where = f" Log: {log}" if log and log.is_file() else ""
-            return f"{count}  {row.label}: failed: {_sentence(row.error)}{where}"
+            return f"{count}  {row.label}: failed: {text}{end}{where}"
         return f"{count}  {row.label}: {row.error or row.state}"
 
     @property
@@ -120,18 +114,3 @@ class Progress:
 
 def _mark(row: TableRow) -> tuple[str, Path | None]:
     return row.state, row.path
-
-
-def _sentence(text: str | None) -> str:
-    text = text or "without a word"
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _terminal_of_its_own() -> IO[str]:
-    """Standard error, but for its number: importing TensorFlow turns number 2 away for a while."""
-    try:
-        if sys.stderr.fileno() == 2:
-            return os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding)
-    except (OSError, ValueError, AttributeError):
-        pass  # captured, as in a notebook
-    return sys.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from attnlab.run.building import import_tensorflow
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
 from attnlab.sweeps.launching import Launcher
 from attnlab.sweeps.plan import SweepPlan
-from attnlab.sweeps.sweep_folder import GRID, SweepFolder
+from attnlab.sweeps.sweep_folder import GRID
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results, words
 from attnlab.sweeps.worker import ORPHANED_SECONDS, Launch, StoppedEarly
 
@@ -57,16 +57,8 @@ class Sweep(ABC):
         """The rows that stand out."""
 
     @abstractmethod
-    def configs(self) -> list[RunConfig]:
-        """A configuration of each task."""
-
-    @abstractmethod
     def has_orphans(self) -> bool:
         """Whether a process of a launch whose owner was killed is at work on this machine."""
-
-    def remarks(self, rows: Sequence[TableRow]) -> list[str]:
-        """Lines below the table."""
-        return []
 
     def carry_out(self) -> None:
         """Run what is missing, print the table, and keep it; or say what would run.
@@ -96,18 +88,28 @@ class Sweep(ABC):
                 self._print(rows)
         self._end(rows, stop)
 
-    def start_parents(self) -> None:
+    def start_parents(self, configs: Iterable[RunConfig]) -> None:
         """Begin the sweep's own runs in MLflow, or go on with those of an earlier process.
 
         There is one for each task, before the first job, for jobs are logged below them. This also
         makes a new store, and the experiments, before several jobs would try to at a time.
         """
-        tracked = [config for config in self.configs() if config.tracking.enabled]
-        trackers = {config.task.name: _tracker(config, self.folder) for config in tracked}
+        tracked = {c.task.name: c for c in configs if c.tracking.enabled}
+        trackers = {
+            task: Tracker(
+                config.tracking.uri or default_uri(Path(config.paths.runs).expanduser()),
+                self.folder.path,
+                task=task,
+                resumed=True,
+                timeout=config.tracking.timeout,
+                on_run_id=partial(self.folder.add_parent, task),
+            )
+            for task, config in tracked.items()
+        }
         if self.launcher.here:
             import_tensorflow()  # while MLflow begins
-        for config in tracked:
-            trackers[config.task.name].wait_run_id(config.tracking.timeout)
+        for task, config in tracked.items():
+            trackers[task].wait_run_id(config.tracking.timeout)
         self._trackers = trackers
 
     def wait_for_orphans(self) -> None:
@@ -134,16 +136,6 @@ class Sweep(ABC):
 
     def _keep(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
         files.write_text(self.folder.table, csv_text(rows))
-        self._keep_results(rows)
-        failed = any(row.state == FAILED for row in rows)
-        others = any(row.state == RUNNING for row in rows)
-        state = "killed" if stop else "failed" if failed else "completed"
-        for tracker in self._trackers.values():
-            tracker.ended("running" if others else state)
-        self.folder.update(finished=stop is None and not others)
-
-    def _keep_results(self, rows: Sequence[TableRow]) -> None:
-        """Keep what this launch came to for each task, for its run in MLflow."""
         best = {row.task: row for row in reversed(self.best(rows))}
         for task in self._trackers:
             states = [row.state for row in rows if row.task == task]
@@ -153,25 +145,29 @@ class Sweep(ABC):
                 metrics["best_value"] = best[task].results["best"]
                 found = words(best[task].varying) or str(best[task].path or "")
             self.folder.add_results(task, self.launch.number, metrics, found)
+        failed = any(row.state == FAILED for row in rows)
+        others = any(row.state == RUNNING for row in rows)
+        state = "killed" if stop else "failed" if failed else "completed"
+        for tracker in self._trackers.values():
+            tracker.ended("running" if others else state)
+        self.folder.update(finished=stop is None and not others)
 
     def _print(self, rows: Sequence[TableRow]) -> None:
-        print_table(rows, [row.number for row in self.best(rows)], self.folder.table)
-        for line in self.remarks(rows):
-            print(line)
-        print(f"sweep {self.folder.name}: {self._summary(rows)}")
+        best = self.best(rows)
+        print_table(rows, [row.number for row in best], self.folder.table)
+        for row in best if self.plan.search else ():
+            print(f"best: trial {row.number}: {words(row.varying)}")  # to go on with
+        counts = self._counts(rows)
+        parts = [f"{number} {_COUNTED[state]}" for state, number in counts.items() if number]
+        if self.before:
+            parts[0] += f" ({min(self.before, counts[COMPLETED])} of them before)"
+        print(f"sweep {self.folder.name}: {', '.join(parts)}")
         print(f"sweep folder: {self.folder.path}", flush=True)
 
     def _counts(self, rows: Sequence[TableRow]) -> dict[str, int]:
         counts = {state: sum(row.state == state for row in rows) for state in _COUNTED}
         counts[NOT_RUN] += max(0, self.asked - len(rows))
         return counts
-
-    def _summary(self, rows: Sequence[TableRow]) -> str:
-        counts = self._counts(rows)
-        words = [f"{number} {_COUNTED[state]}" for state, number in counts.items() if number]
-        if self.before:
-            words[0] += f" ({min(self.before, counts[COMPLETED])} of them before)"
-        return ", ".join(words)
 
     def _end(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
         """Tell how it ended by an error, unless it ended well."""
@@ -211,17 +207,6 @@ _UNDONE = {
     "comes of them",
     NOT_RUN: "were not run; the same command goes on",
 }
-
-
-def _tracker(config: RunConfig, folder: SweepFolder) -> Tracker:
-    return Tracker.start(
-        config.tracking.uri or default_uri(Path(config.paths.runs).expanduser()),
-        folder.path,
-        task=config.task.name,
-        resumed=True,
-        timeout=config.tracking.timeout,
-        on_run_id=partial(folder.add_parent, config.task.name),
-    )
 
 
 def plain_error(text: Any) -> str | None:

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.lock import flocked
 
@@ -29,44 +29,25 @@ class SweepFolder:
 
     @classmethod
     def named(cls, runs: Path, name: str) -> SweepFolder:
-        """The folder of a sweep.
-
-        Raises:
-            RequestError: the name isn't one of a folder.
-        """
+        """The folder of a sweep; raises `RequestError` where no folder can have the name."""
         if not name or name.startswith(".") or Path(name).name != name:
             raise RequestError(f"sweep.name: expected a name that a folder can have, got {name!r}.")
         return cls(runs / "sweeps" / name)
 
     def create(self) -> None:
-        """Make the folder, if it is not there.
-
-        Raises:
-            RequestError: it can't be made.
-        """
-        try:
+        """Make the folder, if it is not there; raises `RequestError` where it can't be made."""
+        runs = str(self.path.parents[1])
+        with explained(f"paths.runs: expected a folder that can be written, got {runs!r}"):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RequestError(
-                "paths.runs: expected a folder that can be written, got "
-                f"{str(self.path.parents[1])!r} ({error.strerror or error})."
-            ) from error
 
     def read(self) -> dict[str, Any]:
-        """What sweep.json says; empty for a sweep that has not begun.
-
-        Raises:
-            RequestError: it is damaged.
-        """
+        """What sweep.json says, {} of a sweep that has not begun; raises `RequestError`."""
         path = self.path / "sweep.json"
         return files.read_json(path) if path.is_file() else {}
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
-        """What sweep.json says, to be changed in the body.
-
-        Other processes wait meanwhile, so that none loses what another one writes.
-        """
+        """What sweep.json says, to be changed in the body; other processes wait meanwhile."""
         # Not the folder's own lock: the copy in MLflow is begun under that.
         with flocked(self.path.parent):
             known = self.read()
@@ -117,8 +98,8 @@ class SweepFolder:
     ) -> None:
         """Check that the folder is of this command, with its keys of one value and of several.
 
-        Raises:
-            RequestError: it belongs to another kind of sweep, or one of other fixed values.
+        Raises `RequestError` where it belongs to another kind of sweep, or one of other fixed
+        values.
         """
         before = self.read()
         if not before:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import RequestError
+from attnlab.records import files
 from attnlab.records.run_directory import RunDirectory
+from attnlab.run.console import number
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
-from attnlab.sweeps.plan import Point
 from attnlab.terminal.console import plain_console, plain_table
 
 NOT_RUN = "not run"
@@ -33,20 +32,11 @@ class TableRow:
     varying: Mapping[str, str]  # the keys along which runs differ, and its values
     label: str = ""  # the run in a few words
     state: str = NOT_RUN  # how it stands, in a word
-    # of a completed one; see `read_results`
-    results: Mapping[str, Any] = field(default_factory=dict)
+    results: Mapping[str, Any] = field(default_factory=dict)  # of a completed one: `read_results`
     error: str | None = None  # why it failed
     path: Path | None = None  # its folder
     epoch: int = 0  # how many epochs it has
     epochs: int = 0  # how many it is to have
-
-    @classmethod
-    def of(cls, point: Point) -> TableRow:
-        """The row of what was not run yet."""
-        config = point.config
-        label = words(point.varying) or f"{config.task.name} / {config.attention.name}"
-        epochs = config.trainer.epochs
-        return cls(point.number, config.task.name, point.varying, label, epochs=epochs)
 
 
 def words(varying: Mapping[str, str]) -> str:
@@ -58,14 +48,12 @@ def csv_text(rows: Sequence[TableRow]) -> str:
     """The whole table as table.csv has it, with full precision."""
     keys = _keys(rows)
     columns = ("state", "monitor", "best", "metric", "test", "seconds", "error", "folder")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["number", *keys, *columns])
+    lines: list[list[Any]] = [["number", *keys, *columns]]
     for row in rows:
         known = {**row.results, "state": row.state, "error": row.error, "folder": row.path}
         cells = [row.varying.get(key) for key in keys] + [known.get(name) for name in columns]
-        writer.writerow([row.number, *cells])
-    return text.getvalue()
+        lines.append([row.number, *cells])
+    return files.csv_text(lines)
 
 
 def print_table(
@@ -76,7 +64,7 @@ def print_table(
     begun = [row for row in rows if row.state != NOT_RUN]
     shown = begun
     if rest:  # the first ones, and those that stand out
-        shown = [r for place, r in enumerate(begun) if place < _MOST_ROWS or r.number in best]
+        shown = begun[:_MOST_ROWS] + [row for row in begun[_MOST_ROWS:] if row.number in best]
     if shown:
         console.print(_table(shown, _keys(rows), set(best)))
     if len(begun) > len(shown):
@@ -89,23 +77,18 @@ def read_results(folder: Path) -> dict[str, Any]:
         metrics = RunDirectory(folder).read_metrics()
     except RequestError:
         return {}
-    metric = metrics.get("metric")
-    return {
-        "monitor": metrics.get("monitor"),
-        "best": metrics.get("best_value"),
-        "metric": metric,
-        "test": metrics.get("test", {}).get(metric),
-        "seconds": metrics.get("seconds"),
-    }
+    results = {name: metrics.get(name) for name in ("monitor", "metric", "seconds")}
+    test = metrics.get("test", {}).get(results["metric"])
+    return {**results, "best": metrics.get("best_value"), "test": test}
 
 
 def result_words(results: Mapping[str, Any]) -> str:
     """What came out of a run, in a line."""
     words = []
     if results.get("best") is not None:
-        words.append(f"{results['monitor']} {_number(results['best'])}")
+        words.append(f"{results['monitor']} {number(results['best'])}")
     if results.get("test") is not None:
-        words.append(f"test {results['metric']} {_number(results['test'])}")
+        words.append(f"test {results['metric']} {number(results['test'])}")
     if results.get("seconds") is not None:
         words.append(f"{results['seconds']:.1f} s")
     return ", ".join(words)
@@ -114,20 +97,23 @@ def result_words(results: Mapping[str, Any]) -> str:
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
     monitor, metric = _only(rows, "monitor"), _only(rows, "metric")
     results = [f"best {monitor or ''}".strip(), f"test {metric or ''}".strip(), "seconds"]
-    words = [*_short(keys), "state"]
+    ends = [key.rpartition(".")[2] for key in keys]  # enough where they tell the keys apart
+    short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
+    words = [*short, "state"]
     table = plain_table(["#", *words, *results], words)
     table.show_edge = True
     for column in table.columns[1 : len(words)]:
         column.overflow = "ellipsis"
     for row in rows:
-        cells = [_cut(row.varying.get(key, "")) for key in keys]
+        values = [row.varying.get(key, "") for key in keys]
+        cuts = [v if len(v) <= _LONGEST_VALUE else f"{v[: _LONGEST_VALUE - 1]}…" for v in values]
         table.add_row(
             str(row.number),
-            *cells,
+            *cuts,
             Text(row.state, style=_STYLES.get(row.state, "")),
             _named(row.results, "best", None if monitor else "monitor"),
             _named(row.results, "test", None if metric else "metric"),
-            _number(row.results.get("seconds"), ".1f"),
+            number(row.results.get("seconds"), ".1f"),
             style="bold" if row.number in best else "",
         )
     return table
@@ -137,12 +123,6 @@ def _keys(rows: Sequence[TableRow]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row.varying))
 
 
-def _short(keys: Sequence[str]) -> list[str]:
-    """The last word of each key, where that tells them apart."""
-    words = [key.rpartition(".")[2] for key in keys]
-    return [word if words.count(word) == 1 else key for key, word in zip(keys, words, strict=True)]
-
-
 def _only(rows: Sequence[TableRow], name: str) -> str | None:
     """The name that all rows share; None where they differ."""
     names = {row.results[name] for row in rows if row.results.get(name)}
@@ -150,13 +130,5 @@ def _only(rows: Sequence[TableRow], name: str) -> str | None:
 
 
 def _named(results: Mapping[str, Any], value: str, name: str | None) -> str:
-    number = _number(results.get(value))
-    return f"{results[name]} {number}" if name and results.get(name) else number
-
-
-def _number(value: float | None, form: str = ".4g") -> str:
-    return "-" if value is None else f"{value:{form}}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    text = number(results.get(value))
+    return f"{results[name]} {text}" if name and results.get(name) else text

@@ -22,7 +22,7 @@ from attnlab.config import composing
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.processes import is_running, this_process
-from attnlab.run import console, interrupts
+from attnlab.run import interrupts
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder
 
@@ -30,8 +30,7 @@ composing.register_schema()
 
 NEW = "new"
 OnEpoch = Callable[[Mapping[str, float]], None]
-_SECONDS_BETWEEN_LOOKS = 1.0
-_SECONDS_TO_STOP = 20.0
+_SECONDS_BETWEEN_LOOKS, _SECONDS_TO_STOP = 1.0, 20.0
 # For how long a worker may outlive the process that launched it.
 ORPHANED_SECONDS = _SECONDS_BETWEEN_LOOKS + _SECONDS_TO_STOP
 # TensorFlow's own setting, and that of the libraries beneath NumPy.
@@ -50,10 +49,8 @@ class Launch:
 
     folder: Path  # the sweep's
     number: int  # counts the launches of the sweep
-    # the process that launched, as `this_process` describes it
-    owner: Mapping[str, Any] = field(default_factory=this_process)
-    # for the mathematics of each process; None leaves it to the libraries
-    threads: int | None = None
+    owner: Mapping[str, Any] = field(default_factory=this_process)  # the process that launched
+    threads: int | None = None  # for each process' mathematics; None leaves it to the libraries
     bound: bool = True  # whether work ends with the process that launched it
     fail_fast: bool = False  # whether the first run that fails stops the others
     retry_failed: Collection[Path] = ()  # folders of failed runs that are to be tried again
@@ -75,9 +72,7 @@ class Launch:
 class Outcome:
     """What came of a run."""
 
-    # `completed`, `failed`, `pruned`, `running` where another process is at it, or `new` where it
-    # was not to begin
-    state: str
+    state: str  # of another process's run `running`; `new` where it was not to begin
     folder: Path | None = None  # of a completed run
     error: str | None = None  # why it failed, or was given up
 
@@ -100,45 +95,27 @@ def run_point(cfg: DictConfig, *, launch: Launch) -> Outcome:
 
 
 def carry_out(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = None) -> Outcome:
-    """Make or find the run of a configuration.
-
-    Raises:
-        KeyboardInterrupt: interrupted.
-    """
+    """Make or find the run of a configuration; raises `KeyboardInterrupt`."""
+    from attnlab.run.loop import SweepMember
     from attnlab.run.once import run_once
-    from attnlab.run.runner import SweepMember
 
-    member = SweepMember(launch.folder.name, on_epoch)
+    member = SweepMember(launch.folder.name, on_epoch, launch.retry_failed)
     try:
-        with console.silence():
-            beside_own = on_epoch is not None
-            path = run_once(config, member, launch.retry_failed, beside_own)
-            return Outcome(COMPLETED, path)
+        return Outcome(COMPLETED, run_once(config, member))
     except Pruned as pruned:
         return Outcome(PRUNED, error=str(pruned))
     except RunBusy as busy:
         return Outcome(RUNNING, error=str(busy))
-    except Exception as error:
-        return Outcome(FAILED, error=sentence(error))
+    except Exception as error:  # its kind is said where the text alone may say little
+        kind = "" if isinstance(error, (RequestError, RunFailed)) else f"{type(error).__name__}: "
+        return Outcome(FAILED, error=f"{kind}{' '.join(str(error).split())}")
 
 
 def stop_early(launch: Launch, outcome: Outcome) -> None:
-    """After a failure: stop the launch where `sweep.fail_fast` is set.
-
-    Raises:
-        StoppedEarly: it is.
-    """
+    """After a failure: stop the launch and raise `StoppedEarly`, if `sweep.fail_fast` is set."""
     if launch.fail_fast:
         launch.stop()
         raise StoppedEarly(outcome.error)
-
-
-def sentence(error: Exception) -> str:
-    """An error in one line; its kind where the text alone may say little."""
-    text = " ".join(str(error).split())
-    if isinstance(error, (RequestError, RunFailed)):
-        return text
-    return f"{type(error).__name__}: {text}"
 
 
 def prepare_process(launch: Launch) -> None:

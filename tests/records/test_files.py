@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.records import files
+from attnlab.records.files import History
 
 KILLED_WHILE_WRITING = """
 import os, sys
@@ -122,3 +125,86 @@ def test_damaged_json_is_a_request_error(tmp_path, content, reason):
         (tmp_path / "m.json").write_text(content)
     with pytest.raises(RequestError, match=rf"m\.json: .*{reason}"):
         files.read_json(tmp_path / "m.json")
+
+
+# history.csv keeps whole rows, whatever happens to the process or the disk.
+
+ROW = {"epoch": 1, "train_loss": 0.1, "val_loss": 1 / 3}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "history.csv"
+
+
+def test_rows_come_back_exactly(path):
+    history = History(path)
+    history.append(ROW)
+    history.append({"val_loss": math.inf, "train_loss": math.nan, "epoch": 2})
+    read = history.read()
+    assert list(read) == list(ROW)
+    assert read["epoch"] == [1, 2]
+    assert type(read["epoch"][0]) is int
+    assert read["val_loss"] == [1 / 3, math.inf]
+    assert math.isnan(read["train_loss"][1])
+
+
+def test_no_file_is_no_history(path):
+    assert History(path).read() == {}
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_torn_last_row_is_left_out_and_mended(path, cut):
+    history = History(path)
+    for epoch in (1, 2, 3):
+        history.append({"epoch": epoch, "train_loss": 0.123456789})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    assert history.read()["epoch"] == [1, 2]
+    History(path).append({"epoch": 3, "train_loss": 0.123456789})
+    assert path.read_bytes() == whole
+
+
+def test_torn_header_is_written_anew(path):
+    path.write_text("epoch,tra")
+    assert History(path).read() == {}
+    History(path).append(ROW)
+    assert History(path).read()["epoch"] == [1]
+
+
+def test_other_columns_are_refused(path):
+    history = History(path)
+    history.append(ROW)
+    with pytest.raises(ValueError, match="expected columns"):
+        history.append({"epoch": 2})
+    assert history.read()["epoch"] == [1]
+
+
+def test_replace_keeps_the_given_rows_alone(path):
+    history = History(path)
+    for epoch in (1, 2, 3):
+        history.append({**ROW, "epoch": epoch})
+    history.replace([{**ROW, "epoch": 1}])
+    history.append({**ROW, "epoch": 2})
+    assert history.read()["epoch"] == [1, 2]
+
+
+@pytest.mark.parametrize("content", ["epoch,loss\n1\n", "epoch,loss\n1,x\n", "epoch\n\xff\n"])
+def test_damage_is_a_request_error(path, content):
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(RequestError, match=r"history\.csv: damaged"):
+        History(path).read()
+
+
+def test_a_full_disk_is_an_error_and_costs_no_row(path, monkeypatch):
+    history = History(path)
+    history.append({"epoch": 1})
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        history.append({"epoch": 2})
+    assert history.read() == {"epoch": [1]}
+    assert list(path.parent.iterdir()) == [path]

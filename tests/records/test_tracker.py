@@ -34,7 +34,7 @@ from attnlab.records.mlflow.settings import store_uri
 from attnlab.records.mlflow.tracker import Tracker
 runs = Path(sys.argv[1])
 run = make_run(runs, seed=int(sys.argv[2]), state="running")
-tracker = Tracker.start(store_uri(runs), run.path, timeout=60)
+tracker = Tracker(store_uri(runs), run.path, timeout=60)
 print(tracker.wait_run_id(60), flush=True)
 """
 ENDED = f"{BEGIN}run.status.write('completed'); print(tracker.ended('completed'))"
@@ -56,7 +56,7 @@ def client(runs):
 def start(run, uri=None, **options):
     uri = uri or store_uri(run.path.parents[2])
     keep = options.pop("on_run_id", lambda run_id: run.status.write(mlflow_run_id=run_id))
-    return Tracker.start(uri, run.path, on_run_id=keep, **{"timeout": 60, **options})
+    return Tracker(uri, run.path, on_run_id=keep, **{"timeout": 60, **options})
 
 
 def end(run, tracker, state="completed"):
@@ -334,7 +334,7 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
     document = {"varying": {"seed": ["0", "1"]}, "fixed": {"task": "fib"}, "command": ["seed=0,1"]}
     write_json(folder / "sweep.json", {**document, "updated": run.status.read()["updated"]})
     first, second = (
-        Tracker.start(store_uri(runs), folder, task="fib", resumed=True, timeout=60)
+        Tracker(store_uri(runs), folder, task="fib", resumed=True, timeout=60)
         for _ in range(2)  # as of a search with two processes
     )
     parent = first.wait_run_id(60)
@@ -360,7 +360,7 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
 
 def test_a_tracker_that_was_not_started_keeps_nothing(monkeypatch):
     monkeypatch.setattr(tracking._Helper, "current", lambda: pytest.fail("it was started"))
-    tracker = Tracker()
+    tracker = Tracker(None, None)
     tracker.changed()
     assert (tracker.wait_run_id(9), tracker.ended("completed")) == (None, True)
 

@@ -82,7 +82,7 @@ def test_a_run_under_way_is_left_alone(config, make, trained):
         run_once(config, SWEEP)
     assert trained == []
     # But for two trials that are equal: each has a run of its own.
-    run_once(config, SWEEP, beside_own=True)
+    run_once(config, SweepMember("mine", on_epoch=print))
     assert [what for what, _ in trained] == ["new"]
 
 
@@ -99,7 +99,7 @@ def test_a_failed_run_is_tried_again_only_when_asked(config, make, trained):
     with pytest.raises(RunFailed, match="epoch 2"):
         run_once(config, SWEEP)
     assert trained == []
-    run_once(config, SWEEP, retry_failed=[failed])
+    run_once(config, SweepMember("mine", retry_failed=[failed]))
     assert [what for what, _ in trained] == ["new"]
 
 

@@ -27,9 +27,9 @@ def make(folder, launcher) -> Launcher:
 
 
 def test_threads_are_divided_between_the_workers_of_one_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(launching, "_processors", lambda: 7)
+    monkeypatch.setattr(launching, "processors", lambda: 7)
     assert (make(tmp_path, JOBLIB).workers, make(tmp_path, JOBLIB).threads) == (3, 2)
-    monkeypatch.setattr(launching, "_processors", lambda: 2)
+    monkeypatch.setattr(launching, "processors", lambda: 2)
     assert make(tmp_path, JOBLIB).threads == 1
     for launcher in (BASIC, SLURM):
         assert (make(tmp_path, launcher).workers, make(tmp_path, launcher).threads) == (1, None)

@@ -500,7 +500,7 @@ def test_the_last_process_of_a_search_ends_it(search, training, others, monkeypa
     ended = []
     mine = search(at_work, trials=2)
     mine._trackers = {"fib": SimpleNamespace(ended=ended.append)}
-    monkeypatch.setattr(mine, "start_parents", lambda: None)
+    monkeypatch.setattr(mine, "start_parents", lambda configs: None)
     if others:
         mine.folder.create()
         mine._open().take({**ELSEWHERE, "launcher": None})

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import zip_longest
@@ -20,14 +20,14 @@ from attnlab.records.mlflow.snapshot import Model, Snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
 
 if TYPE_CHECKING:
-    from mlflow.entities import Metric, Run
+    from mlflow.entities import Run
 
 _MODEL, _LOADER_MODULE = "model", "attnlab.run.loading"
 _DIGEST_LENGTH = 36
 _CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
 _SOURCE_TAGS = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL"}
 # MLflow takes 1000 metrics, 100 params and 100 tags at once, and no more than 1000 of all.
-_METRICS_AT_ONCE, _OTHERS_AT_ONCE = 800, 100
+_METRICS_AT_ONCE, _AT_ONCE = 800, 100
 _ATTEMPTS = 4
 
 
@@ -45,8 +45,7 @@ class Copy:
 
     What the store has is read once and then remembered, so that an epoch costs one call. A file
     changed after `since`, in nanoseconds since 1970, is sent again even if the store has one of its
-    size. `run_id` is empty until the run is made; `parent_id` is of the run that stands for its
-    sweep.
+    size. `run_id` is empty until the run is made; `parent_id` is of its sweep's run.
     """
 
     def __init__(self, store: Store, found: Run | None = None, since: float = math.inf):
@@ -66,8 +65,8 @@ class Copy:
     @classmethod
     def of(cls, snapshot: Snapshot, store: Store, since: float = math.inf) -> Copy:
         """The copy that a store has of a folder, brought back if deleted; else one to be made."""
-        of_sweep = {key: snapshot.tags.get(key, "") for key in ("attnlab.sweep", "attnlab.kind")}
-        tags = of_sweep if of_sweep["attnlab.kind"] else None
+        keys = ("attnlab.sweep", "attnlab.kind")  # which a run that stands for a sweep has
+        tags = {key: snapshot.tags[key] for key in keys} if keys[1] in snapshot.tags else None
         found = store.find(snapshot.folder, snapshot.run_id, snapshot.experiment, tags)
         if found is not None and found.info.lifecycle_stage == "deleted":
             store.client.restore_run(found.info.run_id)
@@ -97,12 +96,8 @@ class Copy:
         if self.run_id:
             return
         self._tags = {**_SOURCE_TAGS, **self._wanted_tags(snapshot)}
-        run = self._client.create_run(
-            self._store.experiment(snapshot.experiment),
-            start_time=snapshot.started,
-            tags=self._tags,
-            run_name=snapshot.name,
-        )
+        place = self._store.experiment(snapshot.experiment)
+        run = self._client.create_run(place, snapshot.started, self._tags, snapshot.name)
         self.run_id, self._status = run.info.run_id, run.info.status
 
     def _wanted_tags(self, snapshot: Snapshot) -> Mapping[str, str]:
@@ -114,19 +109,20 @@ class Copy:
     # Params, tags, metrics
 
     def _add_values(self, snapshot: Snapshot) -> list[str]:
-        from mlflow.entities import Param, RunTag
+        from mlflow.entities import Metric, Param, RunTag
 
         wanted = self._wanted_tags(snapshot).items()
         tags = [RunTag(key, value) for key, value in wanted if self._tags.get(key) != value]
         params = [Param(*item) for item in snapshot.params.items() if item[0] not in self._params]
-        metrics = self._missing_metrics(snapshot)
-        batches = zip_longest(
-            _batches(metrics, _METRICS_AT_ONCE),
-            _batches(params, _OTHERS_AT_ONCE),
-            _batches(tags, _OTHERS_AT_ONCE),
-            fillvalue=(),
-        )
-        for some_metrics, some_params, some_tags in batches:
+        metrics = [
+            Metric(key, float(value), time, step)
+            for step, time, numbers in snapshot.measured
+            for key, value in numbers.items()
+            if step not in self._known_steps(key)
+        ]
+        parts: Any = (metrics, _METRICS_AT_ONCE), (params, _AT_ONCE), (tags, _AT_ONCE)
+        batches = ([part[n : n + most] for n in range(0, len(part), most)] for part, most in parts)
+        for some_metrics, some_params, some_tags in zip_longest(*batches, fillvalue=()):
             self._client.log_batch(self.run_id, some_metrics, some_params, some_tags)
             for metric in some_metrics:
                 self._steps[metric.key].add(metric.step)
@@ -134,16 +130,6 @@ class Copy:
             self._tags |= {tag.key: tag.value for tag in some_tags}
         counts = {"param": len(params), "tag": len(tags), "metric value": len(metrics)}
         return [_counted(number, word) for word, number in counts.items() if number]
-
-    def _missing_metrics(self, snapshot: Snapshot) -> list[Metric]:
-        from mlflow.entities import Metric
-
-        return [
-            Metric(key, float(value), measured.time, measured.step)
-            for measured in snapshot.measured
-            for key, value in measured.metrics.items()
-            if measured.step not in self._known_steps(key)
-        ]
 
     def _known_steps(self, key: str) -> set[int]:
         if key not in self._steps:
@@ -186,7 +172,6 @@ class Copy:
     # Data and model
 
     def _add_dataset(self, snapshot: Snapshot) -> list[str]:
-        """Log the data as inputs of the run."""
         from mlflow.exceptions import MlflowException
 
         if snapshot.dataset is None or self._has_dataset:
@@ -242,10 +227,10 @@ class Copy:
         An epoch that was trained again after a kill has other times than it was logged with; with
         those the model's metrics would be further values of the run's.
         """
+        rows = [(time, numbers) for step, time, numbers in snapshot.measured if step == epoch]
         if self._found is None:
-            rows = [(time, numbers) for step, time, numbers in snapshot.measured if step == epoch]
             return [(k, float(v), time) for time, numbers in rows for k, v in numbers.items()]
-        keys = {key for step, _, numbers in snapshot.measured if step == epoch for key in numbers}
+        keys = {key for _, numbers in rows for key in numbers}
         logged = [m for key in keys for m in self._client.get_metric_history(self.run_id, key)]
         return [(m.key, m.value, m.timestamp) for m in logged if m.step == epoch]
 
@@ -265,19 +250,12 @@ def _dataset_inputs(name: str, source: str, digest: str, counts: Mapping[str, in
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     origin = json.dumps({"tags": {"source": source, "sha256": digest}})
-    return [
-        DatasetInput(
-            Dataset(
-                name=f"{name}-{part}",
-                digest=digest[:_DIGEST_LENGTH],
-                source_type="code",
-                source=origin,
-                profile=json.dumps({"num_rows": number}),
-            ),
-            tags=[InputTag("mlflow.data.context", _CONTEXTS.get(part, part))],
-        )
-        for part, number in counts.items()
-    ]
+    inputs = []
+    for part, number in counts.items():
+        rows, tag = json.dumps({"num_rows": number}), _CONTEXTS.get(part, part)
+        data = Dataset(f"{name}-{part}", digest[:_DIGEST_LENGTH], "code", origin, profile=rows)
+        inputs.append(DatasetInput(data, tags=[InputTag("mlflow.data.context", tag)]))
+    return inputs
 
 
 def _save_model(model: Model, description: Any, path: Path, data: Path) -> None:
@@ -313,10 +291,6 @@ def _sweep_run(snapshot: Snapshot, store: Store) -> str:
             begun, ended = snapshot.started, max(sweep.ended, snapshot.ended)
             copy.add(replace(sweep, started=begun, ended=ended))
     return copy.run_id
-
-
-def _batches(entries: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    return [entries[first : first + size] for first in range(0, len(entries), size)]
 
 
 def _counted(number: int, word: str) -> str:

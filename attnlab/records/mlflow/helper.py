@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
 _FAILURES_ALLOWED = 3
-_Answer = Callable[[Mapping[str, Any]], None]
 
 
 class LiveCopy:
@@ -48,18 +47,14 @@ class LiveCopy:
                 if resumed:
                     self.copy = Copy.of(snapshot, self._store, since=time.time_ns())
                 self.copy.begin(snapshot)
-            self._locks = locks.pop_all()
+            self.locks = locks.pop_all()  # closed, they let other processes write the copy
         if task:  # several processes have a part in a sweep
-            self.close()
+            self.locks.close()
 
     def update(self, state: str = "running") -> None:
         """Add what is new; raises `RequestError` where the store or the folder fails."""
         with self._store.explained():
             self.copy.add(self._snapshot(state))
-
-    def close(self) -> None:
-        """Let other processes write the copy."""
-        self._locks.close()
 
     def _snapshot(self, state: str) -> Snapshot:
         if self._task is None:
@@ -73,24 +68,22 @@ class Copies:
     Answers have the run's number and `run_id`, `looking`, `problem` or `done`.
     """
 
-    def __init__(self, answer: _Answer):
+    def __init__(self, answer: Callable[[Mapping[str, Any]], None]):
         self._answer = answer
         self._copies: dict[int, LiveCopy] = {}
 
-    def handle(self, message: Mapping[str, Any]) -> None:
+    def handle(self, run: int, do: str, **details: Any) -> None:
         """Do what a message says."""
-        number, do = message["run"], message["do"]
-        details = {key: value for key, value in message.items() if key not in ("run", "do")}
         if do == "begin":
-            self._attempt(number, lambda: self._begin(number, **details))
+            self._attempt(run, lambda: self._begin(run, **details))
         elif do == "copy":
-            self._answer({"run": number, "looking": True})
-            copy = self._copies.get(number)
+            self._answer({"run": run, "looking": True})
+            copy = self._copies.get(run)
             if copy and copy.failures < _FAILURES_ALLOWED:
-                copy.failures += not self._attempt(number, copy.update)
+                copy.failures += not self._attempt(run, copy.update)
         else:
-            self._end(number, **details)
-            self._answer({"run": number, "done": True})
+            self._end(run, **details)
+            self._answer({"run": run, "done": True})
 
     def orphaned(self) -> None:
         """The process that ran them is gone: what was not ended was killed."""
@@ -107,7 +100,7 @@ class Copies:
         copy = self._copies.pop(number, None)
         if copy:
             self._attempt(number, lambda: copy.update(state))
-            copy.close()
+            copy.locks.close()
 
     def _attempt(self, number: int, action: Callable[[], None]) -> bool:
         try:
@@ -132,15 +125,13 @@ def serve() -> None:
     os.dup2(2, 1)
 
     def answer(message: Mapping[str, Any]) -> None:
-        try:
+        with suppress(OSError):  # nobody listens any more
             answers.write(json.dumps(message).encode() + b"\n")
-        except OSError:
-            pass  # nobody listens any more
 
     copies = Copies(answer)
     for line in sys.stdin.buffer:
         if line.endswith(b"\n"):  # a line that was cut off came from a killed process
-            copies.handle(json.loads(line))
+            copies.handle(**json.loads(line))
     copies.orphaned()
     os._exit(0)  # nothing is left to do, and library exit hooks must not hold up the other process
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +18,15 @@ from attnlab.records.status import actual_state
 
 _STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 # What MLflow takes of the name and the value of a parameter.
-_LONGEST_VALUE = 6000
-_LONGEST_KEY = 250
+_LONGEST_KEY, _LONGEST_VALUE = 250, 6000
 _LEFT_OUT = ("hydra", "paths", "tracking")
 _FILES = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
 
+Document = Mapping[str, Any]  # what a file says
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
-Example = tuple[Mapping[str, Any], Mapping[str, Any]]
+Example = tuple[Document, Document]
 # Gives that by a configuration; None where nothing is known.
-Served = Callable[[Mapping[str, Any]], Example | None]
+Served = Callable[[Document], Example | None]
 
 
 class Measured(NamedTuple):
@@ -42,8 +41,7 @@ class Model(NamedTuple):
     """A model that MLflow serves."""
 
     epoch: int  # whose weights it has
-    # What it is loaded from: the name of each file or folder, and where that lies.
-    files: Mapping[str, Path]
+    files: Mapping[str, Path]  # what it is loaded from: names of files and folders, and where
     served: Example | None  # an input and an output of it; None where nothing says
 
 
@@ -63,8 +61,7 @@ class Snapshot:
     files: Mapping[str, Path]  # what becomes an artifact, under its path among the artifacts
     run_id: str | None = None  # of the MLflow run, as far as the folder knows
     uri: str | None = None  # of the store that is the folder's own
-    # Name, source, digest and counts of the data; None where the folder does not say.
-    dataset: Mapping[str, Any] | None = None
+    dataset: Document | None = None  # name, source, digest, counts; None where nothing says
     model: Model | None = None  # what is logged as a model; None for none
     sweep: Path | None = None  # the folder of the sweep that it is a part of
     missing: list[str] = field(default_factory=list)  # what the folder lacks, in sentences
@@ -76,10 +73,8 @@ def run_snapshot(
     """What MLflow should have of a run, which may be under way.
 
     `state` is how the run stands, where that is known better than from status.json; `served` gives
-    what its model takes and gives, where the folder is too old to say.
-
-    Raises:
-        RequestError: status.json or config.yaml is missing or damaged.
+    what its model takes and gives, where the folder is too old to say. Raises `RequestError` where
+    status.json or config.yaml is missing or damaged.
     """
     status, config = run.status.read(), run.read_config()
     try:
@@ -89,11 +84,7 @@ def run_snapshot(
 
 
 def _run_snapshot(
-    run: RunDirectory,
-    status: Mapping[str, Any],
-    config: Mapping[str, Any],
-    state: str,
-    served: Served | None,
+    run: RunDirectory, status: Document, config: Document, state: str, served: Served | None
 ) -> Snapshot:
     missing: list[str] = []
     history = _readable(run.history.read, missing)
@@ -103,7 +94,8 @@ def _run_snapshot(
     latest = ended if state != "running" else round(1000 * time.time())
     reported = _written(run.path / "metrics.json", started, latest) or ended
     task, attention = (config[group]["name"] for group in ("task", "attention"))
-    sweep = status.get("sweep")
+    sweep, data, digest = (status.get(key) for key in ("sweep", "data", "data_digest"))
+    weights = (config.get("tracking") or {}).get("weights", "best")
     return Snapshot(
         folder=run.path,
         experiment=task,
@@ -114,11 +106,12 @@ def _run_snapshot(
         params=flatten(config),
         tags=_tags(run, status, config),
         measured=[*_epochs(run, history, started, latest), *_final(metrics, reported)],
-        files=_files(run, config, best, under_way=state == "running" and not metrics),
+        files=_files(run, weights, best, under_way=state == "running" and not metrics),
         run_id=status.get("mlflow_run_id"),
         uri=own_uri(run.path, config),
-        dataset=_dataset(status),
-        model=_model(run, config, best, served),
+        # A run of an early version has kept no more of its data than the digest.
+        dataset={**data, "digest": digest} if data and digest else None,
+        model=None if best is None or weights == "none" else _model(run, config, best, served),
         sweep=run.path.parents[2] / "sweeps" / sweep if sweep else None,
         missing=missing,
     )
@@ -129,8 +122,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
 
     `state` is how it stands, where that is known better than from its folder.
     """
-    path = folder / "sweep.json"
-    document = _readable(lambda: files.read_json(path), []) if path.is_file() else {}
+    document = _readable(lambda: files.read_json(folder / "sweep.json"), [])
     moment = _milliseconds(document["updated"]) if "updated" in document else 0
     varying = {key: ", ".join(values) for key, values in document.get("varying", {}).items()}
     results = document.get("results", {}).get(task, {})
@@ -151,10 +143,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
         ended=moment,
         params=flatten({"varies": ", ".join(varying), **document.get("fixed", {}), **varying}),
         tags={key: value for key, value in tags.items() if value},
-        measured=[
-            Measured(int(launch), moment, numbers)
-            for launch, numbers in results.get("metrics", {}).items()
-        ],
+        measured=[Measured(int(n), moment, m) for n, m in results.get("metrics", {}).items()],
         files={table.name: table} if table.is_file() else {},
         run_id=document.get("parents", {}).get(task),
     )
@@ -179,9 +168,7 @@ def _milliseconds(moment: str) -> int:
     return round(datetime.fromisoformat(moment).timestamp() * 1000)
 
 
-def _tags(
-    run: RunDirectory, status: Mapping[str, Any], config: Mapping[str, Any]
-) -> dict[str, str]:
+def _tags(run: RunDirectory, status: Document, config: Document) -> dict[str, str]:
     tags = {
         "attnlab.folder": str(run.path),
         "attnlab.config_hash": status.get("config_hash"),
@@ -196,19 +183,14 @@ def _epochs(
     run: RunDirectory, history: Mapping[str, list[float]], started: int, latest: int
 ) -> list[Measured]:
     """The rows of the history, each at the time when its weights were written."""
-    rows = [
-        dict(zip(history, values, strict=True)) for values in zip(*history.values(), strict=True)
-    ]
-    seconds = accumulate(row.get("seconds", 0.0) for row in rows)
-    return [
-        Measured(
-            int(row["epoch"]),
-            _written(run.weights_path(int(row["epoch"])), started, latest)
-            or min(started + round(1000 * after), latest),
-            {key: value for key, value in row.items() if value == value and key != "epoch"},
-        )
-        for row, after in zip(rows, seconds, strict=True)
-    ]
+    found, seconds = [], 0.0
+    for values in zip(*history.values(), strict=True):
+        row = dict(zip(history, values, strict=True))
+        epoch, seconds = int(row.pop("epoch")), seconds + row.get("seconds", 0.0)
+        time = _written(run.weights_path(epoch), started, latest)
+        known = {key: value for key, value in row.items() if value == value}
+        found.append(Measured(epoch, time or min(started + round(1000 * seconds), latest), known))
+    return found
 
 
 def _written(path: Path, started: int, latest: int) -> int | None:
@@ -220,7 +202,7 @@ def _written(path: Path, started: int, latest: int) -> int | None:
     return moment if started <= moment <= latest else None
 
 
-def _final(metrics: Mapping[str, Any], time: int) -> list[Measured]:
+def _final(metrics: Document, time: int) -> list[Measured]:
     """The result, at the best epoch, and each baseline's main metric, which belongs to no epoch.
 
     The slash gives the baselines a section of their own in MLflow's charts, and step 0 makes them
@@ -240,33 +222,17 @@ def _final(metrics: Mapping[str, Any], time: int) -> list[Measured]:
     ]
 
 
-def _weights_wanted(config: Mapping[str, Any]) -> str:
-    return (config.get("tracking") or {}).get("weights", "best")
-
-
-def _files(
-    run: RunDirectory, config: Mapping[str, Any], best: int | None, *, under_way: bool
-) -> dict[str, Path]:
+def _files(run: RunDirectory, weights: str, best: int | None, under_way: bool) -> dict[str, Path]:
     found = {} if under_way else {name: run.path / name for name in _FILES}
     found |= {f"plots/{path.name}": path for path in sorted(run.plots.glob("*.*"))}
     epochs = {"all": run.weights_epochs(), "best": [best] if best else []}
-    for path in map(run.weights_path, epochs.get(_weights_wanted(config), [])):
+    for path in map(run.weights_path, epochs.get(weights, [])):
         found[f"weights/{path.name}"] = path
     return {name: path for name, path in found.items() if path.name[0] != "." and path.is_file()}
 
 
-def _dataset(status: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The data; a run of an early version has kept no more of them than the digest."""
-    data, digest = status.get("data"), status.get("data_digest")
-    return {**data, "digest": digest} if data and digest else None
-
-
-def _model(
-    run: RunDirectory, config: Mapping[str, Any], best: int | None, served: Served | None
-) -> Model | None:
+def _model(run: RunDirectory, config: Document, best: int, served: Served | None) -> Model | None:
     """The best weights with all that `attnlab.run.loading` needs to load them."""
-    if best is None or _weights_wanted(config) == "none":
-        return None
     weights = run.weights_path(best)
     if not weights.is_file() or not run.assets.is_dir():
         return None
@@ -278,7 +244,7 @@ def _model(
     return Model(best, {**parts, "best.weights.h5": weights}, example)
 
 
-def flatten(config: Mapping[str, Any], left_out: Collection[str] = _LEFT_OUT) -> dict[str, str]:
+def flatten(config: Document, left_out: Collection[str] = _LEFT_OUT) -> dict[str, str]:
     """The leaves of a config under dotted keys, as text in YAML's spelling (`null`, `true`).
 
     Cut to what MLflow takes; an empty mapping or list counts as a leaf. Left out are keys that
@@ -289,7 +255,7 @@ def flatten(config: Mapping[str, Any], left_out: Collection[str] = _LEFT_OUT) ->
     return {key[:_LONGEST_KEY]: _text(value)[:_LONGEST_VALUE] for key, value in _leaves(wanted)}
 
 
-def _leaves(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def _leaves(config: Document, prefix: str = "") -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for key, value in config.items():
         if str(key).startswith("_") or key == "rules":

@@ -8,19 +8,13 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from attnlab.errors import RequestError
-from attnlab.records.mlflow import internals
-from attnlab.records.mlflow.settings import (
-    QUIET_ENVIRONMENT,
-    own_uri,
-    sqlite_path,
-    without_password,
-)
+from attnlab.records.mlflow import internals, settings
+from attnlab.records.mlflow.settings import sqlite_path, without_password
 from attnlab.records.mlflow.store_check import check_store
 from attnlab.records.run_directory import RunDirectory
 
@@ -37,10 +31,8 @@ class Store:
     """An MLflow store that was found fit for use.
 
     An SQLite store is made where it is missing if there is an `artifact_root`, in which it keeps
-    artifacts. With `writing` it must be writable at once; else who writes it is waited for.
-
-    Raises:
-        RequestError: it is missing, can't be reached or can't be used; one sentence says why.
+    artifacts. With `writing` it must be writable at once; else who writes it is waited for. Raises
+    `RequestError` where it is missing, can't be reached or can't be used; one sentence says why.
     """
 
     def __init__(self, uri: str, artifact_root: Path | None = None, *, writing: bool = True):
@@ -50,25 +42,19 @@ class Store:
             self._artifact_root = artifact_root.absolute()
         check_store(uri, writing=writing)
         with self.explained():
-            _quiet()
+            # Let MLflow give up soon and say nothing but what the caller says.
+            for name, value in settings.QUIET_ENVIRONMENT.items():
+                os.environ.setdefault(name, value)
+            warnings.filterwarnings("ignore", module="mlflow")
             from mlflow.tracking import MlflowClient
+
+            for name in ("mlflow", "alembic"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)
 
             if self._artifact_root:
                 create_store(uri, self._artifact_root)
             self.client: MlflowClient = MlflowClient(uri)
             self.client.search_experiments(max_results=1)
-
-    @staticmethod
-    def exists(uri: str) -> bool:
-        """Whether there is anything at a tracking URI; of a server that isn't asked."""
-        path = sqlite_path(uri)
-        return path is None or path.exists()
-
-    @classmethod
-    @cache
-    def shared(cls, uri: str) -> Store:
-        """The one store object of this process for a URI, which is checked once."""
-        return cls(uri)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -103,7 +89,7 @@ class Store:
         self,
         folder: Path,
         run_id: str | None,
-        experiment: str | None,
+        experiment: str,
         tags: Mapping[str, str] | None = None,
     ) -> Run | None:
         """The run that a folder was logged as, deleted ones too.
@@ -112,16 +98,13 @@ class Store:
             folder: of a run or a sweep.
             run_id: what the folder says; a copy of a folder says that of the original, which is
                 another run's and not found.
-            experiment: the name of its task, in whose experiment a run is looked for by its tags;
-                None to go by the id alone.
+            experiment: the name of its task, in whose experiment a run is looked for by its tags.
             tags: which these are; None: that which names the folder.
         """
         with self.explained():
             run = self._get(run_id) if run_id else None
             if run is not None and not self._is_of_another(run, folder):
                 return run
-            if experiment is None:
-                return None
             tagged = self._search(experiment, tags or {FOLDER_TAG: str(folder)}, "=")
             return tagged[0] if tagged else self._moved(experiment, folder)
 
@@ -135,17 +118,19 @@ class Store:
             run = self._get(run_id)
             if run is None:
                 return True
-            models = self._models(run)
-            for model_id, _ in models:
+            condition = f"source_run_id = '{run_id}'"
+            logged = self.client.search_logged_models([run.info.experiment_id], condition)
+            models = {model.model_id: model.artifact_location for model in logged}
+            for model_id in models:
                 self.client.delete_logged_model(model_id)
             if run.info.lifecycle_stage != "deleted":
                 self.client.delete_run(run_id)
             database = internals.database(self.client)
             if database is None:
                 return False
-            for model_id, location in [*models, (run_id, run.info.artifact_uri)]:
-                self._remove_artifacts(location, model_id)
-            internals.remove_run_for_good(database, run_id, [model_id for model_id, _ in models])
+            for name, location in [*models.items(), (run_id, run.info.artifact_uri)]:
+                self._remove_artifacts(location, name)
+            internals.remove_run_for_good(database, run_id, list(models))
         return True
 
     def _is_of_another(self, run: Run, folder: Path) -> bool:
@@ -154,7 +139,7 @@ class Store:
         with suppress(OSError, RequestError):
             if other.path != folder and not os.path.samefile(other.path, folder):
                 its_id = other.status.read().get("mlflow_run_id")
-                its_uri = own_uri(other.path, other.read_config())
+                its_uri = settings.own_uri(other.path, other.read_config())
                 return its_id == run.info.run_id and its_uri == self.uri
         return False
 
@@ -189,12 +174,6 @@ class Store:
         }
         condition = " AND ".join(f"tags.`{key}` {operator} {quoted[key]}" for key in quoted)
         return self.client.search_runs([found.experiment_id], condition, ViewType.ALL)
-
-    def _models(self, run: Run) -> list[tuple[str, str]]:
-        """The id and the artifact location of each model that the run logged."""
-        condition = f"source_run_id = '{run.info.run_id}'"
-        found = self.client.search_logged_models([run.info.experiment_id], condition)
-        return [(model.model_id, model.artifact_location) for model in found]
 
     def _remove_artifacts(self, location: str, name: str) -> None:
         """Remove the artifacts of a run or a model, with the folder of its own that has them."""
@@ -242,14 +221,3 @@ def first_cause(error: BaseException) -> str:
     while (error.__cause__ or error.__context__) and not isinstance(error, RequestError):
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
     return without_password(" ".join(str(error).split()) or type(error).__name__)[:300]
-
-
-def _quiet() -> None:
-    """Let MLflow give up soon and say nothing but what the caller says."""
-    for name, value in QUIET_ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    warnings.filterwarnings("ignore", module="mlflow")
-    import mlflow  # noqa: F401
-
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)

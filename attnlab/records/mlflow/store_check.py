@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
+import re
 import shlex
 import sqlite3
 import urllib.error
 import urllib.request
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records.mlflow.internals import migrations
@@ -20,17 +19,15 @@ PATIENCE_SECONDS = 5.0
 _SYNC = "then attnlab runs sync logs the run folders again"
 # SQLite's primary result codes, which Python names from 3.11 on, as it gives them from then on.
 _BUSY, _LOCKED, _CORRUPT, _NOT_A_DATABASE = 5, 6, 11, 26
+_REVISION = re.compile(r"^(revision|down_revision)\b.*=(.*)$", re.MULTILINE)
 
 
 def check_store(uri: str, *, writing: bool = True) -> None:
     """Check that a store can be used; one that does not exist yet can.
 
     Of an SQLite file it is known at once, of a server in seconds; of other stores nothing is known.
-    With `writing` it must not be that another process is writing it.
-
-    Raises:
-        RequestError: it is locked, of another version of MLflow, damaged, no database, or a server
-            that does not answer.
+    With `writing` it must not be that another process is writing it. Raises `RequestError` where it
+    is locked, of another version of MLflow, damaged, no database, or a server that does not answer.
     """
     if uri.startswith(("http://", "https://")):
         _check_server(uri)
@@ -43,7 +40,9 @@ def _check_sqlite(path: Path, uri: str, writing: bool) -> None:
     if not path.is_file():
         raise RequestError(f"MLflow: expected an SQLite file, but {path} is a folder.")
     try:
-        with closing(_connect(path)) as database:
+        # Makes no file; every statement is a transaction of its own.
+        place = f"{path.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(place, uri=True, isolation_level=None)) as database:
             database.execute(f"PRAGMA busy_timeout = {PATIENCE_SECONDS * 1000:.0f}")
             names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
             if "alembic_version" in names:
@@ -58,11 +57,6 @@ def _check_sqlite(path: Path, uri: str, writing: bool) -> None:
                 database.rollback()
     except sqlite3.Error as error:
         raise RequestError(_sqlite_problem(path, error)) from error
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """A connection that makes no file; every statement is a transaction of its own."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
 
 
 def _sqlite_problem(path: Path, error: sqlite3.Error) -> str:
@@ -83,55 +77,37 @@ def _sqlite_problem(path: Path, error: sqlite3.Error) -> str:
 def _check_schema(database: sqlite3.Connection, path: Path, uri: str) -> None:
     """Compare the database's schema with the installed MLflow's."""
     found = [version for (version,) in database.execute("SELECT version_num FROM alembic_version")]
-    named = [known for version in found for known in _revisions_naming(version)]
-    if not found or not migrations():
+    known, followed = schema_versions()
+    if not found or not known:
         return
-    if any(found[0] in known.before for known in named):
+    if found[0] in followed:
         raise RequestError(
             f"MLflow: {path} has the schema of an older MLflow: copy the file, upgrade it with: "
             f"mlflow db upgrade {shlex.quote(uri)}"
         )
-    if not any(known.name == found[0] for known in named):
+    if found[0] not in known:
         raise RequestError(
             f"MLflow: {path} has the schema of a newer MLflow: upgrade this one with: "
             "pip install --upgrade mlflow"
         )
 
 
-class _Revision(NamedTuple):
-    """A version of the schema, and those that it follows upon."""
+def schema_versions() -> tuple[set[str], set[str]]:
+    """The installed MLflow's versions of a store's schema, and those that others follow upon.
 
-    name: str
-    before: tuple[str, ...]
-
-
-def _revisions_naming(version: str) -> list[_Revision]:
-    """The installed MLflow's versions of the schema that are this one or follow upon it.
-
-    Read from its migrations, for importing MLflow takes seconds; few of them name the version.
+    Read from its migrations, for importing MLflow takes seconds.
     """
-    texts = (path.read_text(encoding="utf-8") for path in migrations())
-    return [_revision(text) for text in texts if version in text]
-
-
-def _revision(text: str) -> _Revision:
-    """The version that a migration leads to, and the one or those that it starts from."""
-    values = {}
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = {target.id for target in targets if isinstance(target, ast.Name)}
-            for name in names & {"revision", "down_revision"}:
-                values[name] = ast.literal_eval(node.value)
-    before = values.get("down_revision") or ()
-    return _Revision(values.get("revision", ""), (before,) if isinstance(before, str) else before)
+    named: dict[str, set[str]] = {"revision": set(), "down_revision": set()}
+    for path in migrations():
+        for name, value in _REVISION.findall(path.read_text(encoding="utf-8")):
+            named[name].update(re.findall(r"['\"](\w+)['\"]", value))
+    return named["revision"], named["down_revision"]
 
 
 def _check_server(uri: str) -> None:
     """Check that something answers there; what it answers is for MLflow to judge."""
     try:
-        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PATIENCE_SECONDS):
-            pass
+        urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PATIENCE_SECONDS).close()
     except urllib.error.HTTPError:
         return
     except (OSError, ValueError) as error:

@@ -26,10 +26,8 @@ def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> S
     """Add what a store lacks of a run that is not under way; `served` as in `run_snapshot`.
 
     A run that MLflow counts among its deleted ones is brought back. The folder gets the id of the
-    MLflow run, if the store is the one that the run itself would use.
-
-    Raises:
-        RequestError: the folder is damaged, a process writes it, or the store fails.
+    MLflow run, if the store is the one that the run itself would use. Raises `RequestError` where
+    the folder is damaged, a process writes it, or the store fails.
     """
     locked = explained(f"{run.path}: can't be locked")
     with locked, FolderLock(run.path), lock_of_copy(run.path), store.explained():

@@ -20,9 +20,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT
 
@@ -34,50 +35,41 @@ _numbers = count()
 class Tracker:
     """One folder's copy in MLflow. Whatever goes wrong there is a single warning, never an error.
 
-    One that was not begun with `start` keeps nothing: what `tracking.enabled=false` gives. `run_id`
-    is None as long as it isn't known.
+    It is begun, or gone on with, at once. `run_id` is None as long as it isn't known.
+
+    Args:
+        uri: the tracking URI; see `settings.default_uri`. None keeps nothing.
+        folder: of a run, or of a sweep.
+        task: of a sweep the task in whose experiment its copy is made.
+        resumed: whether there may be a copy, which a process began that was killed.
+        timeout: for how many seconds `ended` may wait.
+        on_run_id: called in another thread with the run id, as soon as it is known.
     """
 
     def __init__(
-        self, timeout: float = 0.0, on_run_id: Callable[[str], None] | None = None
-    ) -> None:
-        self.run_id: str | None = None
-        self._number, self._timeout, self._on_run_id = next(_numbers), timeout, on_run_id
-        self._helper: _Helper | None = None
-        self._begun, self._told, self._done = (threading.Event() for _ in range(3))
-        self._failed = self._has_ended = False
-
-    @classmethod
-    def start(
-        cls,
-        uri: str,
+        self,
+        uri: str | None,
         folder: Path,
         *,
         task: str | None = None,
         resumed: bool = False,
         timeout: float = 30.0,
         on_run_id: Callable[[str], None] | None = None,
-    ) -> Tracker:
-        """Begin the copy of a folder, or go on with it; returns at once.
-
-        Args:
-            uri: the tracking URI; see `settings.default_uri`.
-            folder: of a run, or of a sweep.
-            task: of a sweep the task in whose experiment its copy is made.
-            resumed: whether there may be a copy, which a process began that was killed.
-            timeout: for how many seconds `ended` may wait.
-            on_run_id: called in another thread with the run id, as soon as it is known.
-        """
-        tracker = cls(timeout, on_run_id)
+    ) -> None:
+        self.run_id: str | None = None
+        self.number, self._timeout, self._on_run_id = next(_numbers), timeout, on_run_id
+        self._helper: _Helper | None = None
+        self._begun, self._told, self._done = (threading.Event() for _ in range(3))
+        self._failed = self._has_ended = False
+        if uri is None:
+            return
         try:
-            tracker._helper = _Helper.current()
+            self._helper = _Helper.current()
         except OSError as error:
-            tracker._problem(f"no process could be started for it: {error}")
-            return tracker
-        tracker._helper.add(tracker._number, tracker._receive)
+            return self._problem(f"no process could be started for it: {error}")
+        self._helper.add(self)
         place = {"uri": uri, "folder": str(Path(folder).absolute())}
-        tracker._send("begin", **place, task=task, resumed=resumed)
-        return tracker
+        self._send("begin", **place, task=task, resumed=resumed)
 
     def wait_run_id(self, timeout: float) -> str | None:
         """The MLflow run id, once MLflow has made the run; None if that takes longer or failed."""
@@ -106,9 +98,9 @@ class Tracker:
 
     def _send(self, do: str, **details: Any) -> None:
         if self._helper and not self._done.is_set():
-            self._helper.send({"run": self._number, "do": do, **details})
+            self._helper.send({"run": self.number, "do": do, **details})
 
-    def _receive(self, answer: Mapping[str, Any]) -> None:
+    def receive(self, answer: Mapping[str, Any]) -> None:
         """Take what the helper process answers; runs in the reading thread."""
         if "problem" in answer:
             self._problem(answer["problem"])
@@ -145,17 +137,22 @@ class _Helper:
     _lock = threading.RLock()
 
     def __init__(self) -> None:
-        self._receivers: dict[int, Callable[[Mapping[str, Any]], None]] = {}
+        self._trackers: dict[int, Tracker] = {}
         self._owner, self._over = os.getpid(), False
+        # `python -m` is to find this package, and not the working folder.
+        paths = [str(Path(__file__).resolve().parents[3]), os.environ.get("PYTHONPATH", "")]
+        found = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "attnlab.records.mlflow.helper"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None if os.environ.get("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
-            env=_environment(),
+            env={**QUIET_ENVIRONMENT, **os.environ, **found},
             start_new_session=True,  # a Ctrl-C in the terminal is not for it
             bufsize=0,
         )
+        assert self._process.stdin and self._process.stdout  # both pipes were asked for
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -164,26 +161,22 @@ class _Helper:
         """The one that runs and is of this process (after a fork it isn't), or a new one."""
         with cls._lock:
             helper = cls._current
-            if helper is None or not helper._is_usable():
+            ours = helper is not None and helper._owner == os.getpid() and not helper._over
+            if helper is None or not ours or helper._process.poll() is not None:
                 cls._current = helper = cls()
             return helper
 
-    def _is_usable(self) -> bool:
-        return not self._over and self._owner == os.getpid() and self._process.poll() is None
-
-    def add(self, number: int, receive: Callable[[Mapping[str, Any]], None]) -> None:
-        """Have answers about a run given to `receive`, in another thread, up to one with `done`."""
+    def add(self, tracker: Tracker) -> None:
+        """Have a tracker receive its answers, in another thread, up to one with `done`."""
         with self._lock:
-            self._receivers[number] = receive
+            self._trackers[tracker.number] = tracker
             if self._over:
                 self._end()
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message; at once, for never more than a few short ones are under way."""
-        try:
-            _pipe(self._process.stdin).write(json.dumps(message).encode() + b"\n")
-        except (OSError, ValueError):
-            pass  # it has ended, which the reading thread reports
+        with suppress(OSError, ValueError):  # it has ended, which the reading thread reports
+            self._stdin.write(json.dumps(message).encode() + b"\n")
 
     def abandon(self) -> None:
         """Kill the process, which hangs; runs to come get another."""
@@ -197,7 +190,7 @@ class _Helper:
         helper = cls._current
         if helper and helper._owner == os.getpid():
             helper._forget()
-            _pipe(helper._process.stdin).close()
+            helper._stdin.close()
             try:
                 helper._process.wait(_SECONDS_AT_EXIT)
             except subprocess.TimeoutExpired:
@@ -210,43 +203,24 @@ class _Helper:
                 _Helper._current = None
 
     def _read(self) -> None:
-        with _pipe(self._process.stdout) as raw, os.fdopen(os.dup(raw.fileno()), "rb") as stream:
+        with self._stdout as raw, os.fdopen(os.dup(raw.fileno()), "rb") as stream:
             for line in stream:
-                self._take(json.loads(line))
-        _pipe(self._process.stdin).close()
+                answer = json.loads(line)
+                with self._lock:
+                    take = self._trackers.pop if "done" in answer else self._trackers.get
+                    tracker = take(answer["run"], None)
+                if tracker:
+                    tracker.receive(answer)
+        self._stdin.close()
         self._process.wait()
         self._end()
-
-    def _take(self, answer: Mapping[str, Any]) -> None:
-        with self._lock:
-            receive = self._receivers.get(answer["run"])
-            if "done" in answer:
-                self._receivers.pop(answer["run"], None)
-        if receive:
-            receive(answer)
 
     def _end(self) -> None:
         with self._lock:
             self._over = True
-            receivers, self._receivers = list(self._receivers.values()), {}
-        for receive in receivers:
-            receive({"problem": "its process ended", "done": True})
+            trackers, self._trackers = list(self._trackers.values()), {}
+        for tracker in trackers:
+            tracker.receive({"problem": "its process ended", "done": True})
 
 
 atexit.register(_Helper.close_current)
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # both pipes were asked for
-    return stream
-
-
-def _environment() -> dict[str, str]:
-    """An environment whose `python -m` finds this package and not the working folder."""
-    paths = [str(Path(__file__).resolve().parents[3]), os.environ.get("PYTHONPATH", "")]
-    return {
-        **QUIET_ENVIRONMENT,
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        "PYTHONSAFEPATH": "1",
-    }

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from attnlab.config.rules import check_rule, did_you_mean, lookup
-from attnlab.config.sections import ruled
+from attnlab.config.rules import did_you_mean, lookup
+from attnlab.config.sections import parse_section, ruled
 from attnlab.errors import RequestError, RunFailed
 from attnlab.sweeps.search.spaces import Space
 
@@ -19,6 +19,7 @@ SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")
 PRUNERS = ("none", "median", "asha", "hyperband")
 # What metrics.json has that the test part did not decide.
 METRICS = ("best_value", "parameters", "seconds", "epochs", "best_epoch")
+_LISTED = f"one of {', '.join(METRICS)}"
 DEFAULT_TRIALS = 20
 # Overrides that change nothing about what a study's values mean.
 _INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
@@ -28,17 +29,15 @@ _INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
 class SearchSettings:
     """The keys of the `search` section with their defaults; `parse` makes types of what is open."""
 
-    # settings with their ranges or choices; `attnlab.sweeps.search.spaces` reads it
-    space: Space = None  # type: ignore[assignment]
+    space: Space = ruled(None)  # settings with their ranges or choices, which `spaces` reads
     # who suggests the values; null: `tpe`, with several metrics `nsgaii`
     sampler: str = ruled(None, choices=list(SAMPLERS), optional=True)
     # how many runs in all, over all processes and restarts; null: 20, with `grid` every point
     trials: int = ruled(None, type="int", min=1, optional=True)
     seed: int = ruled(0, type="int", min=0, max=2**31 - 1)  # of the sampler
-    # what is to be good: a name of `METRICS`, or a list of them
-    metrics: tuple[str, ...] = "best_value"  # type: ignore[assignment]
+    metrics: tuple[str, ...] = ruled("best_value")  # what is to be good: one of `METRICS`, or more
     # `min` or `max` for each metric; null: as the task's monitor has it, and `min`
-    directions: tuple[str, ...] = None  # type: ignore[assignment]
+    directions: tuple[str, ...] = ruled(None)
     # who gives hopeless runs up, by the validation of each epoch; null: `median`, with other
     # metrics than best_value `none`
     pruner: str = ruled(None, choices=list(PRUNERS), optional=True)
@@ -66,17 +65,20 @@ class SearchSettings:
         """Check the `search` section.
 
         `fixed` are the command's own overrides, `monitor` the task's metric and its direction.
-
-        Raises:
-            RequestError: a value has the wrong type or range, or doesn't go with another.
+        Raises `RequestError` where a value has the wrong type or range, or doesn't go with another.
         """
-        given, fixed = cls(**_values(document or {})), list(fixed)
+        given, fixed = parse_section("search", cls, {"search": document or {}}), list(fixed)
         space = Space.parse(given.space, fixed)
         metrics = _metrics(given.metrics)
         sampler = given.sampler or ("tpe" if len(metrics) == 1 else "nsgaii")
         directions = _directions(given.directions, metrics, monitor)
         _check_sampler(sampler, space, metrics)
         trials = _trials(given.trials, sampler, space)
+        population = given.population
+        if population is None and sampler == "nsgaii":
+            # With its own 50 a short search would never leave its first generation.
+            population = min(50, max(4, trials // 5))
+        sections = {word: re.split("[./=]", word.lstrip("+~"))[0] for word in fixed}
         return replace(
             given,
             space=space,
@@ -85,18 +87,14 @@ class SearchSettings:
             metrics=metrics,
             directions=directions,
             pruner=_pruner(given.pruner, metrics),
-            population=_population(given.population, sampler, trials),
+            population=population,
             storage=_storage(given.storage),
             monitor=monitor,
-            fixed=_decisive(fixed),
+            fixed=tuple(sorted(w for w, head in sections.items() if head not in _INCIDENTAL)),
         )
 
     def objectives(self, metrics: Mapping[str, Any]) -> tuple[float, ...]:
-        """A completed run's values, from its metrics.json.
-
-        Raises:
-            RunFailed: one of them is missing or no finite number.
-        """
+        """A completed run's values, of its metrics.json; raises `RunFailed` if one is no number."""
         values = [lookup(metrics, name) for name in self.metrics]
         for name, value in zip(self.metrics, values, strict=True):
             if not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -110,45 +108,27 @@ class SearchSettings:
 
 def is_wanted(document: Mapping[str, Any] | None) -> bool:
     """Whether a composed `search` section differs from one that nobody touched."""
-    return {**_defaults(), **(document or {})} != _defaults()
+    return {**_DEFAULTS, **(document or {})} != _DEFAULTS
 
 
-def _defaults() -> dict[str, Any]:
-    return {spec.name: spec.default for spec in _KEYS}
-
-
-def _values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults and what is given, each held against its rule."""
-    values = _defaults()
-    for key, value in document.items():
-        if key not in values:
-            hint = did_you_mean(str(key), list(values), "search.")
-            raise RequestError(f"search.{key}: there is no such key.{hint}")
-        values[key] = value
-    for spec in _KEYS:
-        if "rule" in spec.metadata:
-            check_rule(f"search.{spec.name}", values[spec.name], spec.metadata["rule"])
-    return values
-
-
-_KEYS = [spec for spec in fields(SearchSettings) if spec.name not in ("monitor", "fixed")]
+_DEFAULTS = {spec.name: spec.default for spec in fields(SearchSettings) if "rule" in spec.metadata}
 
 
 def _metrics(given: Any) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, (list, tuple)) or not names:
-        raise RequestError(f"search.metrics: expected {_listed(METRICS)} or a list, got {given}.")
+        raise RequestError(f"search.metrics: expected {_LISTED} or a list, got {given}.")
     for name in names:
         if name in METRICS:
             continue
         head = str(name).partition(".")[0]
         if head in ("test", "skill", "baselines", "extra"):
             raise RequestError(
-                f"search.metrics: expected {_listed(METRICS)}, got {name}: what is chosen by the "
+                f"search.metrics: expected {_LISTED}, got {name}: what is chosen by the "
                 "test part can't be judged by it any more."
             )
         hint = did_you_mean(str(name), list(METRICS))
-        raise RequestError(f"search.metrics: expected {_listed(METRICS)}, got {name}.{hint}")
+        raise RequestError(f"search.metrics: expected {_LISTED}, got {name}.{hint}")
     if len(set(names)) < len(names):
         raise RequestError(f"search.metrics: expected different ones, got {given}.")
     return tuple(names)
@@ -208,13 +188,6 @@ def _pruner(given: str | None, metrics: tuple[str, ...]) -> str:
     return "none"
 
 
-def _population(given: int | None, sampler: str, trials: int) -> int | None:
-    """With the sampler's own 50 a short search would never leave its first generation."""
-    if given is None and sampler == "nsgaii":
-        return min(50, max(4, trials // 5))
-    return given
-
-
 def _storage(given: str | None) -> str | None:
     if given is None:
         return None
@@ -226,12 +199,3 @@ def _storage(given: str | None) -> str | None:
             "database's own password file or variable instead."
         )
     return given
-
-
-def _decisive(fixed: Iterable[str]) -> tuple[str, ...]:
-    sections = {word: re.split("[./=]", word.lstrip("+~"))[0] for word in fixed}
-    return tuple(sorted(word for word, head in sections.items() if head not in _INCIDENTAL))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return f"one of {', '.join(names)}"

@@ -67,11 +67,7 @@ class Range:
         return [self.low, self.high]
 
     def grid(self) -> list[float]:
-        """The values that a grid goes through.
-
-        Raises:
-            RequestError: neither `step` nor `points` says which.
-        """
+        """The values that a grid goes through; raises `RequestError` where nothing says which."""
         if self.points is None and self.step is None and not self.whole:
             raise RequestError(
                 f"search.space.{self.key}: expected step or points beside interval, since "
@@ -159,8 +155,7 @@ class Space:
     def grid(self) -> dict[str, list[Any]]:
         """For each key the values that a grid goes through.
 
-        Raises:
-            RequestError: a range has no steps, or there are too many points.
+        Raises `RequestError` where a range has no steps, or there are too many points.
         """
         grid = {dimension.key: dimension.grid() for dimension in self.dimensions}
         size = math.prod(len(values) for values in grid.values())

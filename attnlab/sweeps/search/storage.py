@@ -1,7 +1,4 @@
-"""Where a search's trials are kept: a journal file, whose lock dies with its process; a database.
-
-Imports Optuna: to be imported where a search is under way.
-"""
+"""Where a search's trials are kept: a journal, whose lock dies with its process, or a database."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ JOURNAL = "study.log"
 # What a study's values mean, so that none is continued by mistake.
 _MEANING = "attnlab:meaning"
 
-_POLL = 0.01  # seconds
 # How often to try a database whose tables another process may just be making.
 _ATTEMPTS = 6
 
@@ -36,9 +33,8 @@ _ATTEMPTS = 6
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-def locked(path: Path) -> FileLock:
-    """The lock of a file, to be held in a `with`; it ends with its process."""
-    return FileLock(path, poll_interval=_POLL)
+# The lock of a file, to be held in a `with`; it ends with its process.
+locked = partial(FileLock, poll_interval=0.01)
 
 
 @contextmanager
@@ -54,25 +50,9 @@ def is_url(place: str) -> bool:
     return "://" in place
 
 
-def open_storage(place: str) -> BaseStorage:
-    """Optuna's storage at a path or URL; a file that is missing is made.
-
-    Raises:
-        RequestError: there is something else, it is damaged, or it can't be reached.
-    """
-    return _database(place) if is_url(place) else _journal(Path(place))
-
-
 def location(settings: SearchSettings, folder: Path) -> str:
     """Path or URL of a search's storage."""
     return settings.storage or str(folder.absolute() / JOURNAL)
-
-
-def claims(settings: SearchSettings, folder: Path) -> Path:
-    """The file whose lock a process holds while it takes trials."""
-    place = location(settings, folder)
-    path = folder.absolute() / JOURNAL if is_url(place) else Path(place)
-    return path.with_name(f"{path.name}.claims")
 
 
 def enter(
@@ -80,8 +60,7 @@ def enter(
 ) -> None:
     """Find the study in the storage, or begin it there.
 
-    Raises:
-        RequestError: it holds another search; it is left as it was.
+    Raises `RequestError` where it holds another search; it is left as it was.
     """
     studies = [study.study_name for study in storage.get_all_studies()]
     meaning = {
@@ -113,15 +92,19 @@ def enter(
             )
 
 
-def _journal(path: Path) -> BaseStorage:
+def journal(path: Path) -> BaseStorage:
+    """Optuna's storage in a file, made where it is missing; raises `RequestError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _require_journal(path)
-        with locked(_lock_of(path)):
-            path.touch()
-            _drop_half_a_line(path)
         # Optuna's own locks are files, which a killed process leaves behind.
-        lock: Any = locked(_lock_of(path))
+        lock: Any = locked(path.with_name(f"{path.name}.lock"))
+        with lock:
+            path.touch()
+            written = path.read_bytes()
+            if not written.endswith(b"\n"):
+                # A full disk cut the last line off; the next one would be glued to it.
+                os.truncate(path, written.rfind(b"\n") + 1)
         return JournalStorage(JournalFileBackend(str(path), lock))
     except RequestError:
         raise
@@ -132,10 +115,6 @@ def _journal(path: Path) -> BaseStorage:
             f"{path}: damaged, so what the search has tried is not known: restore it, or start "
             "again with another sweep.name or search.storage."
         ) from error
-
-
-def _lock_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.lock")
 
 
 def _require_journal(path: Path) -> None:
@@ -158,20 +137,20 @@ def _require_journal(path: Path) -> None:
         )
 
 
-def _drop_half_a_line(path: Path) -> None:
-    """Cut off what a full disk left of a last line: the next one would be glued to it."""
-    written = path.read_bytes()
-    if not written.endswith(b"\n"):
-        os.truncate(path, written.rfind(b"\n") + 1)
-
-
-def _database(url: str) -> BaseStorage:
+def database(url: str) -> BaseStorage:
+    """Optuna's storage in a database; raises `RequestError` where it can't be used."""
     from sqlalchemy.exc import SQLAlchemyError
 
     failed: Exception | None = None
     for _ in range(_ATTEMPTS):
         try:
-            _require_own_tables(url)
+            tables = _tables(url)
+            if tables - {"version_info", "alembic_version"} and "studies" not in tables:
+                # Somebody else's, such as MLflow's, gets no tables added.
+                raise RequestError(
+                    "search.storage: expected a database that is empty or holds searches, got "
+                    f"{url}, which has {', '.join(sorted(tables)[:3])}."
+                )
             return optuna.storages.RDBStorage(url, engine_kwargs=_engine_options(url))
         except RequestError:
             raise
@@ -184,16 +163,6 @@ def _database(url: str) -> BaseStorage:
     raise RequestError(
         f"search.storage: the database {url} can't be used: {reason.rstrip('.')}."
     ) from failed
-
-
-def _require_own_tables(url: str) -> None:
-    """Refuse a database of somebody else's, such as MLflow's, before tables are added to it."""
-    tables = _tables(url)
-    if tables - {"version_info", "alembic_version"} and "studies" not in tables:
-        raise RequestError(
-            f"search.storage: expected a database that is empty or holds searches, got {url}, "
-            f"which has {', '.join(sorted(tables)[:3])}."
-        )
 
 
 def _has_tables(url: str) -> bool:

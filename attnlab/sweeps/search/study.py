@@ -67,12 +67,15 @@ class Study:
     def open(cls, settings: SearchSettings, folder: Path, name: str) -> Study:
         """Begin a study, or go on with the one that is there.
 
-        Raises:
-            RequestError: the storage holds something else, or can't be used; nothing is changed.
+        Raises `RequestError` where the storage holds something else, or can't be used; nothing is
+        changed.
         """
         location = storage.location(settings, folder)
-        claims = storage.claims(settings, folder)
-        opened = storage.open_storage(location)
+        is_url = storage.is_url(location)
+        opened = storage.database(location) if is_url else storage.journal(Path(location))
+        # The file whose lock a process holds while it takes trials.
+        beside = folder.absolute() / storage.JOURNAL if is_url else Path(location)
+        claims = beside.with_name(f"{beside.name}.claims")
         folder.mkdir(parents=True, exist_ok=True)
         with storage.locked(claims), storage.quiet():
             storage.enter(settings, opened, name, location)
@@ -87,11 +90,10 @@ class Study:
         `settings.trials` are taken.
         """
         with storage.locked(self._claims), storage.quiet():
-            for trial in self._begun():
-                wanted = trial.number not in skip and only in (None, trial.number)
-                if wanted and trial.user_attrs.get(_OWNER) is None:
-                    self._mark(trial.number, _OWNER, dict(owner))
-                    return self._suggest(trial.number)
+            for number, who in self._owners().items():
+                if who is None and number not in skip and only in (None, number):
+                    self._mark(number, _OWNER, dict(owner))
+                    return self._suggest(number)
             if only is not None or self._taken() >= self.settings.trials:
                 return None
             number = self._create({_OWNER: dict(owner)})
@@ -126,30 +128,29 @@ class Study:
 
     def lost(self) -> list[int]:
         """The trials that were begun and whose process has gone."""
-        return [
-            trial.number
-            for trial in self._begun()
-            if (owner := trial.user_attrs.get(_OWNER)) and not is_running(owner)
-        ]
+        return [number for number, who in self._owners().items() if who and not is_running(who)]
 
     def retry_failed(self) -> list[Trial]:
         """Begin each failed trial anew, with its values, for whoever takes it; returns those."""
         with storage.locked(self._claims), storage.quiet():
-            replaced = self._replaced()
-            ended = [trial for trial in self._trials() if trial.state == TrialState.FAIL]
-            failed = [trial for trial in ended if trial.number not in replaced]
+            trials, replaced = self._trials(), self._replaced()
+            failed = [t for t in trials if t.state == TrialState.FAIL and t.number not in replaced]
             for trial in failed:
                 self._create({_OWNER: None, _RETRIES: trial.number}, trial)
         return [self._told(trial) for trial in failed]
 
     def left(self) -> int:
         """How many trials nobody has begun, or nobody works on any more."""
-        free = [trial for trial in self._begun() if trial.user_attrs.get(_OWNER) is None]
-        return max(0, self.settings.trials - self._taken()) + len(free)
+        free = list(self._owners().values()).count(None)
+        return max(0, self.settings.trials - self._taken()) + free
 
     def trials(self) -> list[Trial]:
         """All trials, the best first, without those that were tried again."""
-        best, replaced = self._best(), self._replaced()
+        best: set[int] = set()
+        if any(trial.state == TrialState.COMPLETE for trial in self._trials()):
+            study, single = self._study(), len(self.settings.metrics) == 1
+            best = {t.number for t in ([study.best_trial] if single else study.best_trials)}
+        replaced = self._replaced()
         trials = [self._told(t, t.number in best) for t in self._trials()]
         signs = [1 if direction == "min" else -1 for direction in self.settings.directions]
 
@@ -172,30 +173,16 @@ class Study:
                 trial.report(value, epoch)
             return trial.should_prune()
 
-    def _best(self) -> set[int]:
-        if not any(trial.state == TrialState.COMPLETE for trial in self._trials()):
-            return set()
-        study = self._study()
-        best = [study.best_trial] if len(self.settings.metrics) == 1 else study.best_trials
-        return {trial.number for trial in best}
-
     def _study(self, number: int | None = None) -> optuna.Study:
         """The study with the sampler of a trial, and without any memory of its own."""
-        return optuna.load_study(
-            study_name=self._name,
-            storage=self._storage,
-            sampler=_sampler(self.settings, number),
-            pruner=_pruner(self.settings),
-        )
+        how: Any = {"sampler": _sampler(self.settings, number), "pruner": _pruner(self.settings)}
+        return optuna.load_study(study_name=self._name, storage=self._storage, **how)
 
     def _create(self, marks: Mapping[str, Any], like: FrozenTrial | None = None) -> int:
         """A new trial with the values of another or none yet; its number."""
-        trial = optuna.trial.create_trial(
-            state=TrialState.RUNNING,
-            params=like.params if like else {},
-            distributions=like.distributions if like else {},
-            user_attrs=dict(marks),
-        )
+        given: Any = {"params": like.params, "distributions": like.distributions} if like else {}
+        state, attrs = TrialState.RUNNING, dict(marks)
+        trial = optuna.trial.create_trial(state=state, user_attrs=attrs, **given)
         key = self._storage.create_new_trial(self._id, template_trial=trial)
         return self._storage.get_trial(key).number
 
@@ -208,17 +195,10 @@ class Study:
         return self._told(self._trial(number))
 
     def _told(self, trial: FrozenTrial, best: bool = False) -> Trial:
-        marks, values = trial.user_attrs, self._has_values(trial)
-        return Trial(
-            trial.number,
-            tuple(self.settings.space.overrides(trial.params)) if values else (),
-            _STATES[trial.state],
-            tuple(trial.values) if trial.state == TrialState.COMPLETE else None,
-            best,
-            marks.get(_OWNER),
-            marks.get(_RUN),
-            marks.get(_ERROR),
-        )
+        words = self.settings.space.overrides(trial.params) if self._has_values(trial) else ()
+        values = tuple(trial.values) if trial.state == TrialState.COMPLETE else None
+        marks = (trial.user_attrs.get(name) for name in (_OWNER, _RUN, _ERROR))
+        return Trial(trial.number, tuple(words), _STATES[trial.state], values, best, *marks)
 
     def _has_values(self, trial: FrozenTrial) -> bool:
         return {dimension.key for dimension in self.settings.space.dimensions} <= set(trial.params)
@@ -228,18 +208,18 @@ class Study:
         trials = self._storage.get_all_trials(self._id, deepcopy=False)
         return [t for t in trials if t.state in _STATES and _SURPLUS not in t.user_attrs]
 
-    def _begun(self) -> list[FrozenTrial]:
-        return [trial for trial in self._trials() if trial.state == TrialState.RUNNING]
+    def _owners(self) -> dict[int, Mapping[str, Any] | None]:
+        """Who is at each trial that was begun and has not ended; None where nobody is."""
+        begun = [trial for trial in self._trials() if trial.state == TrialState.RUNNING]
+        return {trial.number: trial.user_attrs.get(_OWNER) for trial in begun}
 
     def _replaced(self) -> set[int]:
         """Numbers of failed trials that another one has tried again."""
-        marks = [trial.user_attrs for trial in self._trials()]
-        return {each[_RETRIES] for each in marks if _RETRIES in each}
+        return {t.user_attrs[_RETRIES] for t in self._trials() if _RETRIES in t.user_attrs}
 
     def _taken(self, up_to: int | None = None) -> int:
         """How many of `settings.trials` are taken, by trials up to a number."""
-        replaced = self._replaced()
-        numbers = [t.number for t in self._trials() if t.number not in replaced]
+        numbers = {trial.number for trial in self._trials()} - self._replaced()
         return sum(up_to is None or number <= up_to for number in numbers)
 
     def _mark(self, number: int, name: str, value: Any) -> None:
@@ -254,11 +234,10 @@ class Study:
 
 
 def _sampler(settings: SearchSettings, number: int | None) -> samplers.BaseSampler:
-    """The sampler that suggests the values of one trial.
+    """The sampler of one trial, seeded by the search's seed and the trial's number.
 
-    Each trial has a sampler of its own, seeded by the search's seed and its number, which goes by
-    what the storage knows. A search that was killed so goes on as it would have, and processes
-    that share a storage don't suggest the same values.
+    So a search that was killed goes on as it would have, and processes that share a storage don't
+    suggest the same values.
     """
     if number is None:
         return samplers.RandomSampler(seed=0)

@@ -13,7 +13,6 @@ from pathlib import Path
 from omegaconf import DictConfig
 from optuna.exceptions import OptunaError
 
-from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
@@ -62,7 +61,7 @@ class SearchSweep(Sweep):
             self.launch = dataclasses.replace(self.launch, retry_failed=retried)
         self.before = sum(trial.state != RUNNING for trial in study.trials())
         if study.left():
-            self.start_parents()
+            self.start_parents([self.plan.first])
         with Progress(self.folder.name, self._settings.trials, self.before, self.rows):
             self._run(study)
 
@@ -79,22 +78,11 @@ class SearchSweep(Sweep):
         numbers = [trial.number for trial in trials if trial.best]
         return [row for row in rows if row.number in numbers and row.results]
 
-    def remarks(self, rows: Sequence[TableRow]) -> list[str]:
-        """The overrides of the best trials, to go on with."""
-        return [f"best: trial {row.number}: {words(row.varying)}" for row in self.best(rows)]
-
-    def configs(self) -> list[RunConfig]:  # noqa: D102
-        return [self.plan.first]
-
     def has_orphans(self) -> bool:  # noqa: D102
-        assert self._study is not None
-        host = this_process()["host"]
-        owners = [trial.owner for trial in self._study.trials() if trial.state == RUNNING]
-        return any(
-            is_running(owner) and not is_running(owner["launcher"])
-            for owner in owners
-            if owner and owner.get("launcher") and owner.get("host") == host
-        )
+        trials, host = self._study.trials() if self._study else (), this_process()["host"]
+        owners = [trial.owner or {} for trial in trials if trial.state == RUNNING]
+        bound = [owner for owner in owners if owner.get("launcher") and owner.get("host") == host]
+        return any(is_running(owner) and not is_running(owner["launcher"]) for owner in bound)
 
     def _open(self) -> Study:
         return Study.open(self._settings, self.folder.path, self.folder.name)
@@ -123,19 +111,12 @@ class SearchSweep(Sweep):
             state = RUNNING if under_way else KILLED
         if state == FAILED and error is None and found is not None:
             error = plain_error(found.status.get("error"))
-        varying = varied(trial.overrides)
-        return TableRow(
-            trial.number,
-            self.plan.first.task.name,
-            varying,
-            words(varying),
-            state,
-            self.results_of(path) if path and state == COMPLETED and not noted else {},
-            error,
-            path,
-            int(found.status.get("epoch") or 0) if found else 0,
-            point.config.trainer.epochs if point else 0,
-        )
+        task, varying = self.plan.first.task.name, varied(trial.overrides)
+        results = self.results_of(path) if path and state == COMPLETED and not noted else {}
+        epoch = int(found.status.get("epoch") or 0) if found else 0
+        epochs, label = point.config.trainer.epochs if point else 0, words(varying)
+        place = trial.number, task, varying, label
+        return TableRow(*place, state, results, error, path, epoch, epochs)
 
     def _point(self, trial: Trial) -> Point | None:
         """What a trial runs; None where its values are not known yet, or can't be combined."""
@@ -215,22 +196,17 @@ def _run_trial(study: Study, trial: Trial, launch: Launch, plan: SweepPlan) -> O
     if outcome.state == RUNNING:
         study.release(trial.number)
         return outcome
-    outcome, values = _judged(outcome, study.settings)
+    values = None
+    if outcome.folder is not None:
+        try:
+            values = study.settings.objectives(RunDirectory(outcome.folder).read_metrics())
+        except (RequestError, RunFailed) as error:
+            outcome = Outcome(FAILED, outcome.folder, str(error))
     found = find_run(point.config)
     path = outcome.folder or (found.path if found else None)
     run = RunDirectory(path).name if path else None
     study.tell(trial.number, outcome.state, values, run, outcome.error)
     return outcome
-
-
-def _judged(outcome: Outcome, settings: SearchSettings) -> tuple[Outcome, tuple[float, ...] | None]:
-    """The values of a completed run; without them it has failed."""
-    if outcome.state != COMPLETED or outcome.folder is None:
-        return outcome, None
-    try:
-        return outcome, settings.objectives(RunDirectory(outcome.folder).read_metrics())
-    except (RequestError, RunFailed) as error:
-        return Outcome(FAILED, outcome.folder, str(error)), None
 
 
 class TrialReporter:
@@ -240,11 +216,7 @@ class TrialReporter:
         self._study, self._number, self._broken = study, number, False
 
     def __call__(self, row: Mapping[str, float]) -> None:
-        """Report one row of history.csv.
-
-        Raises:
-            Pruned: the run is not worth going on with.
-        """
+        """Report a row of history.csv; raises `Pruned` where the run is not worth going on with."""
         settings = self._study.settings
         metric = settings.monitor[0]
         if settings.pruner == "none" or metric not in row or self._broken:

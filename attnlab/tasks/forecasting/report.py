@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.tasks.base import Report
+from attnlab.tasks.forecasting.data.windows import Windows
 
 _ROUNDING = float(np.finfo(np.float32).eps)
 _TINY = float(np.finfo(np.float32).tiny)
@@ -39,30 +40,27 @@ def skill(rmse: float, baseline_rmse: float, target: np.ndarray) -> float:
 
 
 def build_report(
-    *,
-    target: np.ndarray,
+    windows: Windows,
     forecast: np.ndarray,
     baselines: Mapping[str, np.ndarray],
+    *,
     oracles: tuple[str, ...],
-    index: np.ndarray,
-    times: np.ndarray,
     units: str,
     full_range: float | None,
     notes: list[str],
 ) -> Report:
-    """Put a forecast beside its baselines.
+    """Put the forecast of some windows beside its baselines, all (N, horizon) in `units`.
 
-    Targets and forecasts are (N, horizon) in `units`, `index` and `times` (N, horizon) are the
-    position and the label of each target. `oracles` are baselines that don't count for the skill;
-    `full_range` as of `errors`.
+    `oracles` are baselines that don't count for the skill; `full_range` as of `errors`.
     """
+    target = windows.exact
     metrics = errors(target, forecast, full_range)
     scores = {name: errors(target, values, full_range) for name, values in baselines.items()}
     skills = {name: skill(metrics["rmse"], score["rmse"], target) for name, score in scores.items()}
     best = min((name for name in scores if name not in oracles), key=lambda n: scores[n]["rmse"])
-    rows, horizon = target.shape
-    steps = np.tile(np.arange(1, horizon + 1), (rows, 1))
-    columns = {"index": index, "time": times, "step": steps}
+    steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
+    index = windows.index[:, None] + steps
+    columns = {"index": index, "time": windows.times, "step": steps + 1}
     columns |= {"target": target, "prediction": forecast, **baselines}
     return Report(
         metrics=metrics,

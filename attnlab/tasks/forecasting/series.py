@@ -68,9 +68,7 @@ class Series(ForecastingTask):
             for part, index in firsts.items()
         }
         self._splits = Splits(
-            train=parts["train"],
-            validation=parts.get("validation"),
-            test=parts["test"],
+            **parts,
             name=self.name,
             source=series.source,
             digest=digest(series.values),
@@ -143,11 +141,11 @@ class Series(ForecastingTask):
 
         found = {"persistence": baselines.persistence(past(1), horizon)}
         notes = []
-        if self.period is not None and self.period <= index.min():
-            seasonal = baselines.seasonal_naive(past(self.period), self.period, horizon)
-            found["seasonal_naive"] = seasonal
-        elif self.period is not None:
-            notes.append(_left_out("seasonal_naive", self.period, part))
+        period = self.period
+        if period is not None and period <= index.min():
+            found["seasonal_naive"] = baselines.seasonal_naive(past(period), period, horizon)
+        elif period is not None:
+            notes.append(_left_out("seasonal_naive", period, part))
         found["train_mean"] = baselines.constant(values[:train_end].mean(), len(index), horizon)
         for order in baselines.ORDERS:
             fitted = self._fit_targets(order)

@@ -108,12 +108,10 @@ class ForecastingTask:
             )
         baselines, left_out = self._baselines(part)
         return build_report(
-            target=windows.exact,
-            forecast=self.report_units(forecast),
-            baselines=baselines,
+            windows,
+            self.report_units(forecast),
+            baselines,
             oracles=self.oracles,
-            index=windows.index[:, None] + np.arange(self.horizon),
-            times=windows.times,
             units=self.units,
             full_range=self._full_range(),
             notes=self._notes(part) + left_out,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import keras
 import numpy as np
 
 from attnlab.tasks.translation.batches import cut_sources, padded
+from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.map_measures import (
     AlignedSentence,
     alignment_error_rate,
@@ -17,9 +19,6 @@ from attnlab.tasks.translation.map_measures import (
 from attnlab.tasks.translation.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:
-    import keras
-
-    from attnlab.tasks.translation.decoding.search import Search
     from attnlab.tasks.translation.task import Translate
 
 # Sentences that are aligned, and how many of them at once.

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
+from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 from attnlab.tasks.translation.text.tokenizers import END
 from attnlab.training.batches import length_plan
-
-if TYPE_CHECKING:
-    import keras
-
-    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
 # Padded tokens of a batch that is scored without training.
 _BATCH_TOKENS = 8192

@@ -10,17 +10,14 @@ Private to sacreBLEU, as of 2.6.0: `Metric._extract_corpus_statistics`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest
-from attnlab.tasks.translation.scores import METRICS
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
+from attnlab.tasks.translation.scores import METRICS, metric_class
 
 # A sentence's translations, one of each seed.
 Translations = tuple[str, ...]
@@ -108,12 +105,9 @@ def _translations(runs: Runs, items: list[tuple[str, str]]) -> list[Translations
     return list(zip(*columns, strict=True))
 
 
-def _summing_seeds(name: str) -> Metric:
+def _summing_seeds(name: str) -> Any:
     """A metric of sentences that have several translations each: its counts are their sums."""
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-
-    base: Any = CHRF if name == "chrf" else BLEU
+    base = metric_class(name)
 
     class SummingSeeds(base):
         def _extract_corpus_statistics(self, hypotheses: Any, references: Any) -> Any:

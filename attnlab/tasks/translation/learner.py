@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Losses
+from attnlab.tasks.base import Losses, Report
 from attnlab.tasks.translation.attention_maps import examples, stacked
 from attnlab.tasks.translation.batches import padded, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
@@ -21,7 +21,6 @@ from attnlab.training.batches import token_plan
 from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
-    from attnlab.tasks.base import Report
     from attnlab.tasks.translation.task import Translate
 
 # Steps between two looks at the progress and the losses.

@@ -88,9 +88,7 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
 def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
     """All measures of the maps (..., H, T, S) of one sentence, means over its target steps.
 
-    Returns:
-        `entropy`, `normalised_entropy`, `largest_weight`, `diagonal_distance`, `covered_share`,
-        each with the shape of the axes before T; `head_similarity`, without the heads' axis.
+    Each has the shape of the axes before T; the similarity of heads is without their axis.
     """
     rows = np.asarray(weights, np.float64)
     return {

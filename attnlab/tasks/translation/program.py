@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from attnlab.tasks.translation.models.translator import Translator
 from attnlab.tasks.translation.text.tokenizers import PAD
 from attnlab.training.steps import RandomStates, compiled
-
-if TYPE_CHECKING:
-    from attnlab.tasks.translation.models.translator import Translator
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]
 # A batch's source and target; a step's learning rate, number and seeds.

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import keras
 import numpy as np
 from scipy import sparse
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.translation.attention_maps import attention_details
 from attnlab.tasks.translation.batches import cut_sources, padded_batches
+from attnlab.tasks.translation.decoding.search import Search
+from attnlab.tasks.translation.program import evaluate
 from attnlab.tasks.translation.scores import bleu_of_all_references, score, sentence_scores
+from attnlab.tasks.translation.text.token_files import Ragged
 
 if TYPE_CHECKING:
-    import keras
-
-    from attnlab.tasks.translation.decoding.search import Search
     from attnlab.tasks.translation.task import Translate
-    from attnlab.tasks.translation.text.token_files import Ragged
 
 # Training pairs that are searched, and queries compared with them at once.
 _MOST_PAIRS, _CHUNK = 200_000, 256
@@ -29,9 +29,6 @@ _ALL_REFERENCES = (
 
 def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
-    from attnlab.tasks.translation.decoding.search import Search
-    from attnlab.tasks.translation.program import evaluate
-
     sources, references, _ = task.tokenized.texts(part)
     rows = np.arange(len(sources))  # all of them, but of the training part the first ones
     search = Search(model, beam=beam, length_penalty=task.length_penalty)
@@ -67,7 +64,6 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
 
 
 def _predictions(sources, references, hypotheses) -> dict[str, np.ndarray]:
-    """A row for each sentence."""
     texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
     scores = sentence_scores(hypotheses, references)
     return {
@@ -94,13 +90,10 @@ def baselines(task: Translate, part: str) -> dict[str, list[str]]:
 
 
 def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndarray:
-    """For the first rows of `asked` the training row with the most similar tokens.
+    """The training row with the most similar tokens for each of the first rows asked: (count,).
 
     Similar is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
     equals counts. Only the first 200,000 training rows are searched. Tokens are below `size`.
-
-    Returns:
-        (count,) row numbers of `train`.
     """
     pairs = min(len(train), _MOST_PAIRS)
     memory = _counts(train, pairs, size)

@@ -20,6 +20,14 @@ METRICS: dict[str, dict[str, Any]] = {
 }
 
 
+def metric_class(name: str) -> Any:
+    """SacreBLEU's class, loaded when the first one is wanted."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    return CHRF if name == "chrf" else BLEU
+
+
 def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
     """BLEU and chrF of translations against one reference each.
 
@@ -33,16 +41,11 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
     no reference has four tokens it is 0, even for identical text.
 
     Returns:
-        JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts) on
-        detokenised text; `chrf`, chrF2 (character 6-grams without spaces); `bleu_lc_tok`, see
-        above. `signatures`: sacreBLEU's signature of each, by its name.
+        JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its defaults (13a tokens, case counts);
+        `chrf`, chrF2 (character 6-grams without spaces); `bleu_lc_tok`, see above. `signatures`:
+        sacreBLEU's signature of each, by its name.
     """
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-
-    metrics = {
-        name: (CHRF if name == "chrf" else BLEU)(**settings) for name, settings in METRICS.items()
-    }
+    metrics = {name: metric_class(name)(**settings) for name, settings in METRICS.items()}
     scores: dict[str, Any] = {
         name: min(float(metric.corpus_score(hypotheses, [references]).score), _PERFECT)
         for name, metric in metrics.items()
@@ -57,12 +60,9 @@ def bleu_of_all_references(
     """BLEU that counts each source once, against every translation that it has.
 
     In a corpus with several translations of one source, a translation can be right and not be the
-    one that a row asks for.
-
-    Rows with one source have one hypothesis. Gives BLEU, 0 to 100, and the number of sources.
+    one that a row asks for. Rows with one source have one hypothesis. Gives BLEU, 0 to 100, and the
+    number of sources.
     """
-    from sacrebleu.metrics.bleu import BLEU
-
     translated = dict(zip(sources, hypotheses, strict=True))
     known: dict[str, list[str]] = {source: [] for source in translated}
     for source, reference in zip(sources, references, strict=True):
@@ -70,25 +70,21 @@ def bleu_of_all_references(
     most = max(map(len, known.values()))
     # sacreBLEU takes None for a reference that a sentence lacks.
     streams = [[each[n] if n < len(each) else None for each in known.values()] for n in range(most)]
-    score = BLEU(force=True).corpus_score(list(translated.values()), streams).score  # type: ignore[arg-type]
-    return min(float(score), _PERFECT), len(known)
+    bleu = metric_class("bleu")(force=True).corpus_score(list(translated.values()), streams)
+    return min(float(bleu.score), _PERFECT), len(known)
 
 
 def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, np.ndarray]:
     """BLEU and chrF of each sentence by itself, for looking at and for paired tests.
 
-    BLEU of a sentence counts only the n-gram orders that it has (`effective_order`), so identical
-    text scores 100 however short. The mean over sentences is not the score of the whole part.
-
-    Returns:
-        `bleu` and `chrf`, each (N,), 0 to 100.
+    Each is (N,), 0 to 100. BLEU of a sentence counts only the n-gram orders that it has
+    (`effective_order`), so identical text scores 100 however short. The mean over sentences is not
+    the score of the whole part.
     """
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-
-    metrics = {"bleu": BLEU(effective_order=True, force=True), "chrf": CHRF()}
     pairs = list(zip(hypotheses, references, strict=True))
-    return {
-        name: np.minimum([metric.sentence_score(h, [r]).score for h, r in pairs], _PERFECT)
-        for name, metric in metrics.items()
-    }
+    found = {}
+    for name, settings in {"bleu": {"effective_order": True, "force": True}, "chrf": {}}.items():
+        metric = metric_class(name)(**settings)
+        values = [metric.sentence_score(text, [reference]).score for text, reference in pairs]
+        found[name] = np.minimum(values, _PERFECT)
+    return found

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import keras
 import numpy as np
 
 from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.batches import cut, longest_source
+from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.text.cleaning import normalized
 from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
-
-if TYPE_CHECKING:
-    import keras
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048
@@ -56,8 +55,6 @@ class SentenceTranslator:
         longest: int | None = None,
         **search,
     ) -> None:
-        from attnlab.tasks.translation.decoding.search import Search
-
         self.model, self.longest, self._clean = model, longest, clean
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         self._search = Search(model, **search)
@@ -101,14 +98,12 @@ class SentenceTranslator:
 
     def _tell(self, length: int, most: int) -> None:
         """Warn, once, of a length that the model can't be trusted with, or can't take."""
-        text = f"a sentence has {length - 1} tokens"
+        kind = None
         if length > most:
-            kind, text = "cut", f"{text}; only the first {most - 1} are read"
+            kind, text = "cut", f"; only the first {most - 1} are read"
         elif self.longest is not None and length > self.longest:
-            kind, trained = "long", f"the longest in training had {self.longest - 1}"
-            text = f"{text}, {trained}: its translation may be poor"
-        else:
-            return
-        if self.warn is not None and kind not in self._warned:
+            trained = f"the longest in training had {self.longest - 1}"
+            kind, text = "long", f", {trained}: its translation may be poor"
+        if kind and self.warn and kind not in self._warned:
             self._warned.add(kind)
-            self.warn(text)
+            self.warn(f"a sentence has {length - 1} tokens{text}")

@@ -15,6 +15,7 @@ from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.kind import KIND
+from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.preprocessing import TextSettings
 from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, tokenize_corpus
 from attnlab.tasks.translation.text.tokenizers import START, Tokenizer
@@ -139,7 +140,7 @@ class Translate:
             model,
             self.source_tokenizer,
             self.target_tokenizer,
-            clean=self.text.cleaner(),
+            clean=cleaner(self.text.clean, self.text.lowercase),
             longest=self.longest[0],
             beam=self.beam if beam is None else beam,
             n_best=n_best,

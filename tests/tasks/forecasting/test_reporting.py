@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attnlab.tasks.forecasting.data.windows import Windows
 from attnlab.tasks.forecasting.report import build_report, errors, skill
 
 TARGET = np.array([[1.0], [2.0], [5.0]])
@@ -26,12 +27,10 @@ def test_a_baseline_without_error_counts_with_float32_rounding():
 
 def test_the_best_baseline_is_no_oracle():
     report = build_report(
-        target=TARGET,
-        forecast=TARGET + 1,
-        baselines={"far": TARGET + 4, "near": TARGET - 2, "rule": TARGET},
+        Windows(None, None, np.array([3, 4, 5]), TARGET, np.array([["a"], ["b"], ["c"]])),
+        TARGET + 1,
+        {"far": TARGET + 4, "near": TARGET - 2, "rule": TARGET},
         oracles=("rule",),
-        index=np.array([[3], [4], [5]]),
-        times=np.array([["a"], ["b"], ["c"]]),
         units="metres",
         full_range=None,
         notes=["one"],
@@ -42,3 +41,4 @@ def test_the_best_baseline_is_no_oracle():
         "index", "time", "step", "target", "prediction", "far", "near", "rule"
     ]  # fmt: skip
     assert report.predictions["far"].tolist() == [5, 6, 9]
+    assert report.predictions["index"].tolist() == [3, 4, 5]

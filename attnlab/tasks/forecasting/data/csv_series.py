@@ -97,14 +97,13 @@ def _read_text(path: Path) -> str:
 
 def _rows(path: Path, text: str) -> Iterator[_Row]:
     """Rows that count, each with the number of its (last) line in the file, from 1."""
-    lines = text.splitlines(keepends=True)
-    counting = [number for number, line in enumerate(lines, 1) if line.strip()]
-    counting = [number for number in counting if not lines[number - 1].startswith("#")]
-    if not counting:
+    numbered = enumerate(text.splitlines(keepends=True), 1)
+    lines = {at: line for at, line in numbered if line.strip() and not line.startswith("#")}
+    if not lines:
         return
-    first = lines[counting[0] - 1]
-    delimiter = max(",;\t", key=first.count)
-    reader = csv.reader((lines[number - 1] for number in counting), delimiter=delimiter)
+    counting = [*lines]
+    delimiter = max(",;\t", key=lines[counting[0]].count)
+    reader = csv.reader(lines.values(), delimiter=delimiter)
     try:
         for cells in reader:
             yield _Row(counting[reader.line_num - 1], [cell.strip() for cell in cells])

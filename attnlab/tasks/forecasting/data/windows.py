@@ -84,12 +84,12 @@ def cut(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Splits:
     """A task's parts."""
 
     train: Windows  # what the weights and the scaler are fitted on
-    validation: Windows | None  # what epochs and settings are chosen on; None: there is none
+    validation: Windows | None = None  # what epochs and settings are chosen on, where there is one
     test: Windows  # what is reported
     name: str  # the task's name
     source: str  # where the data come from

@@ -64,6 +64,11 @@ def assign_parts(
     order = _Order(keys, seed)
     codes[order.take(round(corpus.test * len(keys)))] = PARTS.index("test")
     codes[order.take(round(corpus.validation * len(keys)))] = PARTS.index("validation")
+    _check_sizes(corpus, codes)
+    return codes
+
+
+def _check_sizes(corpus: Corpus, codes: np.ndarray) -> None:
     for code, share in enumerate((1.0, corpus.validation, corpus.test)):
         if share > 0 and not (codes == code).any():
             raise RequestError(
@@ -71,7 +76,6 @@ def assign_parts(
                 f"data.validation={corpus.validation:g} and data.test={corpus.test:g}, "
                 f"got {len(codes)}."
             )
-    return codes
 
 
 def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:

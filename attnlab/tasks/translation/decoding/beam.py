@@ -11,15 +11,13 @@ from attnlab.tasks.translation.decoding.rows import (
     Decoded,
     Rows,
     first_rows,
-    forbidden,
-    is_forbidden,
     largest,
     normalizers,
     run_until_done,
 )
-from attnlab.tasks.translation.text.tokenizers import END
+from attnlab.tasks.translation.text.tokenizers import END, PAD, START
 
-_NEVER = float("-inf")
+_NEVER, _FORBIDDEN = float("-inf"), (PAD, START)
 
 
 class BeamSettings(NamedTuple):
@@ -141,7 +139,8 @@ def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candid
     values = tf.where(last, logits[:, END, None], values)
     tokens = tf.where(last, END, tokens)
     # Of a sentence that must end, each hypothesis has one continuation, not many that are END.
-    ruled_out = is_forbidden(tokens) | (last & (tf.range(each) > 0))
+    forbidden = tf.reduce_any(tf.equal(tokens[..., None], _FORBIDDEN), -1)
+    ruled_out = forbidden | (last & (tf.range(each) > 0))
     logs = tf.where(ruled_out, _NEVER, values - normalizer[:, None])
     logs = tf.reshape(logs, (-1, width, each)) + log_probabilities[:, :, None]
     logs = tf.reshape(logs, (-1, width * each))
@@ -157,8 +156,7 @@ def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candid
 def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
     """Sort the candidates into those that ended and the K that go on.
 
-    Returns:
-        `_Found`, and tokens and parents (n, K) of those that go on.
+    Gives `_Found`, and tokens and parents (n, K) of those that go on.
     """
     beam = settings.beam
     ends = tf.equal(best.tokens, END)
@@ -166,32 +164,20 @@ def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
     alive_log, places = tf.math.top_k(going_on, beam)
     tokens, parents = (tf.gather(part, places, batch_dims=1) for part in best[:0:-1])
     here = tf.equal(tf.range(tf.shape(found.alive)[2]), index)
-    alive = tf.gather(found.alive, parents, batch_dims=1)
-    ended_log = tf.where(ends[:, :beam], best.log_probabilities[:, :beam], _NEVER)
-    return (
-        _with_ended(found, ended_log, best.parents[:, :beam], index, settings)._replace(
-            alive=tf.where(here, tokens[..., None], alive), alive_log=alive_log
-        ),
-        tokens,
-        parents,
-    )
-
-
-def _with_ended(found: _Found, logs, parents, index, settings: BeamSettings) -> _Found:
-    """Put newly ended hypotheses, -inf where there is none, among the best K so far."""
+    alive = tf.where(here, tokens[..., None], tf.gather(found.alive, parents, batch_dims=1))
+    # Those that ended, -inf where there is none, are put among the best K so far.
+    logs = tf.where(ends[:, :beam], best.log_probabilities[:, :beam], _NEVER)
     scores = penalized(logs, tf.cast(index + 1, tf.float32), settings.length_penalty)
-    tokens = tf.gather(found.alive, parents, batch_dims=1)
-    scores, places = tf.math.top_k(tf.concat([found.scores, scores], 1), settings.beam)
+    written = tf.gather(found.alive, best.parents[:, :beam], batch_dims=1)
+    scores, places = tf.math.top_k(tf.concat([found.scores, scores], 1), beam)
     merged = (
-        tf.concat([found.ended, tokens], 1),
+        tf.concat([found.ended, written], 1),
         tf.concat([found.ended_log, logs], 1),
         tf.concat([found.lengths, tf.zeros_like(found.lengths) + index], 1),
     )
-    ended, ended_log, lengths = (tf.gather(part, places, batch_dims=1) for part in merged)
+    ended = (tf.gather(part, places, batch_dims=1) for part in merged)
     count = found.count + tf.reduce_sum(tf.cast(logs > _NEVER, tf.int32), 1)
-    return found._replace(
-        ended=ended, ended_log=ended_log, lengths=lengths, scores=scores, count=count
-    )
+    return _Found(alive, alive_log, *ended, scores, count), tokens, parents
 
 
 def _done(found: _Found, index, limits, settings: BeamSettings):
@@ -212,7 +198,8 @@ def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> D
     `decode_by_beam`.
     """
     memory = model.encode(source, training=False)
-    count, bias = tf.shape(source)[0], forbidden(model.target_size)
+    count, vocabulary = tf.shape(source)[0], range(model.target_size)
+    bias = tf.constant([_NEVER if token in _FORBIDDEN else 0.0 for token in vocabulary])
     nothing = Decoded(
         tokens=tf.zeros((count, 1, longest), tf.int32),
         lengths=tf.zeros((count, 1), tf.int32),

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from attnlab.tasks.translation.text.tokenizers import PAD, START
+from attnlab.tasks.translation.text.tokenizers import START
 
-_FORBIDDEN = (PAD, START)
 # Logits that `largest` compares at once.
 _BLOCK = 32
 
@@ -121,16 +120,6 @@ def _taken(rows: Rows, places, width: int) -> Rows:
     return Rows(
         *tf.nest.map_structure(of_rows, sentence), *tf.nest.map_structure(of_hypotheses, going_on)
     )
-
-
-def forbidden(size: int):
-    """What to add to logits (..., V) so that neither padding nor START is chosen: 0 or -inf."""
-    return tf.constant([float("-inf") if token in _FORBIDDEN else 0.0 for token in range(size)])
-
-
-def is_forbidden(tokens):
-    """Whether tokens may not be chosen: padding and START."""
-    return tf.reduce_any(tf.equal(tokens[..., None], tf.constant(_FORBIDDEN)), -1)
 
 
 def largest(logits, count: int):

@@ -68,9 +68,8 @@ class Search:
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
         """Translate source rows, tokens and END, of any lengths.
 
-        Returns:
-            For each row, in the order given, its translations, the best one first: `n_best`, or
-            fewer where the vocabulary doesn't give as many.
+        Gives each row's translations, the best one first: `n_best`, or fewer where the vocabulary
+        doesn't give as many.
         """
         found: list[list[Hypothesis]] = [[] for _ in rows]
         for places in plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam):
@@ -101,7 +100,6 @@ class Search:
         return decode_by_beam(self.model, source, limits, longest, self.settings, shrink=shrink)
 
     def _ranked(self, tokens, lengths, logs) -> list[Hypothesis]:
-        """The n best of one sentence."""
         scores = penalized(logs, lengths + 1.0, self.settings.length_penalty)
         order = np.argsort(-scores, kind="stable")
         known = [place for place in order if not np.isneginf(logs[place])]

@@ -46,10 +46,9 @@ def embeddings_figure(vectors: np.ndarray, words: Sequence[str], *, title: str) 
     Vectors are divided by their length first: else frequent words, whose vectors grow longest, lie
     far out and all others in one spot. Side by side is what points the same way.
 
-    Labels are placed one by one, each where it covers no other; a word whose label finds no room
-    keeps its point.
-
-    The words of the vectors (N, D) come in their order, the most important ones first.
+    The words of the vectors (N, D) come in their order, the most important ones first. Labels are
+    placed one by one, each where it covers no other; a word whose label finds no room keeps its
+    point.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))

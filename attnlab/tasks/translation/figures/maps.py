@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from attnlab.figures.labels import drawable, label_font, widest
 from attnlab.figures.style import COLOUR_MAP, new_figure
 
 FORMATS = (".png", ".pdf", ".svg")
-START_LABEL, END_LABEL = "<start>", "<end>"  # as tokenizers name them
+START_LABEL = "<start>"  # as tokenizers name it
 _EXPLAINED = {
     "encoder": "encoder: rows and columns are the source",
     "decoder": "decoder: rows are the words chosen, columns those before",
@@ -57,11 +57,7 @@ class _Sizes(NamedTuple):
 
 
 def maps_figure(
-    maps: Mapping[str, np.ndarray],
-    source_pieces: Sequence[str],
-    target_pieces: Sequence[str],
-    *,
-    title: str = "attention",
+    maps: Mapping[str, np.ndarray], source: list[str], target: list[str], *, title: str
 ) -> Figure:
     """Attention maps of one sentence.
 
@@ -69,41 +65,23 @@ def maps_figure(
     Several are small multiples: a block for each kind, a row for each layer, a column for each
     head. All have one scale of colours, from 0 to the largest weight.
 
-    `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S); (H, T, S) and (T,
-    S) are those of one layer, one head. Step t chooses target token t. Pieces are readable tokens,
-    with or without "<end>" as the last one; rows and columns after END are padding.
-
-    Raises:
-        ValueError: No map, one smaller than its tokens, or of another kind or shape.
+    `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S). Step t chooses
+    target token t. Source and target are readable tokens, END the last one; rows and columns behind
+    it are padding.
     """
-    unknown = sorted(set(maps) - set(_EXPLAINED))
-    if unknown or not maps:
-        raise ValueError(f"maps: expected some of {', '.join(_EXPLAINED)}, got {unknown or 'none'}")
-    source, target = (
-        [*pieces, END_LABEL] if END_LABEL not in pieces[-1:] else [*pieces]
-        for pieces in (source_pieces, target_pieces)
-    )
-    blocks = [_block(kind, maps[kind], source, target) for kind in _EXPLAINED if kind in maps]
+    labels = {
+        "encoder": (source, source),
+        "decoder": (target, [START_LABEL, *target[:-1]]),
+        "cross": (target, source),
+    }
+    blocks = []
+    for kind, (rows, columns) in labels.items():
+        if kind not in maps:
+            continue
+        weights = np.nan_to_num(np.asarray(maps[kind], np.float64))
+        blocks.append(Block(kind, weights[:, :, : len(rows), : len(columns)], rows, columns))
     single = len(blocks) == 1 and blocks[0].weights.shape[:2] == (1, 1)
     return _one_map(blocks[0], title) if single else _many_maps(blocks, title)
-
-
-def _block(kind: str, weights: np.ndarray, source: list[str], target: list[str]) -> Block:
-    """Maps without their padding, and the labels of what is left."""
-    table = np.nan_to_num(np.asarray(weights, dtype=np.float64))
-    if not 2 <= table.ndim <= 4:
-        raise ValueError(f"maps[{kind!r}]: expected weights (L, H, T, S), got {table.shape}")
-    table = table.reshape((1,) * (4 - table.ndim) + table.shape)
-    rows = source if kind == "encoder" else target
-    columns = [START_LABEL, *target[:-1]] if kind == "decoder" else source
-    height, width = table.shape[2:]
-    if height < len(rows) - 1 or width < len(columns) - 1:
-        raise ValueError(
-            f"maps[{kind!r}]: expected at least {len(rows) - 1} rows and {len(columns) - 1} "
-            f"columns, a token each, got {height} and {width}"
-        )
-    table = table[:, :, : len(rows), : len(columns)]
-    return Block(kind, table, rows[:height], columns[:width])
 
 
 def _one_map(block: Block, title: str) -> Figure:
@@ -182,8 +160,9 @@ def _label_grid(axes: Axes, block: Block, sizes: _Sizes) -> None:
 
 def _label_rows(axes: Axes, names: list[str], sizes: _Sizes, first: int) -> None:
     """Tokens left of the picture, beginning at its row `first`."""
-    places = [(-0.5 - _PAD / sizes.cell, first + place) for place in range(len(names))]
-    _write(axes, names, places, sizes, ha="right", va="center_baseline")
+    x = -0.5 - _PAD / sizes.cell
+    labels = [(x, first + place, name) for place, name in enumerate(names)]
+    _write(axes, labels, sizes, ha="right", va="center_baseline")
 
 
 def _label_columns(
@@ -192,14 +171,14 @@ def _label_columns(
     """Tokens below or above the picture, beginning at its column `first`."""
     pad = _PAD / sizes.cell
     y, side = (-0.5 - pad, "bottom") if above else (axes.get_ylim()[0] + pad, "top")
-    places = [(first + place, y) for place in range(len(names))]
-    _write(axes, names, places, sizes, ha="center", va=side, rotation=90)
+    labels = [(first + place, y, name) for place, name in enumerate(names)]
+    _write(axes, labels, sizes, ha="center", va=side, rotation=90)
 
 
-def _write(axes: Axes, names, places, sizes: _Sizes, **options: Any) -> None:
+def _write(axes: Axes, labels: list[tuple], sizes: _Sizes, **options: Any) -> None:
     font = label_font(sizes.font)
-    for where, name in list(zip(places, names, strict=True))[:: sizes.every]:
-        axes.text(*where, name, fontproperties=font, parse_math=False, **options)
+    for label in labels[:: sizes.every]:
+        axes.text(*label, fontproperties=font, parse_math=False, **options)
 
 
 def _sizes(blocks: list[Block], cell: float, most: int) -> tuple[_Sizes, list[Block]]:

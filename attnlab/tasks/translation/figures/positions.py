@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attnlab.figures.style import BLACK, BLUE, COLOUR_MAP, GREY, ORANGE, new_figure, save, tidy
 
-_MOST_WAVES, _CIRCLES = 12, 6
+_CIRCLES = 6
 
 
 def draw_positional_encoding(
@@ -60,12 +60,11 @@ def matrix_figure(encoding: np.ndarray) -> Figure:
 
 
 def waves_figure(encoding: np.ndarray, dimensions: Sequence[int]) -> Figure:
-    """The value of some dimensions along the positions, a panel each, 12 at most."""
-    shown = list(dimensions)[:_MOST_WAVES]
+    """The value of some dimensions along the positions, a panel each."""
     subtitle = "each dimension is a wave along the positions; its pair is the same wave shifted"
-    figure = new_figure(8, 1.2 + 0.95 * len(shown), "Positional encoding: waves", subtitle)
-    panels = figure.subplots(len(shown), squeeze=False, sharex=True)[:, 0]
-    for axes, column in zip(panels, shown, strict=True):
+    figure = new_figure(8, 1.2 + 0.95 * len(dimensions), "Positional encoding: waves", subtitle)
+    panels = figure.subplots(len(dimensions), squeeze=False, sharex=True)[:, 0]
+    for axes, column in zip(panels, dimensions, strict=True):
         kind, colour = ("cosine", ORANGE) if column % 2 else ("sine", BLUE)
         axes.plot(encoding[:, column], color=colour, linewidth=1.2, marker=".", markersize=3)
         step = _step(encoding, column // 2)

@@ -23,34 +23,30 @@ def build_translator(
     settings: Mapping[str, Any],
     attention: Callable[[], Attention],
     *,
-    source_size: int,
-    target_size: int,
     shared: bool = False,
-    max_source: int | None = None,
     max_target: int | None = None,
+    **sizes: int | None,
 ) -> Translator:
-    """A translator with its weights.
+    """A translator with its weights, by the settings of its YAML.
 
-    `settings` are those of conf/model/settings/translation_<name>.yaml, `shared` says whether both
-    languages have one vocabulary. Weights per position are made for a source of `max_source`, its
-    END counted, and a target of `max_target`, its START counted.
+    `shared` says whether both languages have one vocabulary. Weights per position are made for a
+    source of `max_source`, its END counted, and a target of `max_target`, its START counted.
+    `sizes` are those of `Translator`.
 
     Raises:
         RequestError: another name, or settings that can't go together.
     """
     _check_translation(name, settings, attention(), shared)
-    sizes = {"source_size": source_size, "target_size": target_size, "max_source": max_source}
     if name == "rnn":
         model = RecurrentTranslator(attention, RecurrentSettings(**settings), **sizes)
     else:
-        sizes["max_target"] = max_target
-        model = TransformerTranslator(attention, TransformerSettings(**settings), **sizes)
+        settings = TransformerSettings(**settings)
+        model = TransformerTranslator(attention, settings, max_target, **sizes)
     model.build(None)
     return model
 
 
 def _check_translation(name: str, settings: Mapping, attention: Attention, shared: bool) -> None:
-    """Refuse what no translator can do."""
     if name not in ("rnn", "transformer"):
         raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
     if isinstance(attention, PoolingAttention):

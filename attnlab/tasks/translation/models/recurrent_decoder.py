@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -71,9 +72,8 @@ class RecurrentDecoder(keras.layers.Layer):
 
     Without attention there is no context in them.
 
-    Differences: attention sees the state of the last layer, whatever their number.
-
-    No setting is left open by `auto`.
+    Differences: attention sees the state of the last layer, whatever their number. No setting is
+    left open by `auto`.
     """
 
     def __init__(self, attention: Attention | None, settings: RecurrentSettings, **kwargs) -> None:
@@ -118,71 +118,62 @@ class RecurrentDecoder(keras.layers.Layer):
     def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
         """Go through whole targets, embedded as (B, T, E).
 
-        Returns:
-            States (B, T, D) before the projection on the vocabulary, and weights (B, H, T, S);
-            these are None without attention.
+        Gives states (B, T, D) before the projection on the vocabulary, and weights (B, H, T, S) or,
+        without attention, None.
         """
-        state = self.initial_state(memory)
+        first = self.initial_state(memory)
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
-        if not self.looks_stepwise:
-            return self._looking_once(embedded, entering, state, memory, training)
 
         def step(index, state, entering):
-            state, top, read = self._looking_step(index, state, entering, memory, training)
-            return state, (top, read.context if self.before else state.fed)
+            state, look = self._advance(index, state, entering, memory, training)
+            top = state.cells[-1][0]
+            if self.before:
+                return state, (top, look.context)
+            return state, (top, state.fed) if self.input_feeding else (top,)
 
-        widths = (self.units, self.context if self.before else self.units)
-        tops, reads = through_time(step, state, entering, widths, self.compute_dtype)
-        states = self._read(tops, reads, embedded) if self.before else reads
+        widths = [self.units]
+        if self.looks_stepwise:
+            widths.append(self.context if self.before else self.units)
+        tops, *looked = through_time(step, first, entering, widths, self.compute_dtype)
         queries = tops
         if self.before:
-            queries = ops.concatenate([state.cells[-1][0][:, None], tops[:, :-1]], axis=1)
-        # One more look, by all steps at once; a program that asks for no weights leaves it out.
-        return states, self._look(queries, memory, 0, False).weights
+            queries = ops.concatenate([first.cells[-1][0][:, None], tops[:, :-1]], axis=1)
+        # Where steps have looked, all of them look once more, for the weights; a program that asks
+        # for none leaves it out.
+        context, weights = self._look(queries, memory, 0, False if looked else training)
+        if self.input_feeding:
+            return looked[0], weights
+        return self._read(tops, looked[0] if looked else context, embedded), weights
 
     def step(self, embedded, index, memory: SourceMemory, state: DecoderState):
         """Go one step on, embedded as (B, E); returns states and weights of T = 1, next state."""
         entering = (self.cells.project(embedded), ())
-        if self.looks_stepwise:
-            state, top, read = self._looking_step(index, state, entering, memory, False)
-            context, weights = read.context[:, None], read.weights
-        else:
-            state = state._replace(cells=self.cells.advance(state.cells, *entering))
-            top = state.cells[-1][0]
-            context, weights = self._look(top[:, None], memory, index, False)
+        state, look = self._advance(index, state, entering, memory, False)
+        top = state.cells[-1][0]
         if self.input_feeding:
-            return state.fed[:, None], weights, state
+            return state.fed[:, None], look.weights, state
+        if look is None:
+            context, weights = self._look(top[:, None], memory, index, False)
+        else:
+            context, weights = look.context[:, None], look.weights
         return self._read(top[:, None], context, embedded[:, None]), weights, state
 
-    def _looking_once(self, embedded, entering, state, memory, training) -> tuple:
-        """The cells alone through all steps, then one look by all of them."""
-
-        def step(index, state, entering):
-            cells = self.cells.advance(state.cells, *entering)
-            return state._replace(cells=cells), (cells[-1][0],)
-
-        (tops,) = through_time(step, state, entering, (self.units,), self.compute_dtype)
-        context, weights = self._look(tops, memory, 0, training)
-        return self._read(tops, context, embedded), weights
-
-    def _looking_step(self, index, state, entering, memory, training):
+    def _advance(self, index, state, entering, memory, training):
         """One step with a look before it, or behind it where the next step needs to know.
 
-        Returns:
-            The next state, the top (B, units), and the look: context (B, C), weights.
+        Gives the next state, and the look: context (B, C), weights; None where there is none yet.
         """
-        projected, drops = entering
+        (projected, drops), look = entering, None
         if self.before:
-            read = self._look_of(state.cells[-1][0], memory, index, training)
-            projected = projected + self.cells.project_entering(read.context)
-        else:
+            look = self._look_of(state.cells[-1][0], memory, index, training)
+            projected = projected + self.cells.project_entering(look.context)
+        elif self.input_feeding:
             projected = projected + self.cells.project_entering(state.fed)
-        cells = self.cells.advance(state.cells, projected, drops)
-        top, fed = cells[-1][0], ()
+        cells, fed = self.cells.advance(state.cells, projected, drops), ()
         if self.input_feeding:
-            read = self._look_of(top, memory, index, training)
-            fed = self._read(top, read.context, None)
-        return DecoderState(cells, fed), top, read
+            look = self._look_of(cells[-1][0], memory, index, training)
+            fed = self._read(cells[-1][0], look.context, None)
+        return DecoderState(cells, fed), look
 
     def _look_of(self, query, memory, index, training) -> AttentionOutput:
         read = self._look(query[:, None], memory, index, training)
@@ -213,30 +204,23 @@ class RecurrentDecoder(keras.layers.Layer):
 
 
 def through_time(step, state, inputs, widths, dtype) -> tuple:
-    """Carry a state through the steps of a sequence.
+    """Carry a state, a structure of tensors, through the steps of a sequence.
 
-    Args:
-        step: `step(index, state, inputs of one step) -> (state, outputs (B, width) of the step)`.
-        state: structure of tensors.
-        inputs: structure of tensors (B, T, ...).
-        widths: of the outputs.
-        dtype: of the outputs.
-
-    Returns:
-        The outputs, (B, T, width) each.
+    `step(index, state, inputs of one step)` gives the next state and the step's outputs (B, width).
+    Inputs are a structure of tensors (B, T, ...); the outputs, of these widths and one dtype, come
+    back as (B, T, width) each.
     """
     parts = [tf.transpose(part, (1, 0, 2)) for part in tf.nest.flatten(inputs)]
     batch, length = parts[0].shape[1], ops.shape(parts[0])[0]
-    series = [_series(part.dtype, length, part.shape[1:]).unstack(part) for part in parts]
-    outputs = [_series(dtype, length, (batch, width)) for width in widths]
+    array = partial(tf.TensorArray, size=length, clear_after_read=False)
+    series = [array(part.dtype, element_shape=part.shape[1:]).unstack(part) for part in parts]
+    outputs = [array(dtype, element_shape=(batch, width)) for width in widths]
 
     def body(index, state, outputs):
         entering = tf.nest.pack_sequence_as(inputs, [part.read(index) for part in series])
         state, values = step(index, state, entering)
-        written = [
-            output.write(index, value) for output, value in zip(outputs, values, strict=True)
-        ]
-        return index + 1, state, written
+        pairs = zip(outputs, values, strict=True)
+        return index + 1, state, [output.write(index, value) for output, value in pairs]
 
     _, _, outputs = tf.while_loop(
         lambda index, *_: index < length,
@@ -245,7 +229,3 @@ def through_time(step, state, inputs, widths, dtype) -> tuple:
         maximum_iterations=length,  # XLA needs to know it for gradients
     )
     return tuple(tf.transpose(output.stack(), (1, 0, 2)) for output in outputs)
-
-
-def _series(dtype, length, shape) -> tf.TensorArray:
-    return tf.TensorArray(dtype, length, element_shape=shape, clear_after_read=False)

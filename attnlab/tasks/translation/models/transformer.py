@@ -115,12 +115,10 @@ class TransformerTranslator(Translator):
 
     def _self_attention(self, attention: Callable[[], Attention]) -> MultiHeadAttention:
         """Multi-head attention, with the configured one's settings where that is such."""
-        configured = attention()
-        if not isinstance(configured, MultiHeadAttention):
-            return MultiHeadAttention(heads=self.heads)
-        return MultiHeadAttention(
-            heads=self.heads, book=configured.book, dropout=configured.dropout
-        )
+        own, settings = attention(), {}
+        if isinstance(own, MultiHeadAttention):
+            settings = {"book": own.book, "dropout": own.dropout}
+        return MultiHeadAttention(heads=self.heads, **settings)
 
     def build(self, *_) -> None:
         """Create all weights."""
@@ -130,9 +128,8 @@ class TransformerTranslator(Translator):
             for embedding in (self.source_embedding, self.target_embedding):
                 embedding.trainable = False
                 embedding.set_weights([sinusoidal(embedding.input_dim, self.units)])
-        for layer in (self.source_position, self.target_position, *self.norms.values()):
-            layer.build(vectors)
-        for layer in self.encoder:
+        positions = (self.source_position, self.target_position)
+        for layer in (*positions, *self.norms.values(), *self.encoder):
             layer.build(vectors)
         for layer in self.decoder:
             length = self._memory_length(layer.cross_attention)
@@ -212,7 +209,6 @@ class TransformerTranslator(Translator):
 
 
 def _check(settings: TransformerSettings) -> None:
-    """Refuse settings that contradict each other."""
     if settings.book and settings.tie_embeddings != "none":
         raise RequestError(
             "model.book=true: expected model.tie_embeddings=none (its word vectors are frozen), "

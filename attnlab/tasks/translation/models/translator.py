@@ -116,10 +116,7 @@ class Translator(keras.Model):
         return 1
 
     def encode(self, source, training=None):
-        """Make of sources (B, S) the memory that each decoding step reads.
-
-        The source's mask is in it, and keys and values are projected already.
-        """
+        """Make of sources (B, S) the memory of each decoding step: mask, projected keys, values."""
         raise NotImplementedError
 
     def decode(self, target, memory, training=None) -> DecoderOutput:
@@ -129,8 +126,8 @@ class Translator(keras.Model):
     def initial_state(self, memory, length):
         """What the first `step` starts from.
 
-        `length` is the most steps to come, int or scalar int tensor; None: not known, then the
-        state may grow with each step (under XLA it may not).
+        `length`, int or scalar int tensor, is the most steps to come; with None the state may grow
+        with each step, which XLA doesn't allow.
         """
         raise NotImplementedError
 
@@ -172,11 +169,7 @@ class Translator(keras.Model):
         }
 
     def embeddings(self) -> dict[str, np.ndarray]:
-        """The learned vectors (words, width) of the vocabularies.
-
-        Returns:
-            `source` and `target`, or `shared` where both are one table.
-        """
+        """The learned vectors (words, width): `source` and `target`, or `shared` if one is both."""
         tables = {"source": self.source_embedding, "target": self.target_embedding}
         if self.source_embedding is self.target_embedding:
             tables = {"shared": self.target_embedding}

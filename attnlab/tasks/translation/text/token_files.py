@@ -105,19 +105,21 @@ def write_tokens(
     Raises:
         OSError: a file can't be written.
     """
+    before = (START,) if start else ()
     dtype = np.dtype("<u2" if tokenizer.size <= 1 << 16 else "<i4")
     all_lengths, truncated, unknown = [np.zeros(0, np.int32)], 0, 0
     with open(f"{path}.tokens.npy", "wb") as file:
         file.write(_header(dtype, 0))
         for chunk in _chunks(texts):
-            rows = tokenizer.encode(chunk)
+            whole = tokenizer.encode(chunk)
+            rows = [row[:longest] for row in whole]
+            truncated += sum(len(row) < len(every) for row, every in zip(rows, whole, strict=True))
             lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-            whole = np.fromiter(chain.from_iterable(rows), np.int32, lengths.sum())
-            ids, kept = _truncated(whole, lengths, longest)
-            truncated += int((kept < lengths).sum())
+            framed = chain.from_iterable((*before, *row, END) for row in rows)
+            ids = np.fromiter(framed, dtype, (lengths + 1 + start).sum())
             unknown += int((ids == UNKNOWN).sum())
-            all_lengths.append(kept)
-            file.write(_framed(ids, kept, start=start).astype(dtype).tobytes())
+            all_lengths.append(lengths)
+            file.write(ids.tobytes())
             report(len(chunk))
         lengths = np.concatenate(all_lengths)
         offsets = np.zeros(len(lengths) + 1, "<i8")
@@ -150,30 +152,6 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
             chunk, letters = [], 0
     if chunk:
         yield chunk
-
-
-def _truncated(
-    ids: np.ndarray, lengths: np.ndarray, longest: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The first `longest` tokens of each row, and the lengths then."""
-    if longest is None or lengths.max(initial=0) <= longest:
-        return ids, lengths
-    places = np.arange(len(ids)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return ids[places < longest], np.minimum(lengths, longest)
-
-
-def _framed(ids: np.ndarray, lengths: np.ndarray, *, start: bool) -> np.ndarray:
-    """Each row with END behind it, and START before it if asked for."""
-    framed = lengths + 1 + start
-    ends = np.cumsum(framed)
-    result = np.full(int(framed.sum()), END, np.int32)
-    is_token = np.ones(len(result), bool)
-    is_token[ends - 1] = False
-    if start:
-        is_token[ends - framed] = False
-        result[ends - framed] = START
-    result[is_token] = ids
-    return result
 
 
 def _header(dtype: np.dtype, count: int) -> bytes:

@@ -113,7 +113,6 @@ def _most_frequent(
 
 
 def _dimensions(text: str, units: int) -> list[int]:
-    """The numbers of a list such as 0,1,10."""
     words = text.replace(",", " ").split()
     numbers = [int(word) for word in words if word.isdecimal() and len(word) < 10]
     if not 1 <= len(numbers) == len(words) <= 12 or max(numbers) >= units:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
@@ -16,10 +16,10 @@ import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.translation.sentences import SentenceTranslator, Translation
 
 # Bytes that are waited for at once at most, and lines that are translated together.
@@ -101,7 +101,6 @@ def command(
 
 
 def _run(translator, chunks, written, figure: Path | None, title: str) -> None:
-    """Translate chunk by chunk; draw the only sentence."""
     for number, lines in enumerate(chunks):
         if figure and (number or len(lines) > 1):
             raise RequestError("--attention: expected one sentence, got more on standard input.")
@@ -113,15 +112,11 @@ def _run(translator, chunks, written, figure: Path | None, title: str) -> None:
 
 
 def _check(
-    folder: RunDirectory,
-    sentences: tuple[str, ...],
-    beam: int | None,
-    n_best: int,
-    figure: Path | None,
+    run: RunDirectory, sentences: Sequence[str], beam: int | None, n_best: int, figure: Path | None
 ) -> None:
     """Refuse, before TensorFlow is loaded, what can't be done."""
-    require_kind(folder, KIND)
-    kept = beam or folder.read_config()["task"].get("beam", 1)
+    require_kind(run, KIND)
+    kept = beam or run.read_config()["task"].get("beam", 1)
     if n_best > kept:
         raise RequestError(
             f"--n-best: expected at most the hypotheses kept, --beam={kept}, got {n_best}."
@@ -192,11 +187,7 @@ def _draw(translator: SentenceTranslator, translation: Translation, path: Path, 
 
 
 def _standard_input() -> Iterator[list[str]]:
-    """Sentences as they come, as many together as are there.
-
-    Raises:
-        RequestError: a line is not UTF-8; those before it have been given.
-    """
+    """Sentences as they come, as many together as are there; those before a wrong one, too."""
     if sys.stdin is None:
         raise RequestError("SENTENCE: expected a sentence, or standard input, got neither.")
     stream = cast(BufferedReader, sys.stdin.buffer)

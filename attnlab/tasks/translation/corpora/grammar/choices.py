@@ -17,7 +17,6 @@ from attnlab.tasks.translation.corpora.grammar.lexicon import (
     TIMES,
     VERBS,
     WITH,
-    Adverb,
     Noun,
     Verb,
 )
@@ -78,12 +77,6 @@ def pool(names: str) -> tuple[Noun, ...]:
 def verbs_for(role: str, name: str) -> tuple[Verb, ...]:
     """The verbs that have this noun among their "subjects", "objects" or "places"."""
     return tuple(verb for verb in VERBS.values() if name in getattr(verb, role).split())
-
-
-@cache
-def _times(tense: str, negated: bool) -> tuple[Adverb, ...]:
-    times = TIMES[:-1] if negated else TIMES
-    return tuple(time for time in times if tense in time.tenses)
 
 
 class Choices:
@@ -220,7 +213,7 @@ class Choices:
         self._fill(clause, without.split(), marked)
         if not plain and not verb.always and "time" not in without and self.chance(0.35):
             # "often every day", "already today" and "not every day" collide or mean two things.
-            times = _times(tense, negated)
+            times = [time for time in (TIMES[:-1] if negated else TIMES) if tense in time.tenses]
             clause.time = self.one(times) if times and frequency is None else None
         return clause
 
