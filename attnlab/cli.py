@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import io
 import os
+import shlex
 import sys
 import tempfile
 from collections import deque
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.records.environment import TYPED
 from attnlab.run import interrupts
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     interrupts.listen()
+    os.environ[TYPED] = shlex.join(["attnlab", *arguments])
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()  # a reader that has gone must show here, not while Python ends

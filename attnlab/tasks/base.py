@@ -181,11 +181,16 @@ class TaskData(Protocol):
         name: the data's name.
         source: where they come from.
         digest: SHA-256 of the raw values.
+        longest: steps of the longest training item: values of a window, tokens of a sentence.
     """
 
     name: str
     source: str
     digest: str
+
+    @property
+    def longest(self) -> int:
+        """See above."""
 
     def counts(self) -> dict[str, int]:
         """Items by part."""
