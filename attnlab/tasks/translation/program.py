@@ -131,11 +131,6 @@ class TranslationProgram:
         return losses, tf.cast(hits, tf.float32), tf.cast(labels != PAD, tf.float32)
 
 
-def evaluate(model: Translator, batches: Batches) -> TokenScores:
-    """Scores of a model by itself, see `TranslationProgram.evaluate`."""
-    return TranslationProgram(model, keras.optimizers.SGD()).evaluate(batches)
-
-
 def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:
     return [tf.constant(array, tf.int32) for array in arrays]
 

@@ -12,7 +12,7 @@ from attnlab.tasks.base import Report
 from attnlab.tasks.translation.attention_maps import attention_details
 from attnlab.tasks.translation.batches import cut_sources, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
-from attnlab.tasks.translation.program import evaluate
+from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.scores import bleu_of_all_references, score, sentence_scores
 from attnlab.tasks.translation.text.token_files import Ragged
 
@@ -35,7 +35,8 @@ def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
-    tokens = evaluate(model, padded_batches(model, task.tokenized.parts[part], rows))
+    program = TranslationProgram(model, keras.optimizers.SGD())
+    tokens = program.evaluate(padded_batches(model, task.tokenized.parts[part], rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
     rules = {name: score(texts, references) for name, texts in baselines(task, part).items()}
     for scores in rules.values():

@@ -98,7 +98,7 @@ class PartFiles(NamedTuple):
             if self.target:
                 source, target = first.strip(), others[0].strip()
             else:
-                source, target = _cut(first, f"{self.source}:{number}")
+                source, target = _cut(first, self.source, number)
             if not (source and target):
                 dropped[EMPTY_SIDE if self.target else BLANK] += 1
                 continue
@@ -128,14 +128,15 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
     return unicodedata.normalize("NFC", text.rstrip("\r\n"))
 
 
-def _cut(line: str, where: str) -> tuple[str, str]:
+def _cut(line: str, path: Path, number: int) -> tuple[str, str]:
     """Source and target with a tab between; both empty for a blank line."""
     source, tab, rest = line.partition("\t")
     source, target = source.strip(), rest.partition("\t")[0].strip()
     if line.strip() and not (tab and source and target):
         found = "no tab" if not tab else f"an empty {'target' if source else 'source'}"
         raise RequestError(
-            f"{where}: expected a source, a tab and a target, got {found}: {shortened(line)}."
+            f"{path}:{number}: expected a source, a tab and a target, got {found}: "
+            f"{shortened(line)}."
         )
     return source, target
 

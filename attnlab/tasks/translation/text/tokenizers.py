@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -112,13 +113,11 @@ class Tokenizer:
         """
         prepared = _prepared(text, self.kind, self.lowercase)
         starts = [start for start, _ in word_spans(prepared)]
-        numbers, word = [], 0
+        numbers = []
         for start, end in self._cutter.encode(prepared).offsets:
             while start < end - 1 and prepared[start].isspace():
                 start += 1
-            while word + 1 < len(starts) and starts[word + 1] <= start:
-                word += 1
-            numbers.append(word)
+            numbers.append(max(bisect(starts, start) - 1, 0))
         return numbers
 
     def save(self, path: Path) -> None:
