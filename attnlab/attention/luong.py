@@ -6,12 +6,7 @@ from typing import ClassVar
 
 from keras import ops
 
-from attnlab.attention.base import (
-    Attention,
-    ProjectedMemory,
-    require_choice,
-    require_equal_widths,
-)
+from attnlab.attention.base import Attention, ProjectedMemory, require_choice, require_equal_widths
 from attnlab.attention.functional import additive_score, dot_score
 
 

@@ -34,14 +34,7 @@ class MultiHeadAttention(Attention):
         RequestError: `heads` doesn't divide `units` (with `book`, units / heads).
     """
 
-    def __init__(
-        self,
-        *,
-        heads: int = 4,
-        units: int | None = None,
-        book: bool = False,
-        **kwargs,
-    ):
+    def __init__(self, *, heads: int = 4, units: int | None = None, book: bool = False, **kwargs):
         super().__init__(**kwargs)
         self.heads = heads
         self.units = units
@@ -103,12 +96,7 @@ class MultiHeadAttention(Attention):
 
     def get_config(self) -> dict:
         """Return the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "heads": self.heads,
-            "units": self.units,
-            "book": self.book,
-        }
+        return {**super().get_config(), "heads": self.heads, "units": self.units, "book": self.book}
 
     def _sizes(self, units: int) -> tuple[int, int]:
         """Return d_k, and the width of all heads' queries together."""

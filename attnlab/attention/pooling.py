@@ -50,9 +50,7 @@ class PoolingAttention(Attention):
             )
         self._length = length
         self.kernel = self.add_weight(
-            name="kernel",
-            shape=(width,),
-            initializer=keras.initializers.RandomNormal(0.0, 0.05),
+            name="kernel", shape=(width,), initializer=keras.initializers.RandomNormal(0.0, 0.05)
         )
         self.bias = self.add_weight(name="bias", shape=(length,), initializer="zeros")
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.attention.base import (
-    Attention,
-    ProjectedMemory,
-    require_equal_widths,
-)
+from attnlab.attention.base import Attention, ProjectedMemory, require_equal_widths
 from attnlab.attention.functional import scaled_dot_score
 from attnlab.errors import RequestError
 
@@ -38,13 +34,7 @@ class ScaledDotProductAttention(Attention):
             `project`.
     """
 
-    def __init__(
-        self,
-        *,
-        project: bool = False,
-        units: int | None = None,
-        **kwargs,
-    ):
+    def __init__(self, *, project: bool = False, units: int | None = None, **kwargs):
         super().__init__(**kwargs)
         if units is not None and not project:
             raise RequestError(f"units={units} has no effect without project=true")

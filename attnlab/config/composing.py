@@ -21,13 +21,7 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
-from attnlab.config.options import (
-    conf_folder,
-    option_class,
-    option_content,
-    options,
-    read_yaml,
-)
+from attnlab.config.options import conf_folder, option_class, option_content, options, read_yaml
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.config.sections import (
     OPTION_GROUPS,

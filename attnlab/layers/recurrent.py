@@ -7,11 +7,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-_CELLS = {
-    "simple": keras.layers.SimpleRNN,
-    "gru": keras.layers.GRU,
-    "lstm": keras.layers.LSTM,
-}
+_CELLS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
 
 class LayerStates(NamedTuple):

@@ -109,12 +109,7 @@ def inverse_square_root(
 
 
 def plateau(
-    monitored: Sequence[float],
-    monitor: Monitor,
-    *,
-    factor: float,
-    patience: int,
-    minimum: float,
+    monitored: Sequence[float], monitor: Monitor, *, factor: float, patience: int, minimum: float
 ) -> float:
     """Share of the peak after the epochs seen: times `factor` at each plateau.
 

@@ -11,10 +11,7 @@ from attnlab.attention.pooling import PoolingAttention
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
 from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
-from attnlab.tasks.translation.models.transformer import (
-    TransformerSettings,
-    TransformerTranslator,
-)
+from attnlab.tasks.translation.models.transformer import TransformerSettings, TransformerTranslator
 from attnlab.tasks.translation.models.translator import Translator
 
 

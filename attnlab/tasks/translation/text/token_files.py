@@ -100,10 +100,7 @@ def write_tokens(
     Ids of at most 65,536 tokens take two bytes each. Files' names begin with `path`, see
     `Ragged.open`. Of sentences with more tokens than `longest`, START and END not counted, the end
     is cut off. With `start` there is START in front. `report` is told how many sentences more are
-    done. Gives counts, JSON-ready; lengths are without START and END.
-
-    Raises:
-        OSError: a file can't be written.
+    done. Gives counts, JSON-ready; lengths are without START and END. Raises `OSError`.
     """
     before = (START,) if start else ()
     dtype = np.dtype("<u2" if tokenizer.size <= 1 << 16 else "<i4")
