@@ -16,6 +16,8 @@ from attnlab.cli import main
 from attnlab.commands import command, verbs
 from attnlab.config import composing as config
 from attnlab.config.options import option_class, options
+from attnlab.tasks.translation.corpora.builtin import Builtin
+from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
@@ -53,6 +55,14 @@ def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
     history = np.random.default_rng(0).random((3, 24, 1))
     loaded = keras.models.load_model("forecaster.keras")
     np.testing.assert_array_equal(names["model"](history), loaded(history))
+
+
+def test_every_word_that_is_to_be_translated_is_known():
+    known = [pair.source for pair in Builtin(pairs=5000).pairs("train")]
+    tokenizer = Tokenizer.fit(known, kind="word", size=8000)
+    sentences = re.findall(r'^    attnlab translate .*"(.*?)"', README, flags=re.MULTILINE)
+    assert len(sentences) == 3
+    assert [tokenizer.unknown(sentence) for sentence in sentences] == [[], [], []]
 
 
 @pytest.fixture
