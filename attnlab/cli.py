@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import io
 import os
+import shlex
 import sys
 import tempfile
 from collections import deque
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.records.environment import TYPED
 from attnlab.run import interrupts
 
 if TYPE_CHECKING:
@@ -68,6 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     interrupts.listen()
+    os.environ[TYPED] = shlex.join(["attnlab", *arguments])
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()  # a reader that has gone must show here, not while Python ends
@@ -84,12 +88,16 @@ def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import verbs
 
     known = verbs()
-    first = arguments[0] if arguments else ""
-    if arguments == ["help"] or ({"--help", "-h"} & set(arguments) and first not in known):
+    first = arguments[0] if arguments else "help"
+    if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
+        others = ("help", "train")
+        asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
+        if asked:  # `--help model.units`
+            return _verb("explain", asked)
         from attnlab.config.help import overview
 
         lines = {verb: known[verb].help for verb in known}
-        print(overview({"train": "train a model (the default)", **lines}))
+        print(overview({"train": "one run, as attnlab KEY=VALUE ...", **lines}))
         return DONE
     if arguments == ["--version"]:
         from attnlab import __version__
@@ -101,13 +109,16 @@ def _dispatch(arguments: list[str]) -> int:
     if first in known:
         return _verb(first, arguments[1:])
     if first and first[0] not in "-+~" and "=" not in first:
-        raise RequestError(_unknown_verb(first, [*known, "train"]))
+        raise RequestError(_unknown_verb(first, arguments[1:], [*known, "train"]))
     return _train(arguments)
 
 
-def _unknown_verb(word: str, verbs: list[str]) -> str:
+def _unknown_verb(word: str, others: list[str], verbs: list[str]) -> str:
     from attnlab.config.rules import did_you_mean
 
+    if others[:1] == ["="]:
+        value = others[1] if others[1:] else "VALUE"
+        return f"{word}: expected KEY=VALUE without spaces, as {word}={value}."
     hint = did_you_mean(word, verbs)
     return f"{word}: there is no such command.{hint} Valid: {', '.join(sorted(verbs))}."
 
@@ -144,8 +155,15 @@ def _train(arguments: list[str]) -> int:
     try:
         # Hydra makes a folder for what it would keep, which is nothing.
         with tempfile.TemporaryDirectory() as scratch:
-            sys.argv = [before[0], *_hydra_arguments(arguments, scratch)]
-            hydra.main(version_base="1.3", config_path=conf, config_name="config")(job)()
+            words = _hydra_arguments(arguments, scratch)
+            sys.argv = [before[0], *words]
+            main_function = hydra.main(version_base="1.3", config_path=conf, config_name="config")
+            if {"--cfg", "-c"} & set(words) and "job" in words:
+                with contextlib.redirect_stdout(io.StringIO()) as shown:
+                    main_function(job)()
+                print(config.without_rules(shown.getvalue()), end="")
+            else:
+                main_function(job)()
     except RequestError:
         raise
     except Exception as error:
@@ -220,7 +238,7 @@ def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
             overrides.append(word)
             continue
         if flag not in _FLAGS:
-            raise RequestError(_unknown_flag(flag))
+            raise RequestError(_unknown_flag(flag, value if joined else next(iter(words), "")))
         if not joined:
             value = _next_value(flag, words)
         if _FLAGS[flag] and not value:
@@ -277,9 +295,13 @@ def _refuse_class(override: str) -> None:
         )
 
 
-def _unknown_flag(flag: str) -> str:
+def _unknown_flag(flag: str, value: str) -> str:
+    from attnlab.config.composing import full_keys
     from attnlab.config.rules import did_you_mean
 
+    settings = [f"{key}={value or 'VALUE'}" for key in full_keys(flag.strip("-").replace("-", "_"))]
+    if settings:
+        return f"{flag}: settings have no dashes: {' or '.join(settings)}."
     hint = did_you_mean(flag, [known for known in _FLAGS if known.startswith("--")])
     return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"
 

@@ -23,7 +23,7 @@ def losses(folder: Path) -> list[tuple[str, str]]:
         return [(row["train_loss"], row["val_loss"]) for row in csv.DictReader(stream)]
 
 
-@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], ["--help", "task=fib"]])
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"], ["--help", "task=fib"]])
 def test_help_fits_a_narrow_terminal_and_has_every_verb(capsys, words):
     assert main(words) == 0
     out = capsys.readouterr().out
@@ -62,6 +62,7 @@ def test_the_configuration_can_be_shown(capsys, tmp_path, monkeypatch, words):
     assert main(words) == 0
     shown = yaml.safe_load(capsys.readouterr().out)
     assert (shown["task"]["name"], shown["trainer"]["epochs"]) == ("sunspots", 3)
+    assert shown["task"]["history"] == 24 and not {"rules", "_target_"} & set(shown["task"])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -22,7 +22,7 @@ OF_A_KIND = {"config", "figures", "layers", "records", "tasks.base", "training"}
 BELOW = {
     "__main__": {"cli"},
     "trained": {"run"},
-    "cli": {"commands", "config", "run", "sweeps"},
+    "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {"compare", "config", "figures", "records", "run", "terminal", *KIND},
     "verbs": {"commands", "config", "figures", "layers", "records", "run", "terminal", *KINDS},
     "sweeps": {"config", "records", "run", "terminal", *KIND},

@@ -2,17 +2,22 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import click
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from hydra import compose, initialize_config_dir
 
 from attnlab.cli import main
 from attnlab.commands import command, verbs
 from attnlab.config import composing as config
+from attnlab.config.options import option_class, options
+from attnlab.tasks.translation.corpora.builtin import Builtin
+from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
@@ -20,11 +25,11 @@ RECIPES = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", README, flags=re.MULTILI
 
 
 def test_there_are_recipes_of_every_kind():
-    assert len(RECIPES) == 36
+    assert len(RECIPES) == 37
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_is_a_valid_request(recipe, tmp_path, monkeypatch):
+def test_a_recipe_is_a_valid_request(recipe, mechanism_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     words = shlex.split(recipe)
     if words[0] in verbs():
@@ -39,7 +44,8 @@ def test_a_recipe_is_a_valid_request(recipe, tmp_path, monkeypatch):
         return
     config.register_schema()
     with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):
-        config.from_hydra(compose("config", [word for word in words if "=" in word]))
+        own = f"hydra.searchpath=['file://{mechanism_folder.parent}']"
+        config.from_hydra(compose("config", [own, *(word for word in words if "=" in word)]))
 
 
 def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
@@ -51,13 +57,55 @@ def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
     np.testing.assert_array_equal(names["model"](history), loaded(history))
 
 
-def test_the_example_mechanism_is_a_softmax_of_cosines():
-    names: dict = {}
-    exec(BLOCKS[1], names)
+def test_every_word_that_is_to_be_translated_is_known():
+    known = [pair.source for pair in Builtin(pairs=5000).pairs("train")]
+    tokenizer = Tokenizer.fit(known, kind="word", size=8000)
+    sentences = re.findall(r'^    attnlab translate .*"(.*?)"', README, flags=re.MULTILINE)
+    assert len(sentences) == 3
+    assert [tokenizer.unknown(sentence) for sentence in sentences] == [[], [], []]
+
+
+@pytest.fixture
+def mechanism_folder(tmp_path, monkeypatch):
+    """The two files of the README's mechanism, where it says that they go."""
+    folder = tmp_path / "mine/attention"
+    folder.mkdir(parents=True)
+    (folder / "cosine.py").write_text(BLOCKS[1])
+    (yaml,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
+    (folder / "cosine.yaml").write_text(yaml)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(folder.parent))
+    yield folder
+    sys.modules.pop("cosine", None)
+
+
+def test_the_example_mechanism_is_a_softmax_of_cosines(mechanism_folder):
+    layer = option_class("attention", "cosine")()
     random = np.random.default_rng(1)
     query, memory = random.normal(size=(2, 3, 5)), random.normal(size=(2, 7, 5))
-    weights = names["CosineAttention"]()(query, memory).weights
+    weights = layer(query, memory).weights
     lengths = np.linalg.norm(query, axis=-1)[:, :, None] * np.linalg.norm(memory, axis=-1)[:, None]
     scores = np.exp(np.einsum("btq,bsq->bts", query, memory) / lengths)
     expected = scores / scores.sum(-1, keepdims=True)
     np.testing.assert_allclose(weights[:, 0], expected, rtol=1e-5)
+
+
+def test_the_example_mechanism_has_a_gradient_at_zero(mechanism_folder):
+    layer = option_class("attention", "cosine")()
+    query, memory = tf.zeros((2, 3, 5)), tf.Variable(tf.zeros((2, 7, 5)))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(
+            layer(query, memory).context + layer(query, memory).weights[:, 0, :, :5]
+        )
+    assert np.all(np.isfinite(tape.gradient(loss, memory)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [name for name in options("task") if name != "series"])
+def test_the_example_mechanism_trains_on_every_task(mechanism_folder, tmp_path, task):
+    small = ["data.pairs=300", "trainer.epochs=2"] if task == "translate" else ["trainer.epochs=3"]
+    words = [f"task={task}", "attention=cosine", *small, "tracking.enabled=false"]
+    assert main([*words, f"paths.runs={tmp_path}/runs"]) == 0
+    (history,) = tmp_path.glob("runs/*/cosine/*/history.csv")
+    losses = np.genfromtxt(history, delimiter=",", names=True)["train_loss"]
+    assert np.all(np.isfinite(losses)) and losses[-1] < losses[0]

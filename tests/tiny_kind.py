@@ -52,6 +52,7 @@ FILES = {
             name: str = "numbers"
             source: str = "counting"
             digest: str = "0" * 64
+            longest: int = 1
 
             def counts(self):
                 return {"train": self.most, "validation": 10, "test": 10}

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from attnlab.compare.metrics import Quantity, check_metric
-from attnlab.compare.runs import Group, RunRecord, changed_settings, doubts, grouped, read_completed
+from attnlab.compare.runs import (
+    Group,
+    RunRecord,
+    doubts,
+    grouped,
+    read_completed,
+    splitting_settings,
+)
 from attnlab.compare.selection import check_keys
 from attnlab.compare.statistics import (
     Difference,
@@ -75,7 +82,9 @@ class Comparison:
     """The groups of one task."""
 
     task: str  # its name
-    by: tuple[str, ...]  # the compared keys
+    data: str | None  # the name of the data, where runs of the task have several
+    # the compared keys: those asked for, and others in which runs differ that agree in these
+    by: tuple[str, ...]
     metric: Quantity  # what is compared
     units: str  # of the metric; empty where it has none
     geometric: bool  # whether means are geometric and differences ratios
@@ -105,7 +114,7 @@ class Comparison:
 
 
 class Comparisons(NamedTuple):
-    """A comparison for each task, and sentences about runs that are in none."""
+    """A comparison for each task and its data, and sentences about runs that are in none."""
 
     tasks: list[Comparison]
     left_out: list[str]
@@ -132,14 +141,16 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     if options.metric:
         check_metric(options.metric, [record.metrics for record in found.records])
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
-    by_task: dict[str, list[RunRecord]] = {}
+    by_task: dict[tuple[str, str], list[RunRecord]] = {}
     for record in found.records:
-        by_task.setdefault(record.task, []).append(record)
+        by_task.setdefault((record.task, record.data), []).append(record)
     compared = []
-    for task, records in sorted(by_task.items()):
+    for (task, data), records in sorted(by_task.items()):
         metric = Quantity.of(options.metric, records[-1].metrics, known_kind(task))
+        is_one_of_several = sum(name == task for name, _ in by_task) > 1
         if any(_has_value(record, metric) for record in records):
-            compared.append(_compare_task(task, records, metric, options))
+            comparison = _compare_task(task, records, metric, options)
+            compared.append(replace(comparison, data=data if is_one_of_several else None))
         else:
             left_out.append(f"{task}, without a finite {metric.path}")
     if not compared:
@@ -152,7 +163,9 @@ def _compare_task(
     task: str, records: list[RunRecord], metric: Quantity, options: Options
 ) -> Comparison:
     usable = [record for record in records if _has_value(record, metric)]
-    groups, older = grouped(usable, metric, options.by)
+    splitting = splitting_settings(usable, options.by)
+    by = (*options.by, *splitting)
+    groups, older = grouped(usable, metric, by)
     all_values = [list(group.values.values()) for group in groups]
     if options.geometric and (least := min(min(values) for values in all_values)) <= 0:
         where = next(r.run.name for r in usable if metric.value(r.metrics) == least)
@@ -160,8 +173,9 @@ def _compare_task(
             f"--geometric: expected values above 0, but {metric.path} is {least:g} in {where}."
         )
     results = [_result(group, metric, options.geometric) for group in groups]
-    reference = _reference(groups, options)
-    notes, warnings = _about_older(older)
+    reference = _reference(groups, options.reference, by)
+    notes = [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
+    warnings = [*_lacking(records, metric), *_about_splitting(options.by, splitting)]
     if reference is not None and len(groups) > 1:
         results, missing = _against(results, reference, metric, options)
         notes += missing
@@ -176,7 +190,8 @@ def _compare_task(
     has_units = metric.metric is not None and metric.metric.in_units
     return Comparison(
         task=task,
-        by=options.by,
+        data=None,
+        by=by,
         metric=metric,
         units=str(usable[-1].metrics.get("units", "")) if has_units else "",
         geometric=options.geometric,
@@ -184,19 +199,17 @@ def _compare_task(
         reference=reference.label if reference and len(groups) > 1 else None,
         baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
         notes=notes,
-        warnings=[*_lacking(records, metric), *warnings, *doubts(groups, options.by)],
+        warnings=[*warnings, *doubts(groups, by)],
     )
 
 
-def _about_older(older: list[tuple[RunRecord, RunRecord]]) -> tuple[list[str], list[str]]:
-    """A note about older runs of a seed, or a warning where they had other settings."""
-    changed = dict.fromkeys(key for pair in older for key in changed_settings(*pair))
-    if changed:
-        what = f"left out {_count(len(older), 'older run')} of a group and seed, with another"
-        return [], [f"{what} {', '.join(changed)}: see --by and --where"]
-    if older:
-        return [f"left out {_count(len(older), 'older run')} of the same group and seed"], []
-    return [], []
+def _about_splitting(by: tuple[str, ...], splitting: list[str]) -> list[str]:
+    if not splitting:
+        return []
+    return [
+        f"runs of the same {', '.join(by)} differ in {', '.join(splitting)}, so they are groups of "
+        "their own: see --by and --where"
+    ]
 
 
 def _has_value(record: RunRecord, metric: Quantity) -> bool:
@@ -226,20 +239,19 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _reference(groups: list[Group], options: Options) -> Group | None:
+def _reference(groups: list[Group], given: str | None, by: tuple[str, ...]) -> Group | None:
     """The group that others are held against; None where the one asked for is of another task.
 
     Chosen without a look at results: holding all against the best would be picking a winner twice.
     """
-    if options.reference is not None:
-        given = options.reference
-        return next((group for group in groups if _is_meant(group, given, options.by)), None)
-    without = [
-        group
-        for group in groups
-        if all(run.setting("attention.name") == "none" for run in group.runs.values())
-    ]
-    return max(without or groups, key=lambda group: len(group.runs))
+    meant = [group for group in groups if given is not None and _is_meant(group, given, by)]
+    if given is None:
+        meant = [
+            group
+            for group in groups
+            if all(run.setting("attention.name") == "none" for run in group.runs.values())
+        ] or groups
+    return max(meant, key=lambda group: len(group.runs), default=None)
 
 
 def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
@@ -248,7 +260,7 @@ def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
         wanted = dict(part.split("=", 1) for part in given)
         own = dict(zip(by, group.key, strict=True))
         return all(own.get(key) == value for key, value in wanted.items())
-    return given == _parts(group.label)
+    return given == _parts(group.label)[: len(given)]
 
 
 def _parts(label: str) -> list[str]:

@@ -32,6 +32,7 @@ _LABEL_WIDTH = 22
 # Inches.
 _WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
 _LEGEND_COLUMNS = 4
+_WARNING_LINE, _WARNING_WIDTH = 0.14, 160  # inches, characters
 _PARTS = {"train_": "training", "val_": "validation"}
 
 # The history of each seed of a group.
@@ -73,7 +74,14 @@ def _height(comparison: Comparison) -> float:
 
 
 def _forest_height(comparison: Comparison) -> float:
-    return _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT
+    warnings = _warnings(comparison).count("\n") + 1 if comparison.warnings else 0
+    return _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT + warnings * _WARNING_LINE
+
+
+def _warnings(comparison: Comparison) -> str:
+    """What makes the comparison doubtful, in lines as wide as the figure."""
+    texts = (textwrap.fill(f"warning: {text}", _WARNING_WIDTH) for text in comparison.warnings)
+    return "\n".join(texts)
 
 
 def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
@@ -96,6 +104,7 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
     left, right = below.subplots(1, 2, sharey=True)
     _draw_means(left, comparison, styles)
     _draw_differences(right, comparison, styles)
+    below.supxlabel(_warnings(comparison), x=0.012, ha="left", fontsize=8, color=ORANGE)
 
 
 def _styles(comparison: Comparison) -> dict[str, Style]:

@@ -58,7 +58,7 @@ class Quantity(NamedTuple):
     def skill(self, metrics: Mapping[str, Any]) -> float | None:
         """What part of the best baseline's error is gone; None where there is no such baseline."""
         part = _part(metrics, self.path)
-        if self.is_reported:
+        if self.is_reported or part.get("skill", 0.0) is None:  # its baseline knows the rule
             return _plain(part.get("skill"))
         baseline = lookup(part, f"baselines.{part.get('best_baseline')}.{self.leaf}")
         own = self.value(metrics)

@@ -37,6 +37,11 @@ class RunRecord(NamedTuple):
         return str(self.status["task"])
 
     @property
+    def data(self) -> str:
+        """The name of its data, by which results with one unit may still be of two worlds."""
+        return str((self.status.get("data") or {}).get("name", ""))
+
+    @property
     def seed(self) -> int:
         """The run's seed."""
         return int(self.settings["seed"])
@@ -109,21 +114,17 @@ class Group:
 
 def grouped(
     records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
-) -> tuple[list[Group], list[tuple[RunRecord, RunRecord]]]:
-    """The groups by key, with the newest run of each seed; and each older run with the next one."""
+) -> tuple[list[Group], int]:
+    """The groups by key, with the newest run of each seed; and how many are older than that."""
     found: dict[tuple[str | None, ...], dict[int, RunRecord]] = {}
-    older = []
     for record in records:  # the oldest first
-        runs = found.setdefault(tuple(record.setting(key) for key in by), {})
-        if record.seed in runs:
-            older.append((runs[record.seed], record))
-        runs[record.seed] = record
+        found.setdefault(tuple(record.setting(key) for key in by), {})[record.seed] = record
     groups = []
     for key in _sorted(found):
         runs = dict(sorted(found[key].items()))
         values = {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()}
         groups.append(Group(key, runs, values))
-    return groups, older
+    return groups, len(records) - sum(len(group.runs) for group in groups)
 
 
 def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
@@ -138,10 +139,12 @@ def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ..
     return sorted(keys, key=lambda key: [order(value) for value in key])
 
 
-def changed_settings(first: RunRecord, second: RunRecord) -> list[str]:
-    """The decisive settings in which two runs differ."""
-    keys = dict.fromkeys([*first.settings, *second.settings])
-    return [key for key in keys if _decides(key) and _text(first, key) != _text(second, key)]
+def splitting_settings(records: Iterable[RunRecord], by: Sequence[str]) -> list[str]:
+    """The decisive settings in which runs differ that agree in all that is compared."""
+    found: dict[tuple[str | None, ...], list[RunRecord]] = {}
+    for record in records:
+        found.setdefault(tuple(record.setting(key) for key in by), []).append(record)
+    return sorted({key for runs in found.values() for key in _differing_settings(runs, by)})
 
 
 def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
@@ -151,23 +154,22 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
     compared, `model.heads` where `model` is said to differ. It is named where runs of one option
     differ in it.
     """
+    records = [run for group in groups for run in group.runs.values()]
     found = [
         f"{key} differs: {_who(groups, partial(_text, key=key))}"
-        for key in _differing_settings(groups, by)
+        for key in _differing_settings(records, by)
     ]
     seeds = dict.fromkeys(seed for group in groups for seed in group.runs)
     # Data that follow from the seed are the same for all groups.
     if any(_differ(_digest, [g.runs[seed] for g in groups if seed in g.runs]) for seed in seeds):
         found.append(f"the data differ (data_digest): {_who(groups, _digest)}")
-    records = [run for group in groups for run in group.runs.values()]
     for text, value in _surroundings(records):
         if _differ(value, records):
             found.append(f"{text}: {_who(groups, value)}")
     return found
 
 
-def _differing_settings(groups: Sequence[Group], by: Sequence[str]) -> Iterator[str]:
-    records = [run for group in groups for run in group.runs.values()]
+def _differing_settings(records: Sequence[RunRecord], by: Sequence[str]) -> Iterator[str]:
     compared = {*by, *(f"{key}.name" for key in by)}
     for key in sorted({key for run in records for key in run.settings}):
         if key in compared or not _decides(key):

@@ -55,7 +55,8 @@ def heading(comparison: Comparison) -> str:
     metric = comparison.metric
     units = f" in {comparison.units}" if comparison.units else ""
     part = "test " if metric.is_test else ""
-    return f"{comparison.task}: {part}{metric.path}{units}, {_DIRECTIONS[metric.direction]}"
+    task = f"{comparison.task} ({comparison.data})" if comparison.data else comparison.task
+    return f"{task}: {part}{metric.path}{units}, {_DIRECTIONS[metric.direction]}"
 
 
 def results_table(comparison: Comparison) -> TextTable:
@@ -289,9 +290,14 @@ def latex(found: Comparisons) -> str:
 
 def comma_separated(found: Comparisons) -> str:
     """A line for each group of each task, with full digits."""
-    rows = [_numbers(each, row) for each in found.tasks for row in each.results]
+    rows = [
+        {**_numbers(each, row), "warnings": "; ".join(each.warnings)}
+        for each in found.tasks
+        for row in each.results
+    ]
+    names = dict.fromkeys(name for row in rows for name in row)  # tasks may be split differently
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -302,6 +308,7 @@ def as_json(found: Comparisons) -> str:
     tasks = [
         {
             "task": comparison.task,
+            "data": comparison.data,
             "metric": comparison.metric.path,
             "direction": {1: "higher", -1: "lower", 0: None}[comparison.metric.direction],
             "units": comparison.units or None,
@@ -341,6 +348,7 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
     test = result.item_test
     return {
         "task": comparison.task,
+        "data": comparison.data,
         "metric": comparison.metric.path,
         **dict(zip(comparison.by, result.group.key, strict=True)),
         **result.interval._asdict(),

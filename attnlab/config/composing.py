@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
+import yaml
 from hydra.core.config_store import ConfigStore
 from hydra.errors import (
     ConfigCompositionException,
@@ -49,6 +50,8 @@ _BESIDE = ("experiment", "search", "sweep")
 # The settings of models of a kind that has no files for them.
 _PLAIN = "plain"
 _NO_SETTINGS = ("rules", "defaults", "_target_")
+# What people type for a setting's last part.
+_SHORT = {"lr": "learning_rate", "batch": "batch_size"}
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig}
 
 
@@ -127,6 +130,18 @@ def _settle(document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]) ->
             section, _, name = (key if "." in key else f"{group}.{key}").rpartition(".")
             if "auto" in rule and lookup(document, f"{section}.{name}") == "auto":
                 document[section][name] = rule["auto"]
+
+
+def without_rules(text: str) -> str:
+    """A configuration as YAML without what its files say to this program: rules and classes."""
+    document = yaml.safe_load(text)
+    if not isinstance(document, dict):  # of `--package`
+        return text
+    for group in document.values():
+        for key in ("rules", "_target_"):
+            if isinstance(group, dict):
+                group.pop(key, None)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
 
 
 def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:
@@ -220,7 +235,8 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
         tasks = " and ".join(f"task={task}" for task in options("task") if _corpus(task))
         return f"data: only {tasks} takes a corpus, the other tasks bring their own data."
     if "." not in key:
-        hint = did_you_mean(group, top)
+        full = " or ".join(full_keys(key, overrides))
+        hint = f" Did you mean {full}?" if full else did_you_mean(group, top)
         return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
     hint = did_you_mean(key, known)
     section = key.rpartition(".")[0]
@@ -255,6 +271,12 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
     else:
         return f"{key}: {str(error).splitlines()[0]}"
     return f"{key}: expected {expected}, got {value}."
+
+
+def full_keys(word: str, overrides: Iterable[str] = ()) -> list[str]:
+    """The settings whose last part is a word: `trainer.epochs` for `epochs`."""
+    word = _SHORT.get(word, word)
+    return [key for key in known_keys(overrides) if key.rpartition(".")[2] == word]
 
 
 def known_keys(overrides: Iterable[str]) -> list[str]:

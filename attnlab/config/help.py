@@ -22,7 +22,7 @@ _TEXT = """\
 attnlab: see, train and fairly compare attention mechanisms.
 
 Usage:
-  attnlab [train] [KEY=VALUE ...]       one run
+  attnlab KEY=VALUE ...                 one run
   attnlab -m KEY=VALUE,VALUE ...        a sweep over every combination
   attnlab COMMAND [...]                 see attnlab COMMAND --help
 
@@ -45,6 +45,7 @@ Everywhere: seed, trainer.epochs, trainer.batch_size, trainer.patience,
   tracking.enabled, tracking.uri, tracking.weights, paths.runs
 In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
   hydra/launcher=joblib, hydra.launcher.n_jobs
+  attnlab explain KEY says what a setting means, its range and default.
   attnlab --cfg job [KEY=VALUE ...] shows the whole configuration.
   attnlab --hydra-help shows Hydra's own flags.
   eval "$(attnlab -sc install=bash)" completes with TAB in bash.

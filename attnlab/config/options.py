@@ -9,7 +9,9 @@ believed, for a run folder may come from somebody else.
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
+import sys
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -76,14 +78,26 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
     Raises:
         RequestError: the file can't be read, or is no YAML.
     """
+    path = _option_file(group, name)
+    if path is None:
+        return None
+    content = read_yaml(path)
+    return content if whole else content.get(group.partition("/")[0], content)
+
+
+def option_description(group: str, name: str) -> list[str]:
+    """The lines of comment that an option's file begins with."""
+    path = _option_file(group, name)
+    lines = path.read_text("utf-8").splitlines() if path else []
+    comments = itertools.takewhile(lambda line: line.startswith("#"), lines)
+    return [line.lstrip("# ") for line in comments if not line.startswith("# @")]
+
+
+def _option_file(group: str, name: Any) -> Path | None:
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
-    for folder in (conf_folder(), *own_folders()):
-        path = folder / group / f"{name}.yaml"
-        if path.is_file():
-            content = read_yaml(path)
-            return content if whole else content.get(group.partition("/")[0], content)
-    return None
+    paths = (folder / group / f"{name}.yaml" for folder in (conf_folder(), *own_folders()))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -120,6 +134,9 @@ def option_class(group: str, name: Any) -> type:
         )
     path = str(content.get("_target_"))
     module, _, attribute = path.rpartition(".")
+    # A module may lie beside its YAML; those on Python's own path go before.
+    places = [str(place) for folder in own_folders() for place in (folder / group, folder)]
+    sys.path += [place for place in places if place not in sys.path]
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

@@ -39,6 +39,7 @@ class Rule:
     at_least: str | None = None  # dotted path of a number that the value must reach
     why: str | None = None  # the reason, added to the message when the rule is broken
     auto: Any = None  # what the value `auto` stands for; see `attnlab.config`
+    help: str | None = None  # what the setting is, for `attnlab explain`
 
     def expected(self) -> str:
         """The rule in words, for messages."""
@@ -117,7 +118,7 @@ def did_you_mean(word: str, candidates: list[str], prefix: str = "") -> str:
     """
     import difflib
 
-    found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.6)
     return f" Did you mean {prefix}{found[0]}?" if found else ""
 
 

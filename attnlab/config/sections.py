@@ -22,65 +22,98 @@ from attnlab.errors import RequestError
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
 
 
-def ruled(default: Any, **rule: Any) -> Any:
+def ruled(default: Any, help: str | None = None, **rule: Any) -> Any:
     """A dataclass field with a default and a `Rule`."""
-    return field(default=default, metadata={"rule": Rule(**rule)})
+    return field(default=default, metadata={"rule": Rule(help=help, **rule)})
 
 
 @dataclass
 class TrainerConfig:
     """How long and in which batches a model is trained."""
 
-    epochs: int = ruled(30, type="int", min=1, max=999)  # passes over the training part
-    # Items a gradient step, or tokens of the longer side, padding included.
-    batch_size: int = ruled(32, type="int", min=1)
-    # What `batch_size` counts: `items` (windows, sentences) or `tokens`.
-    batch_by: str = ruled("items", choices=["items", "tokens"])
-    # Epochs without a better monitored value before training stops; null never stops.
-    patience: int | None = ruled(None, type="int", min=1, optional=True)
-    min_delta: float = ruled(0.0, type="float", min=0)  # how much better counts as better
-    # How long training goes on inside an epoch before a checkpoint is saved; null saves them only
-    # where an epoch ends. Results don't depend on it.
-    checkpoint_every_seconds: float | None = ruled(300.0, type="float", min=0, optional=True)
-    # `float32`, or `mixed_bfloat16` for GPUs that have it.
-    precision: str = ruled("float32", choices=["float32", "mixed_bfloat16"])
-    # Compile with XLA; false keeps TensorFlow's graph mode; null: XLA, but for translation on a
-    # CPU, where it compiles for long and gains little.
-    jit: bool | None = ruled(None, type="bool", optional=True)
+    epochs: int = ruled(30, "passes over the training part", type="int", min=1)
+    batch_size: int = ruled(
+        32,
+        "windows or sentences of a gradient step; with batch_by=tokens the tokens of the longer "
+        "side, padding included",
+        type="int",
+        min=1,
+    )
+    batch_by: str = ruled("items", "what batch_size counts", choices=["items", "tokens"])
+    patience: int | None = ruled(
+        None,
+        "scored epochs without a better monitored value before training stops; null: never",
+        type="int",
+        min=1,
+        optional=True,
+    )
+    min_delta: float = ruled(0.0, "how much better counts as better", type="float", min=0)
+    checkpoint_every_seconds: float | None = ruled(
+        300.0,
+        "how long training goes on inside an epoch before a checkpoint is saved; null: only where "
+        "an epoch ends; results don't depend on it",
+        type="float",
+        min=0,
+        optional=True,
+    )
+    precision: str = ruled(
+        "float32",
+        "of the computation; mixed_bfloat16 for GPUs that have it",
+        choices=["float32", "mixed_bfloat16"],
+    )
+    jit: bool | None = ruled(
+        None,
+        "compile with XLA; false: TensorFlow's graphs; null: XLA, but for translation on a CPU, "
+        "where it compiles for long and gains little",
+        type="bool",
+        optional=True,
+    )
 
 
 @dataclass
 class TrackingConfig:
     """What MLflow gets."""
 
-    enabled: bool = ruled(True, type="bool")  # whether the run is logged to MLflow at all
-    # Tracking server or store; null means $MLFLOW_TRACKING_URI, else a SQLite file in the runs
-    # folder.
-    uri: str | None = ruled(None, type="str", optional=True)
-    # Which epochs' weights become artifacts; the run folder keeps all of them.
-    weights: str = ruled("best", choices=["all", "best", "none"])
-    # Seconds to wait at the end of a run for a tracker that does not answer.
-    timeout: float = ruled(30.0, type="float", above=0)
+    enabled: bool = ruled(True, "log the run to MLflow", type="bool")
+    uri: str | None = ruled(
+        None,
+        "tracking server or store; null: $MLFLOW_TRACKING_URI, else a SQLite file in paths.runs",
+        type="str",
+        optional=True,
+    )
+    weights: str = ruled(
+        "best",
+        "which epochs' weights become artifacts; the run folder keeps all",
+        choices=["all", "best", "none"],
+    )
+    timeout: float = ruled(
+        30.0, "seconds to wait for a silent tracker when the run is over", type="float", above=0
+    )
 
 
 @dataclass
 class PathsConfig:
     """Where runs and downloads lie."""
 
-    runs: str = ruled("./runs", type="str")  # folder of run folders
-    data: str = ruled("~/.cache/attnlab", type="str")  # cache of downloaded corpora
+    runs: str = ruled("./runs", "folder of run folders; also $ATTNLAB_RUNS", type="str")
+    data: str = ruled(
+        "~/.cache/attnlab", "cache of downloaded corpora; also $ATTNLAB_DATA", type="str"
+    )
 
 
 @dataclass
 class SweepConfig:
     """How a sweep goes about its jobs; nothing of it is a part of a run's configuration."""
 
-    # Of its folder below `paths.runs`/sweeps; null makes one from the command.
-    name: str | None = ruled(None, type="str", optional=True)
-    # Run failed jobs again; else they are only counted.
-    retry_failed: bool = ruled(False, type="bool")
-    dry_run: bool = ruled(False, type="bool")  # list what would run, and nothing else
-    fail_fast: bool = ruled(False, type="bool")  # stop at the first job that fails
+    name: str | None = ruled(
+        None,
+        "of its folder in paths.runs/sweeps; null: made from the command",
+        type="str",
+        optional=True,
+    )
+    retry_failed: bool = ruled(False, "run failed jobs again; else only count them", type="bool")
+    dry_run: bool = ruled(False, "list what would run, and nothing else", type="bool")
+    fail_fast: bool = ruled(False, "stop at the first job that fails", type="bool")
 
 
 @dataclass(frozen=True)
@@ -125,7 +158,9 @@ class RunConfig:
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-SEED_RULE = Rule(type="int", min=0, max=2**31 - 1)
+SEED_RULE = Rule(
+    type="int", min=0, max=2**31 - 1, help="of weights, data order, dropout and generated data"
+)
 SECTIONS = {"trainer": TrainerConfig, "tracking": TrackingConfig, "paths": PathsConfig}
 
 

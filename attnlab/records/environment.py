@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+# The command as it was typed, for the processes of a sweep, too.
+TYPED = "ATTNLAB_COMMAND"
 PACKAGES = (
     *("attnlab", "tensorflow", "keras", "numpy", "scipy", "hydra-core", "omegaconf", "mlflow"),
     *("matplotlib", "h5py", "tokenizers", "sacrebleu"),
@@ -34,7 +36,7 @@ def environment() -> dict[str, Any]:
         "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": os.environ.get(TYPED) or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
 
 

@@ -44,9 +44,9 @@ def check_model(config: RunConfig, task: Task) -> None:
     if check is None:
         return
     import_tensorflow()
-    import keras
+    from attnlab.training.keras_internals import shapes_alone
 
-    with keras.StatelessScope(initialize_variables=False):
+    with shapes_alone():
         check(lambda: _construct("attention", config.attention), config.model)
 
 
@@ -61,6 +61,15 @@ def make_model(config: RunConfig, task: Task) -> keras.Model:
         return task.build(lambda: _construct("attention", config.attention), config.model)
     finally:
         keras.config.set_dtype_policy(before)
+
+
+def counted_model(config: RunConfig, task: Task) -> keras.Model:
+    """The model without its weights' values, which take no memory: for its shapes."""
+    import_tensorflow()
+    from attnlab.training.keras_internals import shapes_alone
+
+    with shapes_alone():
+        return make_model(config, task)
 
 
 def start_afresh(seed: int) -> None:

@@ -139,6 +139,18 @@ def print_table(metrics: Mapping[str, Any], part: str) -> None:
         skill = "" if own else number(metrics["skills"].get(row[0]))
         table.add_row(row[0], *cells, skill, style="bold" if own else "")
     console.print(table)
+    console.print(_verdict(metrics), soft_wrap=True)
+
+
+def _verdict(metrics: Mapping[str, Any]) -> str:
+    """What came out, in a sentence."""
+    own, best, skill = metrics["attention"], metrics["best_baseline"], metrics["skill"]
+    if skill is None:
+        return f"{best} knows the rule of these data: no model can do better than it."
+    share = f"{abs(skill):.1%}"
+    if skill >= 0:
+        return f"{share} of the error of {best}, the best baseline, is gone with {own} (skill)."
+    return f"The error of {own} is {share} above that of {best}, the best baseline (skill below 0)."
 
 
 def number(value: float | None, form: str = ".4g") -> str:

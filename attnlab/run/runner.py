@@ -22,6 +22,7 @@ from attnlab.records.status import actual_state
 from attnlab.run import console
 from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import Session, SweepMember
+from attnlab.run.memory import refuse_what_does_not_fit
 from attnlab.run.recorder import Recorder
 from attnlab.tasks.base import Task, TaskData
 from attnlab.tasks.kinds import resolved
@@ -140,10 +141,12 @@ def _require_same(data: TaskData, folder: RunDirectory, digest: str) -> None:
 
 
 def _prepared(config: RunConfig, quiet: bool = False) -> tuple[Task, TaskData]:
-    """The task of a new run and its data; a model that can't be is refused before they are made."""
+    """The task of a new run and its data; one that can't be is refused before it is made."""
     task = make_task(config)
     check_model(config, task)
-    return task, _load(config, task, quiet)
+    data = _load(config, task, quiet)
+    refuse_what_does_not_fit(config, task, data)
+    return task, data
 
 
 def _load(config: RunConfig, task: Task, quiet: bool) -> TaskData:

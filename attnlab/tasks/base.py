@@ -181,11 +181,16 @@ class TaskData(Protocol):
         name: the data's name.
         source: where they come from.
         digest: SHA-256 of the raw values.
+        longest: steps of the longest training item: values of a window, tokens of a sentence.
     """
 
     name: str
     source: str
     digest: str
+
+    @property
+    def longest(self) -> int:
+        """See above."""
 
     def counts(self) -> dict[str, int]:
         """Items by part."""
@@ -324,8 +329,8 @@ class Report:
         baselines: the same metrics for each baseline.
         best_baseline: the best one by `metric`, oracles left out.
         skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
-            The error is the rmse, or 100 - BLEU. A baseline that is exact to float32 rounding
-            counts with that rounding.
+            The error is the rmse, or 100 - BLEU. None where that baseline knows the rule: its
+            error is one of rounding.
         notes: caveats, a sentence each.
         predictions: columns of predictions.csv. Of forecasts a row for each window and step:
             index and time of the row's target, step (1 to horizon), target, prediction, then the
@@ -340,13 +345,13 @@ class Report:
     metrics: dict[str, float]
     baselines: dict[str, dict[str, float]]
     best_baseline: str
-    skill: float
+    skill: float | None
     notes: list[str]
     predictions: dict[str, np.ndarray]
     units: str
     metric: str
     oracles: tuple[str, ...] = ()
-    skills: dict[str, float] = field(default_factory=dict)
+    skills: dict[str, float | None] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
 
     def scores(self) -> dict[str, Any]:

@@ -182,6 +182,15 @@ def test_fully_masked_row_gives_zeros_and_finite_gradients(variant, query, memor
     np.testing.assert_allclose(context[0], layer(query, memory).context[0], atol=1e-6)
 
 
+def test_a_training_step_from_zero_states_is_finite(variant):
+    """A recurrent encoder begins with zeros, and one of zero weights gives nothing else."""
+    layer = built(variant)
+    results = outputs_and_gradients(layer, *(np.zeros((B, n, W), "float32") for n in (T, S)), None)
+    assert all(np.all(np.isfinite(result)) for result in results), (
+        "a gradient where query or memory is zero is not finite: a norm or a quotient in score()?"
+    )
+
+
 def test_masks_broadcast(mechanism, query, memory):
     layer = built(mechanism)
     for shape in [(S,), (T, S), (B, 1, S), (1, T, S)]:
@@ -355,8 +364,11 @@ def test_unequal_widths_either_work_or_are_refused_clearly(variant):
     layer = variant.layer()
     try:
         context, weights = layer(query, memory)
-    except ValueError as error:
-        assert "of equal width, got 16 and 11" in str(error)
+    except Exception as error:
+        assert isinstance(error, ValueError) and "of equal width, got 16 and 11" in str(error), (
+            "a mechanism that needs a query and a memory of equal width says so in build(), by "
+            "attnlab.attention.base.require_equal_widths"
+        )
     else:
         assert context.shape == (B, T, layer.context_width(W, 11))
         assert weights.shape[2:] == (T, S)

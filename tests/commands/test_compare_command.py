@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import sqlite3
@@ -54,8 +55,10 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
     write_run(runs, "none", 5, 1.0, config={"trainer.epochs": 7})
     write_run(runs, "none", 6, None, state="failed")
     out, err = streams(runs, capsys, "--format", "csv")
-    assert len(out.splitlines()) == 4
-    assert "trainer.epochs differs" in err
+    table = list(csv.DictReader(out.splitlines()))
+    assert [row["trainer.epochs"] for row in table].count("7") == 1 and len(table) == 4
+    split = "runs of the same attention differ in trainer.epochs"
+    assert split in err and all(split in row["warnings"] for row in table)
     assert "left out: not completed: 1 failed" in err
 
 

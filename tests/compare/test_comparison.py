@@ -9,7 +9,7 @@ from scipy import stats
 
 from attnlab.compare.figure import comparison_figure
 from attnlab.compare.selection import Filters
-from attnlab.compare.tables import results_table
+from attnlab.compare.tables import heading, results_table
 from attnlab.errors import RequestError
 
 
@@ -83,11 +83,36 @@ def test_the_newest_run_of_a_seed_counts(runs):
     comparison = only(runs)
     assert rows(comparison)["none"].worst == 3.0
     assert comparison.notes == ["left out 1 older run of the same group and seed"]
-    write_run(runs, "none", 0, 1.0, config={"model.units": 32})
-    assert any(
-        text.startswith("left out 2 older runs of a group and seed, with another model.units")
-        for text in only(runs).warnings
-    )
+
+
+def test_a_run_displaces_none_that_had_other_settings(runs):
+    """Until now one epoch of training took the place of thirty, being newer."""
+    before = rows(only(runs))["none"]
+    write_run(runs, "none", 0, 9.0, config={"trainer.epochs": 1})
+    comparison = only(runs)
+    assert comparison.by == ("attention", "trainer.epochs")
+    found = rows(comparison)
+    assert found["none / 30"].group.values == before.group.values
+    assert found["none / 1"].group.values == {0: 9.0}
+    assert comparison.reference == "none / 30"
+    assert only(runs, reference="none").reference == "none / 30"
+    assert only(runs, reference="trainer.epochs=1").reference == "none / 1"
+
+
+def test_runs_of_several_corpora_are_held_apart(tmp_path):
+    for corpus in ("builtin", "tatoeba"):
+        for attention in ("none", "bahdanau"):
+            status = {"data": {"name": corpus}}
+            write_run(tmp_path, attention, 0, 30.0, task="translate", status=status)
+    found = compared(tmp_path).tasks
+    assert [(each.task, each.data, len(each.groups)) for each in found] == [
+        ("translate", "builtin", 2),
+        ("translate", "tatoeba", 2),
+    ]
+    assert [heading(each).split(":")[0] for each in found] == [
+        "translate (builtin)",
+        "translate (tatoeba)",
+    ]
 
 
 def test_the_reference_is_chosen_without_a_look_at_results(tmp_path):

@@ -19,13 +19,14 @@ def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
     write_run(tmp_path, "none", 4, 1.2, config={"model.units": 32})
     assert sorted(only(tmp_path).warnings) == sorted(
         [
-            "left out 1 older run of a group and seed, with another model.units: "
+            "runs of the same attention differ in model.units, so they are groups of their own: "
             "see --by and --where",
-            "model.units differs: 16 in bahdanau, 4 of none; 32 in 1 of none",
-            "task.history differs: 36 in bahdanau; 24 in none",
-            "trainer.epochs differs: 60 in bahdanau; 30 in none",
-            "the data differ (data_digest): eeeeeeee in bahdanau; dddddddd in none",
-            "the version of tensorflow differs: 2.20.0 in bahdanau; 2.21.0 in none",
+            "task.history differs: 36 in bahdanau / 16; 24 in none / 16, none / 32",
+            "trainer.epochs differs: 60 in bahdanau / 16; 30 in none / 16, none / 32",
+            "the data differ (data_digest): eeeeeeee in bahdanau / 16; dddddddd in none / 16, "
+            "none / 32",
+            "the version of tensorflow differs: 2.20.0 in bahdanau / 16; 2.21.0 in none / 16, "
+            "none / 32",
         ]
     )
 
@@ -37,8 +38,11 @@ def test_what_an_option_brings_along_is_a_matter_of_course(tmp_path):
     warning = "model.name differs: transformer in multi_head; rnn in none"
     assert only(tmp_path).warnings == [warning]
     write_run(tmp_path, "multi_head", 5, 1.0, config={**transformer, "attention.heads": 8})
-    mixed = "attention.heads differs: 4 in 5 of multi_head; 8 in 1 of multi_head; null in none"
-    assert only(tmp_path).warnings == [mixed, warning]
+    split, differs = only(tmp_path).warnings
+    assert split.startswith("runs of the same attention differ in attention.heads, so they are")
+    assert differs == (
+        "model.name differs: transformer in multi_head / 4, multi_head / 8; rnn in none / -"
+    )
 
 
 def test_data_that_follow_from_the_seed_are_no_other_data(tmp_path):

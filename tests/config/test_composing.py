@@ -51,7 +51,8 @@ def of_group(group: str):
 @by_file
 def test_the_name_is_the_files(path):
     assert content(path)["name"] == (path.stem.partition("_")[2] if path in MODELS else path.stem)
-    assert path.read_text(encoding="utf-8").startswith("# ")
+    words = "the first line is a comment that says what the option is, `# Cosine of query and key.`"
+    assert path.read_text(encoding="utf-8").startswith("# "), words
 
 
 @by_file
@@ -213,7 +214,10 @@ def test_the_runs_folder_comes_from_the_environment(monkeypatch):
         (["~model.units"], "model.units: expected a whole number at least 1, got null"),
         (["model.cell=${model.cel}"], "model.cel"),
         (["trainer.min_delta=inf"], "trainer.min_delta: expected a number at least 0, got inf"),
-        (["optimizer.learning_rate=nan"], "learning_rate: expected a number above 0, got nan"),
+        (
+            ["optimizer.learning_rate=nan"],
+            "learning_rate: expected a number above 0 and at most 3e+38, got nan",
+        ),
     ],
 )
 def test_what_composes_but_makes_no_sense_is_refused(compose, overrides, words):

@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 
-from attnlab.records.environment import code_version, environment
+from attnlab.cli import main
+from attnlab.records.environment import TYPED, code_version, environment
 
 
 def test_versions_without_importing_anything_heavy():
@@ -28,8 +29,16 @@ def test_no_environment_variable_is_kept(monkeypatch):
 
 
 def test_command_is_one_that_a_shell_takes(monkeypatch):
+    monkeypatch.delenv(TYPED, raising=False)
     monkeypatch.setattr(sys, "argv", ["/bin/attnlab", "task=fib", "a b"])
     assert environment()["command"] == "attnlab task=fib 'a b'"
+
+
+def test_command_is_the_typed_one(monkeypatch, capsys):
+    """Hydra's own settings, which the command line adds, were in it."""
+    monkeypatch.setenv(TYPED, "")
+    assert main(["task=fbi", "a b=1"]) == 2
+    assert environment()["command"] == "attnlab task=fbi 'a b=1'"
 
 
 def test_commit_and_changes_of_a_checkout(tmp_path):

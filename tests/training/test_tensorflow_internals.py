@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.training.keras_internals import adam_moments, seed_states
+from attnlab.training.keras_internals import adam_moments, seed_states, shapes_alone
 from attnlab.training.tensorflow_internals import custom_gradients, forget_gradients
 
 
@@ -20,6 +20,15 @@ def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():
     )
     model(np.ones((1, 3)), training=True)
     np.testing.assert_array_equal(states[0].value, [11, 1])
+
+
+def test_keras_forgets_variables_that_have_a_shape_alone():
+    with shapes_alone():
+        layer = keras.layers.Dense(10**12)
+        layer.build((None, 10**12))
+    assert layer.kernel.shape == (10**12, 10**12)
+    spec = keras.layers.Dense(2).compute_output_spec(keras.KerasTensor((1, 3)))
+    assert spec.shape == (1, 2)  # what is waiting would be made here
 
 
 def test_keras_adam_keeps_its_moments_where_they_are_looked_for():

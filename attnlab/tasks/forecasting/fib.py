@@ -32,6 +32,7 @@ class Fib(ForecastingTask):
     name = "fib"
     horizon = 1
     units = "units of the largest number"
+    series_units = "value"
 
     def __init__(
         self, *, count: int = 1200, history: int = 20, test: float = 0.3, validation: float = 0.2

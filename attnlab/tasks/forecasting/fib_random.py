@@ -32,6 +32,7 @@ class FibRandom(ForecastingTask):
     name = "fib_random"
     horizon = 1
     units = "units of the window's largest number"
+    series_units = "value"
     oracles = ("sum_of_last_two",)
 
     def __init__(

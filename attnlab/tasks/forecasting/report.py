@@ -30,13 +30,14 @@ def errors(
     return result
 
 
-def skill(rmse: float, baseline_rmse: float, target: np.ndarray) -> float:
-    """1 - rmse / baseline_rmse, with the baseline's error no smaller than float32 rounding.
+def skill(rmse: float, baseline_rmse: float, target: np.ndarray) -> float | None:
+    """1 - rmse / baseline_rmse; None where the baseline's error is one of float32 rounding.
 
-    Networks answer in float32, so no smaller error of a baseline can be told from zero.
+    Networks answer in float32, so a baseline with no larger error knows the rule, and how many
+    times that error theirs is says nothing.
     """
     floor = _ROUNDING * max(float(np.max(np.abs(target))), _TINY)
-    return 1.0 - rmse / max(baseline_rmse, floor)
+    return 1.0 - rmse / baseline_rmse if baseline_rmse > floor else None
 
 
 def build_report(

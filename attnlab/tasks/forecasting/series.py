@@ -78,7 +78,7 @@ class Series(ForecastingTask):
 
     def _read(self) -> TimeSeries:
         series = read_series(self.path, self.column, self.time_column)
-        self.units = f"units of {series.name}"
+        self.units = series.name if series.name.startswith("units") else f"units of {series.name}"
         return series
 
     def _find_borders(self, count: int) -> dict[str, int]:

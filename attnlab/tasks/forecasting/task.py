@@ -37,6 +37,7 @@ class ForecastingTask:
     name: ClassVar[str]
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")  # what chooses the best epoch
     units: str  # what reported numbers count
+    series_units: str | None = None  # what the series' own numbers count; None: `units`, too
     oracles: ClassVar[tuple[str, ...]] = ()  # baselines that know the rule; no skill counts them
     history: int  # numbers a window (S)
     horizon: int  # numbers to forecast

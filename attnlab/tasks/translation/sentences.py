@@ -13,10 +13,11 @@ from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.batches import cut, longest_source
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.text.cleaning import normalized
-from attnlab.tasks.translation.text.tokenizers import END, Tokenizer
+from attnlab.tasks.translation.text.tokenizers import END, UNKNOWN, Tokenizer
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048
+_MOST_NAMED = 12
 # What would break a line or a column of the output apart.
 _BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
 
@@ -39,8 +40,9 @@ class SentenceTranslator:
 
     `clean` is what the model's corpus did to each text, `longest` counts the source tokens, END
     included, of the longest sentence trained on (None: unknown). `warn`, which may be set, is told
-    once of sentences that are longer, and once of such as must be cut off, because of the model's
-    own longest length or of memory. Further settings are those of `decoding.search.Search`.
+    once of sentences that are longer, once of such as must be cut off, because of the model's own
+    longest length or of memory, and of each word that the vocabulary doesn't have. Further settings
+    are those of `decoding.search.Search`.
     """
 
     warn: Callable[[str], None] | None = None
@@ -78,6 +80,10 @@ class SentenceTranslator:
             ]
         return translations
 
+    def unknown(self, line: str) -> list[str]:
+        """The words of a sentence that the model reads as unknown ones."""
+        return self.source_tokenizer.unknown(self._clean(line))
+
     def maps(self, translation: Translation) -> Example:
         """Where the model looked while it wrote a translation, greedily found or by a beam."""
         tokenizers = (self.source_tokenizer, self.target_tokenizer)
@@ -94,6 +100,12 @@ class SentenceTranslator:
         rows = [np.array([*tokens, END], np.int32) for tokens in encoded]
         most = min(longest_source(self.model) or _MOST_TOKENS, _MOST_TOKENS)
         self._tell(max(map(len, rows), default=0), most)
+        if self.warn and any(UNKNOWN in tokens for tokens in encoded):
+            words = dict.fromkeys(word for line in lines for word in self.unknown(line))
+            if new := [word for word in words if word not in self._warned]:
+                self._warned.update(new)
+                shown = ", ".join(new[:_MOST_NAMED]) + ", ..." * (len(new) > _MOST_NAMED)
+                self.warn(f"not in the model's vocabulary, and read as unknown: {shown}")
         return [cut(row, most) for row in rows]
 
     def _tell(self, length: int, most: int) -> None:

@@ -44,6 +44,12 @@ class TranslationData:
         """SHA-256 of the corpus and of how its text was cut."""
         return self.tokenized.digest
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest training sentence."""
+        train = self.tokenized.parts["train"]
+        return int(max(side.lengths.max(initial=0) for side in (train.source, train.target)))
+
     def counts(self) -> dict[str, int]:
         """Pairs by part."""
         return {name: len(part.source) for name, part in self.tokenized.parts.items()}

@@ -19,10 +19,12 @@ def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse():
     assert [skill(rmse, 2.0, TARGET) for rmse in (0.0, 2.0, 5.0)] == [1.0, 0.0, -1.5]
 
 
-def test_a_baseline_without_error_counts_with_float32_rounding():
-    rounding = 5 * np.finfo(np.float32).eps
-    assert skill(rounding, 0.0, TARGET) == pytest.approx(0)
-    assert np.isfinite(skill(1.0, 0.0, np.zeros((3, 1))))
+def test_there_is_no_skill_against_a_baseline_that_is_right_but_for_rounding():
+    """It was thousands below zero, and said nothing."""
+    rounding = float(np.finfo(np.float32).eps * np.abs(TARGET).max())
+    assert skill(1.0, rounding, TARGET) is None
+    assert skill(1.0, 2 * rounding, TARGET) == pytest.approx(1 - 1 / (2 * rounding))
+    assert skill(1.0, 0.0, np.zeros((3, 1))) is None
 
 
 def test_the_best_baseline_is_no_oracle():
@@ -36,7 +38,7 @@ def test_the_best_baseline_is_no_oracle():
         notes=["one"],
     )
     assert (report.best_baseline, report.skill) == ("near", 0.5)
-    assert report.skills["far"] == 0.75 and report.skills["rule"] < -1e5
+    assert report.skills["far"] == 0.75 and report.skills["rule"] is None
     assert list(report.predictions) == [
         "index", "time", "step", "target", "prediction", "far", "near", "rule"
     ]  # fmt: skip

@@ -126,6 +126,16 @@ def test_memory_bounds_a_sentence():
     assert told == ["a sentence has 5000 tokens; only the first 2047 are read"]
 
 
+def test_each_word_that_the_model_does_not_know_is_told_once():
+    told: list[str] = []
+    each = translator(kind="word")
+    each.warn = told.append
+    each.translate(["The cat sees Zeus.", "Hera sees Zeus."])
+    each.translate(["Zeus sees the cat."])
+    assert told == ["not in the model's vocabulary, and read as unknown: Zeus, Hera"]
+    assert each.unknown("Hera sees a Zeus.") == ["Hera", "Zeus"]
+
+
 # --- looking inside ----------------------------------------------------------------------------
 
 

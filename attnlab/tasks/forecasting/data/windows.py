@@ -113,6 +113,11 @@ class Splits:
             raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
         return parts[name]
 
+    @property
+    def longest(self) -> int:
+        """Values of a window's history."""
+        return self.train.history.shape[1]
+
     def counts(self) -> dict[str, int]:
         """Windows by part, extra ones left out."""
         return {name: len(part) for name, part in self.parts().items()}

@@ -110,12 +110,13 @@ def _draw(
     from attnlab.tasks.forecasting.figures.run import next_values_figure
 
     name = f"{trained.config.task.name} · {trained.config.attention.name}"
+    task = cast("ForecastingTask", trained.task)
     drawn = next_values_figure(
         history,
         times,
         forecast,
         title=f"{name}: next {len(times)} values",
-        units=cast("ForecastingTask", trained.task).units,
+        units=task.series_units or task.units,
     )
     try:
         save(drawn, path)

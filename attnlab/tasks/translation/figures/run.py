@@ -28,7 +28,11 @@ from attnlab.tasks.translation.figures.maps import maps_figure
 # Attention is drawn for as many sentences as have no more heat maps together.
 _MOST_MAPS = 48
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
-    "loss (nats a token)": {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)},
+    "loss (nats a token)": {
+        # It is above the validation's while the model learns nothing by heart.
+        "train_loss": ("train, with dropout and label smoothing", ORANGE),
+        "val_loss": ("validation, without", BLUE),
+    },
     "perplexity": {"train_perplexity": ("train", ORANGE), "val_perplexity": ("validation", BLUE)},
     "score (0 to 100)": {
         "val_bleu": ("validation BLEU", BLUE),

@@ -85,6 +85,14 @@ class Tokenizer:
         prepared = [_prepared(text, self.kind, self.lowercase) for text in texts]
         return [each.ids for each in self._cutter.encode_batch_fast(prepared)]
 
+    def unknown(self, text: str) -> list[str]:
+        """The words or characters of a text that the vocabulary doesn't have, in their order."""
+        prepared = _prepared(text, self.kind, self.lowercase)
+        cut = self._cutter.encode(prepared)
+        spans = zip(cut.ids, cut.offsets, strict=True)
+        words = [prepared[start:end] for token, (start, end) in spans if token == UNKNOWN]
+        return [_readable(word.encode("utf-8", "replace")) for word in words]
+
     def decode(self, rows: Iterable[Sequence[int]]) -> list[str]:
         """The text of each row of ids up to its first END; "⁇" stands for what is unknown."""
         return [self._text(row) for row in rows]

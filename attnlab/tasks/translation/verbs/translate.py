@@ -152,6 +152,7 @@ def _as_json(translator: SentenceTranslator, line: str, translations: list[Trans
     content = {
         "source": line,
         "source_tokens": pieces[0][0],
+        "unknown": translator.unknown(line),
         "translations": [
             {
                 "text": best.text,

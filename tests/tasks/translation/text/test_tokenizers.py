@@ -100,6 +100,9 @@ def test_lower_case(kind):
 def test_unknown_words_and_characters_are_shown():
     assert back(FITTED["word"], 'Tom liest "Faust".') == 'Tom liest " ⁇".'
     assert back(FITTED["char"], "Tom ☃") == "Tom ⁇"
+    assert FITTED["word"].unknown('Tom liest "Faust", Tom.') == ["Faust"]
+    assert FITTED["char"].unknown("Tom ☃") == ["☃"]
+    assert FITTED["bpe"].unknown("Tom ☃") == []
 
 
 def test_a_word_known_with_a_space_is_known_without():

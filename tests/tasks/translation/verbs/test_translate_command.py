@@ -82,7 +82,8 @@ def translate(run, compiled_once, monkeypatch, capfdbinary):
 def test_a_line_for_a_line(translate):
     given = "one two.\r\n\n  three   four.  \nGrüße 你好 🙂 \x00\n\t\none two."
     code, out, err = translate(given=b"\xef\xbb\xbf" + given.encode())
-    assert (code, err) == (0, "")
+    unknown = "not in the model's vocabulary, and read as unknown: Grüße, 你好, 🙂, \\x00"
+    assert (code, err) == (0, f"attnlab: warning: {unknown}\n")
     lines = out.split("\n")
     assert len(lines) == 7 and lines[6] == ""
     assert (lines[1], lines[4], lines[5]) == ("", "", lines[0])
@@ -109,7 +110,7 @@ def test_json(translate):
     assert (code, err) == (0, "")
     found, empty = map(json.loads, out.splitlines())
     assert (found["source"], found["source_tokens"]) == ("one two.", ["one", "two", "."])
-    assert len(found["translations"]) == 3
+    assert len(found["translations"]) == 3 and found["unknown"] == []
     for best in found["translations"]:
         assert set(best) == {"text", "score", "log_probability", "tokens"}
         assert best["log_probability"] <= best["score"] < 0

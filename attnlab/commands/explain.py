@@ -1,0 +1,25 @@
+"""`attnlab explain`: what a setting means, what it may be, and its default."""
+
+from __future__ import annotations
+
+import click
+
+from attnlab.config import settings
+
+
+@click.command("explain")
+@click.argument("words", metavar="[KEY]...", nargs=-1)
+@click.option("--markdown", is_flag=True, help="All settings as Markdown tables.")
+def command(words: tuple[str, ...], markdown: bool) -> None:
+    """Say what a setting means, what it may be, and its value unless one is given.
+
+    KEY is a setting such as trainer.epochs or attention.window, its last part (epochs), or a group
+    such as attention, of which the options are listed. Without one, the keys of all settings.
+    """
+    if markdown:
+        return click.echo(settings.markdown(), nl=False)
+    for word in words:
+        click.echo("\n".join(settings.explained(word.partition("=")[0])))
+    if not words:
+        click.echo("\n".join(dict.fromkeys(each.key for each in settings.settings())))
+    return None

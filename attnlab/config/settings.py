@@ -1,0 +1,121 @@
+"""Every setting that there is: what it means, what it may be, and its value unless one is given."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from attnlab.config.options import option_content, option_description, options
+from attnlab.config.rules import Rule, did_you_mean
+from attnlab.config.sections import SECTIONS, SEED_RULE, SweepConfig
+from attnlab.errors import RequestError
+
+GROUPS = ("task", "attention", "model", "optimizer", "schedule", "data")
+_FILES = {"model": "model/settings"}
+
+
+class Setting(NamedTuple):
+    """One setting of one option, or of every run."""
+
+    key: str  # for example `attention.window`
+    option: str  # whose setting it is: `attention=luong_local`; empty of what every run has
+    meaning: str  # in a line
+    expected: str  # what it may be, in words
+    default: str  # its value unless one is given
+
+
+def settings() -> list[Setting]:
+    """All settings: those of every run, then those of each option."""
+    found = [Setting("seed", "", SEED_RULE.help or "", SEED_RULE.expected(), "0")]
+    for section, cls in {**SECTIONS, "sweep": SweepConfig}.items():
+        for field in dataclasses.fields(cls):
+            key, rule = f"{section}.{field.name}", field.metadata["rule"]
+            default = "; ".join([_text(field.default), *_other_defaults(section, field)])
+            found.append(Setting(key, "", rule.help, rule.expected(), default))
+    for group in GROUPS:
+        for name in options(_FILES.get(group, group)):
+            found += _of_option(group, name)
+    return found
+
+
+def _of_option(group: str, name: str) -> Iterator[Setting]:
+    content = option_content(_FILES.get(group, group), name) or {}
+    kind, _, architecture = name.partition("_")
+    option = f"{group}={name}" if group != "model" else f"model={architecture} ({kind})"
+    for key, value in content.items():
+        if key in content.get("rules", {}) and key != "name":
+            rule = Rule(**content["rules"][key])
+            yield Setting(f"{group}.{key}", option, rule.help or "", rule.expected(), _text(value))
+
+
+def _other_defaults(section: str, field: dataclasses.Field) -> Iterator[str]:
+    """What tasks put in place of a default: `40 with task=series,sunspots`."""
+    found: dict[str, list[str]] = {}
+    for task in options("task"):
+        own: Mapping[str, Any] = option_content("task", task, whole=True) or {}
+        value = own.get(section, {}).get(field.name, field.default)
+        if value != field.default:
+            found.setdefault(_text(value), []).append(task)
+    return (f"{value} with task={','.join(tasks)}" for value, tasks in found.items())
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def explained(word: str) -> list[str]:
+    """What a key, the last part of one, or the name of a group is, in lines of text.
+
+    Raises:
+        RequestError: there is no such setting.
+    """
+    if word in GROUPS:
+        return [
+            line
+            for name in options(word)
+            for line in (
+                f"{word}={name}",
+                *(f"    {text}" for text in option_description(word, name)),
+            )
+        ]
+    known = settings()
+    found = [setting for setting in known if word in (setting.key, setting.key.partition(".")[2])]
+    if not found:
+        keys = list(dict.fromkeys(setting.key for setting in known))
+        leaves = [key for key in keys if key.rpartition(".")[2].startswith(word)]
+        hint = did_you_mean(word, [*keys, *GROUPS]) or f" Did you mean {leaves[0]}?" * bool(leaves)
+        raise RequestError(
+            f"{word}: there is no such setting.{hint} attnlab explain lists them all."
+        )
+    return [line for setting in found for line in _lines(setting)]
+
+
+def _lines(setting: Setting) -> list[str]:
+    option = f"  ({setting.option})" if setting.option else ""
+    return [
+        f"{setting.key}{option}",
+        f"    {setting.meaning}",
+        f"    {setting.expected}; default {setting.default}",
+    ]
+
+
+def markdown() -> str:
+    """All settings as tables, a section for each group: what docs/settings.md has."""
+    lines = ["# Settings", "", "`attnlab explain KEY` says the same of one of them."]
+    title = None
+    for setting in settings():
+        own = setting.option or "every run"
+        if own != title:
+            title = own
+            lines += [
+                "",
+                f"## {own}",
+                "",
+                "| key | meaning | value | default |",
+                "|---|---|---|---|",
+            ]
+        cells = (f"`{setting.key}`", setting.meaning, setting.expected, f"`{setting.default}`")
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"

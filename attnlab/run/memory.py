@@ -1,0 +1,98 @@
+"""What a run will take of the machine's memory, counted before anything is made."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.config.sections import Option, RunConfig
+from attnlab.errors import RequestError
+from attnlab.run.building import counted_model
+from attnlab.tasks.base import Task, TaskData
+
+# Sizes up to this one are made without counting: no machine is too small for them.
+_ALWAYS_FITS = 1024
+# Arrays of a weight's size beside itself: its gradient, and what the optimizer keeps.
+_STATES = {"adam": 2, "adamw": 2, "adadelta": 2, "rmsprop": 2}
+_BYTES, _GIB = 4, 2**30
+# Each value of a batch is kept for its gradient, and worked on once more.
+_COPIES = 3
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+class Needs(NamedTuple):
+    """Bytes that training takes, at least."""
+
+    weights: int  # with gradients and the optimizer's states
+    batch: int  # values between layers, of one gradient step
+
+
+def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> None:
+    """Refuse a run that the machine has no memory for, and say what would fit.
+
+    Raises:
+        RequestError: weights, optimizer and a batch take more than there is.
+    """
+    sizes = [*config.model.settings.values(), *config.attention.settings.values()]
+    largest = max((size for size in sizes if isinstance(size, int)), default=0)
+    if max(largest, config.trainer.batch_size) <= _ALWAYS_FITS:
+        return
+    needs, there = _needs(config, task, data), _memory()
+    if sum(needs) <= there:
+        return
+    key = "model.units" if needs.weights > needs.batch else "trainer.batch_size"
+    fits = _what_fits(config, task, data, key, there)
+    advice = f" {key}={fits} would fit." if fits else ""
+    has, total, weights, batch = (size / _GIB for size in (there, sum(needs), *needs))
+    raise RequestError(
+        f"{key}: expected a run that fits into {has:.1f} GiB of memory, got one that takes "
+        f"{total:,.1f} GiB at least: {weights:,.1f} for weights, gradients and optimizer, "
+        f"{batch:,.1f} for a batch.{advice}"
+    )
+
+
+def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
+    shapes = [weight.shape for weight in counted_model(config, task).weights]
+    copies = 2 + _STATES.get(config.optimizer.name, 1)
+    weights = sum(math.prod(shape) for shape in shapes) * copies * _BYTES
+    # A matrix makes as many values of each step of an item as it has columns.
+    values = sum(shape[-1] for shape in shapes if len(shape) == 2)
+    size, longest = config.trainer.batch_size, data.longest
+    steps = size if config.trainer.batch_by == "tokens" else size * longest
+    steps = min(steps, data.counts()["train"] * longest)
+    return Needs(weights, steps * values * _COPIES * _BYTES)
+
+
+def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: int) -> int | None:
+    """The largest power of two below a setting that fits; None if even 1 does not."""
+    section, _, name = key.partition(".")
+    size = _setting(config, section, name)
+    while isinstance(size, int) and size > 1:
+        size = 2 ** ((size - 1).bit_length() - 1)
+        if sum(_needs(_changed(config, section, name, size), task, data)) <= there:
+            return size
+    return None
+
+
+def _setting(config: RunConfig, section: str, name: str) -> Any:
+    part = getattr(config, section)
+    return part.settings.get(name) if isinstance(part, Option) else getattr(part, name)
+
+
+def _changed(config: RunConfig, section: str, name: str, value: int) -> RunConfig:
+    part = getattr(config, section)
+    if isinstance(part, Option):
+        part = dataclasses.replace(part, settings={**part.settings, name: value})
+    else:
+        part = dataclasses.replace(part, **{name: value})
+    return dataclasses.replace(config, **{section: part})
+
+
+def _memory() -> int:
+    """Bytes of memory of the machine, or of the container that this process is in."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = _CGROUP.read_text().strip() if _CGROUP.is_file() else "max"
+    return min(there, int(limit)) if limit.isdigit() else there

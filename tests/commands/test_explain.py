@@ -1,0 +1,64 @@
+"""`attnlab explain`, and docs/settings.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import main
+from attnlab.config import settings
+from attnlab.errors import RequestError
+
+DOCUMENT = Path(__file__).parents[2] / "docs/settings.md"
+
+
+def test_every_setting_says_what_it_is():
+    silent = [(each.key, each.option) for each in settings.settings() if not each.meaning]
+    assert silent == []
+
+
+def test_docs_have_every_setting_as_it_is():
+    """Made by `attnlab explain --markdown > docs/settings.md`."""
+    assert DOCUMENT.read_text("utf-8") == settings.markdown()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["explain", "attention.window"], ["--help", "attention.window"], ["explain", "window"]],
+)
+def test_a_setting_is_explained(capsys, words):
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "attention.window  (attention=luong_local)",
+        "    D, memory steps to either side",
+        "    a whole number at least 1; default 10",
+    ]
+
+
+def test_defaults_are_those_of_each_task(capsys):
+    assert main(["explain", "trainer.epochs=3"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("default 30; 40 with task=series,sunspots; 12 with task=translate\n")
+
+
+def test_a_group_lists_its_options_with_their_formulas(capsys):
+    assert main(["explain", "attention"]) == 0
+    said = capsys.readouterr().out
+    assert "attention=bahdanau\n    e_ts = v' tanh(W s_t + U h_s): additive attention." in said
+
+
+def test_without_a_word_all_keys_are_listed(capsys):
+    assert main(["explain"]) == 0
+    keys = capsys.readouterr().out.splitlines()
+    assert keys[:2] == ["seed", "trainer.epochs"] and "data.limit" in keys
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [("attention.windw", "Did you mean attention.window?"), ("wind", "Did you mean attention.wi")],
+)
+def test_an_unknown_setting_is_answered_with_the_nearest(word, said):
+    with pytest.raises(RequestError, match=f"{word}: there is no such setting.*{said}"):
+        settings.explained(word)

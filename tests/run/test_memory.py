@@ -1,0 +1,59 @@
+"""A run that the machine has no memory for is refused before anything is made."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from attnlab.cli import main
+from attnlab.errors import RequestError
+from attnlab.run import memory
+from attnlab.run.building import make_model, make_task
+
+
+def refuse(config):
+    task = make_task(config)
+    memory.refuse_what_does_not_fit(config, task, task.load(0))
+
+
+def test_a_model_for_no_machine_is_refused(capsys, tmp_path):
+    """The system killed the process."""
+    words = ["task=fib", "model.units=1000000000", f"paths.runs={tmp_path}"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("attnlab: model.units: expected a run that fits into ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (["model.units=2048", "attention=luong_global"], "model.units"),
+        (["model.units=2048", "attention=multi_head", "model=transformer"], "model.units"),
+        (["model.units=64", "trainer.batch_size=8192"], "trainer.batch_size"),
+    ],
+)
+def test_what_is_said_to_fit_fits_and_twice_as_much_does_not(compose, monkeypatch, words, key):
+    words = ["task=fib_random", "task.train_windows=20000", *words]
+    monkeypatch.setattr(memory, "_memory", lambda: 100 << 20)
+    monkeypatch.setattr(memory, "_ALWAYS_FITS", 1)
+    with pytest.raises(RequestError, match=f"{key}: .* 0.1 GiB of memory.* would fit") as error:
+        refuse(compose(*words))
+    size = int(re.search(rf"{key}=(\d+) would fit", str(error.value))[1])
+    refuse(compose(*words, f"{key}={size}"))
+    with pytest.raises(RequestError):
+        refuse(compose(*words, f"{key}={2 * size}"))
+
+
+def test_weights_are_counted_as_they_are(compose):
+    config = compose("task=fib_random", "model.units=7", "trainer.batch_size=1")
+    task = make_task(config)
+    data = task.load(0)
+    parameters = make_model(config, task).count_params()
+    assert memory._needs(config, task, data).weights == 4 * 4 * parameters  # Adam has two moments
+
+
+def test_what_machines_have_is_not_refused(compose):
+    refuse(compose("task=fib_random", "model.units=1025"))
+    assert memory._memory() > 1 << 28
