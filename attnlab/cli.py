@@ -13,6 +13,7 @@ import shlex
 import sys
 import tempfile
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -151,19 +152,14 @@ def _train(arguments: list[str]) -> int:
     def job(cfg: DictConfig) -> None:
         codes.append(_job(cfg))
 
-    before, conf = sys.argv, str(config.conf_folder())
+    before = sys.argv
     try:
         # Hydra makes a folder for what it would keep, which is nothing.
         with tempfile.TemporaryDirectory() as scratch:
             words = _hydra_arguments(arguments, scratch)
             sys.argv = [before[0], *words]
-            main_function = hydra.main(version_base="1.3", config_path=conf, config_name="config")
-            if {"--cfg", "-c"} & set(words) and "job" in words:
-                with contextlib.redirect_stdout(io.StringIO()) as shown:
-                    main_function(job)()
-                print(config.without_rules(shown.getvalue()), end="")
-            else:
-                main_function(job)()
+            conf = {"config_path": str(config.conf_folder()), "config_name": "config"}
+            _shown_without_rules(words, hydra.main(version_base="1.3", **conf)(job))
     except RequestError:
         raise
     except Exception as error:
@@ -179,6 +175,18 @@ def _train(arguments: list[str]) -> int:
 
         raise_error()
     return max(codes, default=DONE)
+
+
+def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
+    """Let Hydra compose; what it shows for `--cfg job` leaves out what is not for users."""
+    from attnlab.config.composing import without_rules
+
+    if not {"--cfg", "-c"} & set(words) or "job" not in words:
+        compose()
+        return
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        compose()
+    print(without_rules(shown.getvalue()), end="")
 
 
 def _job(cfg: DictConfig) -> int:

@@ -167,11 +167,8 @@ def _compare_task(
     by = (*options.by, *splitting)
     groups, older = grouped(usable, metric, by)
     all_values = [list(group.values.values()) for group in groups]
-    if options.geometric and (least := min(min(values) for values in all_values)) <= 0:
-        where = next(r.run.name for r in usable if metric.value(r.metrics) == least)
-        raise RequestError(
-            f"--geometric: expected values above 0, but {metric.path} is {least:g} in {where}."
-        )
+    if options.geometric:
+        _require_positive(all_values, metric)
     results = [_result(group, metric, options.geometric) for group in groups]
     reference = _reference(groups, options.reference, by)
     notes = [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
@@ -201,6 +198,13 @@ def _compare_task(
         notes=notes,
         warnings=[*warnings, *doubts(groups, by)],
     )
+
+
+def _require_positive(values: list[list[float]], metric: Quantity) -> None:
+    if (least := min(map(min, values))) <= 0:
+        raise RequestError(
+            f"--geometric: expected values above 0, but {metric.path} is {least:g} in a run."
+        )
 
 
 def _about_splitting(by: tuple[str, ...], splitting: list[str]) -> list[str]:
