@@ -8,9 +8,17 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.config import settings
+from attnlab.config.options import CONFIG_DIR
 from attnlab.errors import RequestError
 
+pytestmark = pytest.mark.usefixtures("shipped_alone")
 DOCUMENT = Path(__file__).parents[2] / "docs/settings.md"
+
+
+@pytest.fixture
+def shipped_alone(monkeypatch):
+    """No options of anybody's own, whatever another test looked at."""
+    monkeypatch.delenv(CONFIG_DIR, raising=False)
 
 
 def test_every_setting_says_what_it_is():

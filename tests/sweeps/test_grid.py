@@ -104,9 +104,9 @@ def test_a_choice_of_groups_is_composed_once(hydra, monkeypatch):
     composed = []
     load = type(loader).load_configuration
 
-    def counting(self, *args, **kwargs):
-        composed.append(kwargs["overrides"])
-        return load(self, *args, **kwargs)
+    def counting(self, name, overrides, mode):
+        composed.append(overrides)
+        return load(self, name, overrides, mode)
 
     monkeypatch.setattr(type(loader), "load_configuration", counting)
     composer = Composer(loader, master)
