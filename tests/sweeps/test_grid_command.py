@@ -394,5 +394,5 @@ def test_forty_jobs_two_at_a_time_lose_nothing(attnlab):
         logged = query(attnlab, f"select key, step from metrics where run_uuid = '{run}'")
         for metric in ("train_loss", "val_loss", "learning_rate", "seconds"):
             assert sorted(step for key, step in logged if key == metric) == [1, 2, 3]
-        assert {"test_rmse", "test_skill", "parameters"} <= {key for key, _ in logged}
+        assert {"test_rmse", "test_mae", "parameters"} <= {key for key, _ in logged}
         assert len(query(attnlab, f"select * from inputs where destination_id = '{run}'")) == 3
