@@ -93,6 +93,8 @@ def _dispatch(arguments: list[str]) -> int:
     if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
         others = ("help", "train")
         asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
+        if asked and asked[0] in known:
+            return _verb(asked[0], ["--help"])
         if asked:  # `--help model.units`
             return _verb("explain", asked)
         from attnlab.config.help import overview

@@ -33,8 +33,9 @@ def test_help_fits_a_narrow_terminal_and_has_every_verb(capsys, words):
 
 @pytest.mark.parametrize("verb", verbs())
 def test_every_verb_has_help(capsys, verb):
-    assert main([verb, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"Usage: attnlab {verb} ")
+    for words in ([verb, "--help"], ["help", verb]):
+        assert main(words) == 0
+        assert capsys.readouterr().out.startswith(f"Usage: attnlab {verb} ")
 
 
 def test_version(attnlab):

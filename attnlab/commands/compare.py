@@ -160,7 +160,7 @@ def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | Non
 def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
     """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
     means = {
-        f"{each.task}/{result.group.label.replace(' / ', '/')}_{each.metric.path}": mean
+        f"{each.name}/{result.group.label.replace(' / ', '/')}_{each.metric.path}": mean
         for each in found.tasks
         for result in each.results
         if (mean := result.interval.mean) is not None
@@ -173,7 +173,7 @@ def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list
         status="FINISHED",
         started=now,
         ended=now,
-        params=flatten({**asked, "reference": {each.task: each.reference for each in found.tasks}}),
+        params=flatten({**asked, "reference": {each.name: each.reference for each in found.tasks}}),
         tags={"attnlab.kind": "compare", "attnlab.folder": str(runs)},
         measured=[Measured(0, now, means)],
         files={path.name: path for path in files},

@@ -98,6 +98,11 @@ class Comparison:
     warnings: list[str] = field(default_factory=list)  # what makes it doubtful
 
     @property
+    def name(self) -> str:
+        """The task's, with the data's where there are several."""
+        return f"{self.task} {self.data}" if self.data else self.task
+
+    @property
     def groups(self) -> list[Group]:
         """The groups in the order of the results."""
         return [result.group for result in self.results]

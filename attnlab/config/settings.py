@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from attnlab.config.options import option_content, option_description, options
 from attnlab.config.rules import Rule, did_you_mean
-from attnlab.config.sections import SECTIONS, SEED_RULE, SweepConfig
+from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SweepConfig
 from attnlab.errors import RequestError
 
-GROUPS = ("task", "attention", "model", "optimizer", "schedule", "data")
+GROUPS = (*OPTION_GROUPS, "data")
+_PRESETS = ("experiment", "search")
 _FILES = {"model": "model/settings"}
 
 
@@ -71,7 +72,7 @@ def explained(word: str) -> list[str]:
     Raises:
         RequestError: there is no such setting.
     """
-    if word in GROUPS:
+    if word in (*GROUPS, *_PRESETS):
         return [
             line
             for name in options(word)

@@ -145,6 +145,9 @@ def print_table(metrics: Mapping[str, Any], part: str) -> None:
 def _verdict(metrics: Mapping[str, Any]) -> str:
     """What came out, in a sentence."""
     own, best, skill = metrics["attention"], metrics["best_baseline"], metrics["skill"]
+    result = metrics["test"].get(metrics["metric"])
+    if result is None or not math.isfinite(result):
+        return f"What {own} gives is not finite: a smaller optimizer.learning_rate may help."
     if skill is None:
         return f"{best} knows the rule of these data: no model can do better than it."
     share = f"{abs(skill):.1%}"

@@ -14,12 +14,10 @@ from attnlab.run.building import counted_model
 from attnlab.tasks.base import Task, TaskData
 
 # Sizes up to this one are made without counting: no machine is too small for them.
-_ALWAYS_FITS = 1024
+_ALWAYS_FITS = 2048
 # Arrays of a weight's size beside itself: its gradient, and what the optimizer keeps.
 _STATES = {"adam": 2, "adamw": 2, "adadelta": 2, "rmsprop": 2}
 _BYTES, _GIB = 4, 2**30
-# Each value of a batch is kept for its gradient, and worked on once more.
-_COPIES = 3
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -27,7 +25,7 @@ class Needs(NamedTuple):
     """Bytes that training takes, at least."""
 
     weights: int  # with gradients and the optimizer's states
-    batch: int  # values between layers, of one gradient step
+    batch: int  # values between layers, kept for the gradient of one step
 
 
 def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> None:
@@ -63,7 +61,7 @@ def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
     size, longest = config.trainer.batch_size, data.longest
     steps = size if config.trainer.batch_by == "tokens" else size * longest
     steps = min(steps, data.counts()["train"] * longest)
-    return Needs(weights, steps * values * _COPIES * _BYTES)
+    return Needs(weights, steps * values * _BYTES)
 
 
 def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: int) -> int | None:

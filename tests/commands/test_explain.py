@@ -70,3 +70,8 @@ def test_without_a_word_all_keys_are_listed(capsys):
 def test_an_unknown_setting_is_answered_with_the_nearest(word, said):
     with pytest.raises(RequestError, match=f"{word}: there is no such setting.*{said}"):
         settings.explained(word)
+
+
+def test_presets_are_listed_with_what_they_are(capsys):
+    assert main(["explain", "experiment"]) == 0
+    assert "experiment=book_fib_attention\n    " in capsys.readouterr().out

@@ -109,6 +109,7 @@ def test_runs_of_several_corpora_are_held_apart(tmp_path):
         ("translate", "builtin", 2),
         ("translate", "tatoeba", 2),
     ]
+    assert [each.name for each in found] == ["translate builtin", "translate tatoeba"]
     assert [heading(each).split(":")[0] for each in found] == [
         "translate (builtin)",
         "translate (tatoeba)",

@@ -55,5 +55,5 @@ def test_weights_are_counted_as_they_are(compose):
 
 
 def test_what_machines_have_is_not_refused(compose):
-    refuse(compose("task=fib_random", "model.units=1025"))
+    refuse(compose("task=fib_random", "model.units=2049"))
     assert memory._memory() > 1 << 28
