@@ -30,7 +30,7 @@ _MOST_MAPS = 48
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats a token)": {
         # It is above the validation's while the model learns nothing by heart.
-        "train_loss": ("train, with dropout and label smoothing", ORANGE),
+        "train_loss": ("train, with dropout\nand label smoothing", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
     "perplexity": {"train_perplexity": ("train", ORANGE), "val_perplexity": ("validation", BLUE)},
