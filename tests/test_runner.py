@@ -305,8 +305,8 @@ def small_translation(config: RunConfig, folder: Path) -> list[str]:
     ]
 
 
-# Translators of full depth take a while to trace; one of them stands for the others by default.
-LONG = [name for name in options("experiment") if name[:5] not in ("book_", "tatoe")]
+# Translators take a while to trace; `tests/config` composes all.
+LONG = [name for name in options("experiment") if not name.startswith("book_")]
 PRESETS = [
     pytest.param(name, marks=pytest.mark.slow if name in (*LONG, "book_transformer") else ())
     for name in options("experiment")

@@ -291,7 +291,9 @@ def test_too_many_trials_of_another_machine_are_dropped(tmp_path, monkeypatch):
     assert len(study.trials()) == 2
 
 
-@pytest.mark.parametrize("storage", [None, "shared/own.log", "sqlite"])
+@pytest.mark.parametrize(
+    "storage", [None, "shared/own.log", pytest.param("sqlite", marks=pytest.mark.slow)]
+)
 def test_processes_share_a_search_and_do_exactly_its_trials(tmp_path, storage):
     trials = 6 if storage == "sqlite" else 20
     if storage == "sqlite":

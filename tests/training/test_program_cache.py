@@ -82,7 +82,8 @@ def translation(folder: Path) -> tuple[str, ...]:
     )
 
 
-@pytest.mark.parametrize("kind", ["forecast", pytest.param("translation", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["forecast", "translation"])
 def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kind):
     quick = (*FIB, *DROPPING, "trainer.jit=false")  # compiled by XLA: in tests/test_runner.py
     given = quick if kind == "forecast" else translation(tmp_path)

@@ -99,6 +99,7 @@ def test_files_of_unequal_length(refused, tmp_path):
     assert "a.en" in line and "a.de" in line
 
 
+@pytest.mark.slow
 def test_a_corpus_smaller_than_a_batch_is_one_batch(tmp_path, monkeypatch, capfd, no_figures):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))

@@ -76,7 +76,7 @@ LEARNING = [
     pytest.param(
         *cell,
         id="-".join(cell),
-        marks=() if cell[0] in ("none", "bahdanau", "multi_head") else pytest.mark.slow,
+        marks=() if cell[0] in ("bahdanau", "multi_head") else pytest.mark.slow,
     )
     for cell in CELLS
 ]

@@ -92,10 +92,6 @@ PLACES: tuple[Settings, ...] = (
     (("placement", "after_step"), ("input_feeding", True)),
 )
 CELLS = ("simple", "gru", "lstm")
-DEFAULTS = [
-    Case("rnn", "none"),
-    *(Case(model, name) for model in TRANSLATORS for name in QUERYING),
-]
 
 
 def recurrent(name: str, turn: int) -> list[Case]:
@@ -104,13 +100,18 @@ def recurrent(name: str, turn: int) -> list[Case]:
     return [
         Case(
             *("rnn", name, choices[number % len(choices)]),
-            (("cell", CELLS[number % 3]), *PLACES[(turn + number) % 3]),
+            (("cell", CELLS[(turn + number) % 3]), *PLACES[(turn + 2 * number) % 3]),
         )
         for number in range(max(3, len(choices)))
     ]
 
 
-GRID = [case for turn, name in enumerate(QUERYING) for case in recurrent(name, turn)]
+# Of each mechanism one cell and one place, other ones than the mechanism before.
+GRID = [
+    pytest.param(case, marks=pytest.mark.slow if number else ())
+    for turn, name in enumerate(QUERYING)
+    for number, case in enumerate(recurrent(name, turn))
+]
 CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
 CASES = [
     *GRID,
@@ -135,7 +136,6 @@ CASES = [
     Case("transformer", "multi_head", (), (("tie_embeddings", "none"), ("layers", 1))),
 ]
 every = pytest.mark.parametrize("case", CASES, ids=str)
-defaults = pytest.mark.parametrize("case", DEFAULTS, ids=str)
 
 
 def stepwise(model, memory, target):
@@ -225,7 +225,14 @@ few = pytest.mark.parametrize("case", FEW, ids=str)
 IDS = tf.TensorSpec((None, None), tf.int32)
 
 
-@pytest.mark.parametrize("case", [*FEW, Case("transformer", "bahdanau")], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(FEW[1], FEW[3], Case("transformer", "bahdanau")),
+        *(pytest.param(case, marks=pytest.mark.slow) for case in (FEW[0], FEW[2])),
+    ],
+    ids=str,
+)
 def test_attend_gives_the_weights_of_all_layers(case):
     """By a graph for any shape, which the eager weights hold to account."""
     model = built(case)
@@ -263,7 +270,7 @@ def test_a_search_can_repeat_memory_and_reorder_state(case):
         np.testing.assert_allclose(one, tf.gather(other, rows), atol=1e-5)
 
 
-@defaults
+@few
 def test_weights_can_be_saved_and_loaded(case, tmp_path):
     model = built(case)  # left as it was, if loading works
     expected = model((SOURCE, TARGET)).numpy()
@@ -284,7 +291,7 @@ def test_graphs_take_any_shape(case):
     np.testing.assert_allclose(program(*short)[0], whole(case)[0][1, :2], atol=1e-5)
 
 
-@few
+@pytest.mark.parametrize("case", [FEW[1], FEW[3]], ids=str)
 def test_dropout_acts_in_training_alone(case):
     model = build(case, dropout=0.5, layers=2)
     plain = model((SOURCE, TARGET)).numpy()
