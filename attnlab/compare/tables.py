@@ -114,11 +114,13 @@ def footnotes(comparison: Comparison) -> list[str]:
         lines[0] += f"; skill: part of {baseline}'s error that is gone"
     tests = sum(each.p_holm is not None for each in comparison.differences)
     if tests:
-        of = f"p: paired t test over shared seeds, Holm-corrected for {tests}"
-        lines.append(f"{of} comparison{'s' if tests > 1 else ''}; the intervals are not")
+        corrected = f", corrected for {tests} tests (Holm); intervals are not corrected"
+        lines.append(f"p: paired t test over shared seeds{corrected if tests > 1 else ''}")
     if test := comparison.item_test:
         signature = f"; {test.signature}" if test.signature else ""
-        lines.append(f"{test.heading}: {test.method}, Holm-corrected{signature}")
+        several = sum(each.item_test is not None for each in comparison.differences) > 1
+        corrected = ", corrected (Holm)" if several else ""
+        lines.append(f"{test.heading}: {test.method}{corrected}{signature}")
     if any(each.verdict == "too few seeds" for each in comparison.differences):
         lines.append(f"below {ENOUGH_SEEDS} shared seeds a difference is not judged: train more")
     return lines + comparison.notes

@@ -50,7 +50,7 @@ def test_the_tables_fit_100_columns_and_say_everything(found, monkeypatch):
     (better,) = [row for row in rows[1:] if "better" in row]
     assert better[:5] == ["scaled_dot_product", "5", "-0.102", "[-0.118,", "-0.086]"]
     assert "difference to none (below 0 is better)" in lines
-    assert "Holm-corrected for 2 comparisons" in text
+    assert "corrected for 2 tests (Holm); intervals are not corrected" in " ".join(text.split())
     assert "Diebold-Mariano over 40 test windows" in text
     assert "skill: part of persistence's error that is gone" in " ".join(text.split())
     assert "warning: trainer.epochs differs: 30 in none, pooling; 60 in scaled_dot_product" in text
