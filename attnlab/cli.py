@@ -90,6 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import verbs
+    from attnlab.config.rules import did_you_mean
 
     known = verbs()
     arguments = _heeded(arguments, [verb for verb in known if verb != "resume"])
@@ -100,7 +101,12 @@ def _dispatch(arguments: list[str]) -> int:
         if asked and asked[0] in known:
             return _verb(asked[0], ["--help"])
         if asked:  # `--help model.units`
-            return _verb("explain", asked)
+            try:
+                return _verb("explain", asked)
+            except RequestError:
+                if not did_you_mean(asked[0], [*known]):
+                    raise
+                raise RequestError(_unknown_verb(asked[0], [], [*known, "train"])) from None
         from attnlab.config.help import overview
 
         lines = {verb: known[verb].help for verb in known}
