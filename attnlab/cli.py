@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.records import logs
 from attnlab.records.environment import TYPED
 from attnlab.run import interrupts
 
@@ -44,6 +45,8 @@ _VALUES = {
 _CONFIG_PATH = {"--config-path", "-cp"}
 _CONFIG_DIR = {"--config-dir", "-cd"}
 _MULTIRUN = {"-m", "--multirun"}
+# How much a run or a sweep says: see `attnlab.records.logs`.
+_VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
 # Groups whose files may set Hydra's own settings, of the launcher for example.
 _PRESETS = ("experiment", "search")
 # Flags that only show something; the configuration is shown without this project's settings.
@@ -87,8 +90,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import verbs
+    from attnlab.config.rules import did_you_mean
 
     known = verbs()
+    arguments = _heeded(arguments, [verb for verb in known if verb != "resume"])
     first = arguments[0] if arguments else "help"
     if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
         others = ("help", "train")
@@ -96,7 +101,12 @@ def _dispatch(arguments: list[str]) -> int:
         if asked and asked[0] in known:
             return _verb(asked[0], ["--help"])
         if asked:  # `--help model.units`
-            return _verb("explain", asked)
+            try:
+                return _verb("explain", asked)
+            except RequestError:
+                if not did_you_mean(asked[0], [*known]):
+                    raise
+                raise RequestError(_unknown_verb(asked[0], [], [*known, "train"])) from None
         from attnlab.config.help import overview
 
         lines = {verb: known[verb].help for verb in known}
@@ -114,6 +124,19 @@ def _dispatch(arguments: list[str]) -> int:
     if first and first[0] not in "-+~" and "=" not in first:
         raise RequestError(_unknown_verb(first, arguments[1:], [*known, "train"]))
     return _train(arguments)
+
+
+def _heeded(arguments: list[str], others: list[str]) -> list[str]:
+    """Go by `-q` and `-v`, and leave them out; but `others` are verbs that have no use for them."""
+    words = [word for word in arguments if word not in _VERBOSITY]
+    given = [word for word in arguments if word in _VERBOSITY]
+    logs.verbosity = 0
+    if words[:1] and words[0] in others:
+        if arguments[0] in given:
+            raise RequestError(f"{given[0]}: expected with a run, a sweep or attnlab resume.")
+        return arguments
+    logs.verbosity = _VERBOSITY[given[-1]] if given else 0
+    return words
 
 
 def _unknown_verb(word: str, others: list[str], verbs: list[str]) -> str:
@@ -312,7 +335,8 @@ def _unknown_flag(flag: str, value: str) -> str:
     settings = [f"{key}={value or 'VALUE'}" for key in full_keys(flag.strip("-").replace("-", "_"))]
     if settings:
         return f"{flag}: settings have no dashes: {' or '.join(settings)}."
-    hint = did_you_mean(flag, [known for known in _FLAGS if known.startswith("--")])
+    known = [known for known in (*_FLAGS, *_VERBOSITY) if known.startswith("--")]
+    hint = did_you_mean(flag, known)
     return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"
 
 

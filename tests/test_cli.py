@@ -67,13 +67,29 @@ def test_the_configuration_can_be_shown(capsys, tmp_path, monkeypatch, words):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_says_what_came_out_and_nothing_else(trained):
-    assert trained.outcome.err == ""
+def test_a_run_says_how_far_it_is_and_what_came_out(trained):
+    said = [line.removeprefix("attnlab: ") for line in trained.outcome.err.splitlines()]
+    assert said[0] == "tracing and compiling" and said[1].startswith("epoch 1/2: train ")
+    assert said[-3:] == ["scoring the test part", "drawing", "sending to MLflow"]
+    assert said[-4].startswith("epoch 2/2: train ")
     for words in ("series / luong_global / seed 0", "persistence", "train_mean", "best epoch"):
         assert words in trained.outcome.out
     assert trained.outcome.out.endswith(f"run folder: {trained.folder}\n")
     written = {path.name for path in trained.attnlab.folder.iterdir()}
     assert written == {"rain.csv", "runs"}
+
+
+def test_its_log_is_in_plain_words(trained):
+    log = (trained.folder / "run.log").read_text()
+    assert "data: train 56, validation 15, test 19, history 7" in log and "{" not in log
+    assert "epoch 1/2: train " in log and "epoch 2/2: train " in log and "; test: rmse " in log
+
+
+def test_quietly_nothing_but_the_folder_is_printed(trained, here):
+    for words in (["-q", "resume", trained.folder], ["resume", trained.folder, "--quiet"]):
+        assert here(*words) == (0, f"{trained.folder}\n", "")
+    said = "attnlab: -q: expected with a run, a sweep or attnlab resume.\n"
+    assert here("-q", "runs") == (2, "", said)
 
 
 def test_runs_lists_it(trained, capsys):
@@ -97,7 +113,7 @@ def test_a_saved_configuration_runs_again_to_the_same_losses(trained, here, no_f
         f"paths.runs={here.runs}",
         "tracking.enabled=false",
     )
-    assert (code, err) == (0, "")
+    assert code == 0, err
     (folder,) = here.run_folders()
     assert losses(folder) == losses(trained.folder)
 

@@ -6,6 +6,7 @@ With `cli` the only module that knows Hydra or OmegaConf.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
@@ -28,6 +29,7 @@ from attnlab.config.sections import (
     SECTIONS,
     PathsConfig,
     RunConfig,
+    SearchConfig,
     SweepConfig,
     TrackingConfig,
     TrainerConfig,
@@ -52,7 +54,7 @@ _PLAIN = "plain"
 _NO_SETTINGS = ("rules", "defaults", "_target_")
 # What people type for a setting's last part.
 _SHORT = {"lr": "learning_rate", "batch": "batch_size"}
-_ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig}
+_ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}
 
 
 @dataclass
@@ -205,8 +207,9 @@ def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
     if found := re.search(r"Could not override '([^']+)'", text):
         return _explain_unknown_key(found.group(1), overrides)
     if isinstance(error, OverrideParseException):
-        reason = text.splitlines()[0]
-        return f"{error.override}: expected KEY=VALUE as Hydra reads it, but: {reason}."
+        return _explain_unreadable(str(error.override), text.splitlines()[0], overrides)
+    if found := re.search(r"Ambiguous value for argument '(.+)'$", text.splitlines()[0]):
+        return f"{found[1]}: expected one value, several with -m. {_typed_as_text(found[1])}"
     if "Config group override must be" in text:
         return _explain_group_value(overrides)
     cause = error if isinstance(error, ValidationError) else error.__cause__
@@ -243,6 +246,23 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     siblings = sorted(p.rpartition(".")[2] for p in known if p.rpartition(".")[0] == section)
     valid = f" {section} has: {', '.join(siblings)}." if siblings else ""
     return f"{key}: there is no such key.{hint}{valid}"
+
+
+def _explain_unreadable(override: str, reason: str, overrides: list[str]) -> str:
+    """A word that Hydra's grammar has no place for: mostly a text that needs quotes."""
+    before = overrides[: overrides.index(override)] if override in overrides else []
+    if "=" not in override and before and "." in before[-1].partition("=")[0]:
+        return f"{override}: expected KEY=VALUE. {_typed_as_text(f'{before[-1]} {override}')}"
+    if "=" not in override or override.partition("=")[2].startswith(("[", "{")):
+        return f"{override}: expected KEY=VALUE as Hydra reads it, but: {reason}."
+    return f"{override}: expected quotes around such a value. {_typed_as_text(override)}"
+
+
+def _typed_as_text(override: str) -> str:
+    """How a value is typed in a shell so that Hydra takes it for a text, whatever is in it."""
+    key, _, value = override.partition("=")
+    escaped = value.replace('"', '\\"')
+    return "A text with spaces, umlauts or signs is typed " + shlex.quote(f'{key}="{escaped}"')
 
 
 def _explain_group_value(overrides: list[str]) -> str:
@@ -284,7 +304,6 @@ def known_keys(overrides: Iterable[str]) -> list[str]:
     chosen = _chosen(overrides)
     keys = ["seed"]
     keys += [f"{name}.{f.name}" for name, cls in _ALL_SECTIONS.items() for f in fields(cls)]
-    keys += [f"search.{key}" for key in _main_file()["search"]]
     for group, name in chosen.items():
         folder = group
         if group == "model":

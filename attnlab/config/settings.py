@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from attnlab.config.options import option_content, option_description, options
 from attnlab.config.rules import Rule, did_you_mean
-from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SweepConfig
+from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
 
 GROUPS = (*OPTION_GROUPS, "data")
@@ -30,7 +30,7 @@ class Setting(NamedTuple):
 def settings() -> list[Setting]:
     """All settings: those of every run, then those of each option."""
     found = [Setting("seed", "", SEED_RULE.help or "", SEED_RULE.expected(), "0")]
-    for section, cls in {**SECTIONS, "sweep": SweepConfig}.items():
+    for section, cls in {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}.items():
         for field in dataclasses.fields(cls):
             key, rule = f"{section}.{field.name}", field.metadata["rule"]
             default = "; ".join([_text(field.default), *_other_defaults(section, field)])
@@ -86,7 +86,9 @@ def explained(word: str) -> list[str]:
     if not found:
         keys = list(dict.fromkeys(setting.key for setting in known))
         leaves = [key for key in keys if key.rpartition(".")[2].startswith(word)]
-        hint = did_you_mean(word, [*keys, *GROUPS]) or f" Did you mean {leaves[0]}?" * bool(leaves)
+        hint = did_you_mean(word, [*keys, *GROUPS])
+        if leaves and not hint:
+            hint = f" Did you mean {leaves[0]}?"
         raise RequestError(
             f"{word}: there is no such setting.{hint} attnlab explain lists them all."
         )

@@ -6,12 +6,15 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+# What the command line asks for: -1 with `-q`, where only errors and warnings are shown, 1 with
+# `-v`, where the terminal has the log, too.
+verbosity = 0
 
 
 @contextmanager
@@ -20,7 +23,8 @@ def logging_to(path: Path) -> Iterator[None]:
 
     What goes there: records of the logger `attnlab` from INFO on, other loggers' and Python's
     warnings from WARNING on. Warnings keep appearing on the terminal; where nobody has set up
-    logging, warnings of `attnlab` are shown on standard error. Raises `OSError`.
+    logging, warnings of `attnlab` are shown on standard error, with `-v` all that it logs. Raises
+    `OSError`.
     """
     with ExitStack() as stack:
         file = _FileHandler(path, encoding="utf-8")
@@ -30,13 +34,14 @@ def logging_to(path: Path) -> Iterator[None]:
         root, ours = logging.getLogger(), logging.getLogger("attnlab")
         if not root.handlers:  # warnings of ours go to the user, like the command line's errors
             terminal = logging.StreamHandler(stack.enter_context(standard_error()))
-            terminal.setLevel(logging.WARNING)
+            terminal.setLevel(logging.DEBUG if verbosity > 0 else logging.WARNING)
             terminal.setFormatter(logging.Formatter("attnlab: %(message)s"))
             terminal.addFilter(lambda record: _is_ours(record.name))
             _attach(stack, root, terminal)
         _attach(stack, root, file)
         stack.callback(ours.setLevel, ours.level)
-        ours.setLevel(min(logging.INFO, ours.getEffectiveLevel()))
+        level = logging.DEBUG if verbosity > 0 else logging.INFO
+        ours.setLevel(min(level, ours.getEffectiveLevel()))
         stack.enter_context(_warnings_to(file))
         yield
 
@@ -57,13 +62,26 @@ def _attach(stack: ExitStack, logger: logging.Logger, handler: logging.Handler) 
     stack.callback(logger.removeHandler, handler)
 
 
+def in_words(entries: Mapping[str, Any]) -> str:
+    """Names and values as a person would list them, without empty ones: `train 661, test 354`."""
+    known = {name.replace("_", " "): _word(each) for name, each in entries.items()}
+    return ", ".join(f"{name} {word}" for name, word in known.items() if word not in ("", "()"))
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"({in_words(value)})"
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(_word, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 @contextmanager
 def standard_error() -> Iterator[IO[str]]:
     """Standard error, even while TensorFlow is imported, when file descriptor 2 is turned away."""
-    try:
-        own = sys.stderr.fileno() == 2
-    except (OSError, ValueError, AttributeError):  # somebody captures what is printed
-        own = False
+    own = False
+    with suppress(OSError, ValueError, AttributeError):  # where somebody captures what is printed
+        own = sys.stderr.fileno() == 2 and sys.stderr is sys.__stderr__  # not rich's, beside bars
     if not own:
         yield sys.stderr
         return

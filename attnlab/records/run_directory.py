@@ -91,6 +91,11 @@ class RunDirectory:
         """The last three parts of the path: task, attention, and when it began."""
         return "/".join(self.path.parts[-3:])
 
+    @property
+    def word(self) -> str:
+        """What the command line calls it while it is the newest: `latest`, or its path."""
+        return "latest" if self.path.parents[2] == default_runs_folder() else str(self.path)
+
     def weights_path(self, epoch: int) -> Path:
         """The weights after `epoch` (from 1), loadable by Keras."""
         return self.path / "weights" / f"epoch_{epoch:03d}.weights.h5"

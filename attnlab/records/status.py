@@ -64,14 +64,17 @@ class Status:
         """The run's state; "killed" also for one whose process has gone without a word."""
         return actual_state(self.read())
 
-    def require_completed(self) -> None:
-        """Raise `RequestError` unless the run came to its end: it says its state and what to do."""
+    def require_completed(self, otherwise: str = "") -> None:
+        """Raise `RequestError` unless the run came to its end: it says its state and what to do.
+
+        `otherwise` is added to that.
+        """
         status = self.read()
         state = actual_state(status)
         if state != "completed":
             raise RequestError(
                 f"RUN: expected a completed run, but {str(self._path.parent)!r} is {state} "
-                f"(epoch {status.get('epoch', 0)}): {_ADVICE[state]}."
+                f"(epoch {status.get('epoch', 0)}): {_ADVICE[state]}{otherwise}."
             )
 
 

@@ -1,99 +1,28 @@
-"""What a run shows on the terminal: a progress bar while it trains, a table at its end."""
+"""What a run shows when it is over: its result beside its baselines, and where it lies."""
 
 from __future__ import annotations
 
 import math
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from attnlab.records import logs
 from attnlab.tasks.kinds import kind_of
 from attnlab.terminal.console import plain_console
 
-# Seconds between two lines about a long preparation where there is no terminal.
-_REPORT_EVERY = 15.0
-
-
-class Bar:
-    """The progress of a training."""
-
-    def __init__(self, progress: Progress, entry: TaskID, done: int, shown: Sequence[str]) -> None:
-        self._progress, self._entry, self._done, self._shown = progress, entry, done, shown
-
-    def within(self, share: float) -> None:
-        """Say what share of the epoch under way is done."""
-        self._progress.update(self._entry, completed=self._done + share)
-
-    def advance(self, row: Mapping[str, float]) -> None:
-        """Move on by one epoch, given its row of the history."""
-        self._done += 1
-        known = {name: row[name] for name in self._shown if not math.isnan(row.get(name, math.nan))}
-        results = " ".join(
-            f"{name.replace('_loss', '').replace('_', ' ')} {value:.3g}"
-            for name, value in known.items()
-        )
-        self._progress.update(self._entry, completed=self._done, epoch=self._done, results=results)
-
-
-@contextmanager
-def progress_bar(
-    title: str, epochs: int, done: int, shown: Sequence[str], quiet: bool
-) -> Iterator[Bar]:
-    """A bar with epoch, results and time left, if not `quiet` and standard error is a terminal.
-
-    `shown` are columns of the history whose last values stand beside it.
-    """
-    console = Console(stderr=True)
-    texts = "epoch {task.fields[epoch]}/{task.total:.0f}", "{task.fields[results]}"
-    progress = bars(console, *texts)  # shows nothing unless it is entered
-    entry = progress.add_task(title, total=epochs, completed=done, epoch=done, results="starting")
-    with nullcontext() if quiet or not console.is_terminal else progress:
-        yield Bar(progress, entry, done, shown)
-
-
-@contextmanager
-def preparation(quiet: bool = False) -> Iterator[Callable[[int, int | None, str], None]]:
-    """Show how far preparing the data is: a bar; if `quiet` or without a terminal, lines."""
-    console, last = Console(stderr=True), time.monotonic()
-
-    def say(done: int, total: int | None, what: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _REPORT_EVERY:
-            last = time.monotonic()
-            whole = f" of {total:,}" if total else ""
-            print(f"attnlab: {what}: {done:,}{whole}", file=sys.stderr, flush=True)
-
-    if quiet or not console.is_terminal:
-        yield say
-        return
-    with bars(console, "{task.completed:,.0f}") as progress:
-        entries: dict[str, TaskID] = {}
-
-        def report(done: int, total: int | None, what: str) -> None:
-            if what not in entries:
-                entries[what] = progress.add_task(what, total=total)
-            progress.update(entries[what], completed=done, total=total)
-
-        yield report
-
-
-def bars(console: Console, *texts: str) -> Progress:
-    """Bars between what is done and these texts, with the time that is left, on a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), *map(TextColumn, texts))
-    remaining, hidden = TimeRemainingColumn(compact=True), not console.is_terminal
-    return Progress(*columns, remaining, console=console, transient=True, disable=hidden)
-
 
 def print_result(metrics: Mapping[str, Any], folder: Path) -> None:
-    """The test result beside its baselines, the caveats, and where everything lies."""
+    """The test result beside its baselines, the caveats, and where everything lies.
+
+    With `-q` nothing but the last, for scripts.
+    """
+    if logs.verbosity < 0:
+        print(folder)
+        return
     console = plain_console()
     print_table(metrics, "test")
     metric = metrics["metric"]

@@ -20,6 +20,8 @@ from attnlab.tasks.kinds import kind_of
 if TYPE_CHECKING:
     import keras
 
+_OR_LAST = ", or --epoch last takes its newest weights"
+
 
 @dataclass(frozen=True, eq=False)
 class TrainedRun:
@@ -101,7 +103,7 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
 
 def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
     """The epochs with the best monitored values, in order of time."""
-    run.status.require_completed()
+    run.status.require_completed(_OR_LAST)
     monitor, history = run.read_metrics().get("monitor"), run.history.read()
     if monitor not in history:
         raise RequestError(
@@ -122,7 +124,7 @@ def choose_epoch(run: RunDirectory, epoch: str) -> int:
     if epoch == "last":
         return saved[-1]
     if epoch == "best":
-        run.status.require_completed()
+        run.status.require_completed(_OR_LAST)
         best = run.read_metrics().get("best_epoch")
     else:
         best = int(epoch) if epoch.isdecimal() else None

@@ -14,11 +14,13 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
+from attnlab.records.logs import in_words
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run import console, interrupts
+from attnlab.run import interrupts
 from attnlab.run.building import make_model, start_afresh
 from attnlab.run.loading import load_weights
 from attnlab.run.recorder import Recorder
+from attnlab.run.screen import Screen
 from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
@@ -81,7 +83,8 @@ class Session:
     data: TaskData
     folder: RunDirectory
     started: float  # `time.perf_counter()` when the run began in this process
-    sweep: SweepMember | None = None  # which shows its own progress
+    screen: Screen
+    sweep: SweepMember | None = None
     resumed: bool = False  # whether the folder holds a part of the run already
 
     def __post_init__(self) -> None:
@@ -98,21 +101,23 @@ class Session:
         self.recorder.write_request(self.task, self.data)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
-        title = f"{self.config.task.name} / {self.config.attention.name}"
         done = checkpoint.state["history"] if checkpoint else []
-        epochs, shown, quiet = self.config.trainer.epochs, self.task.kind.bars, bool(self.sweep)
-        with console.progress_bar(title, epochs, len(done), shown, quiet) as bar:
-            learner = make_learner(self.config, self.task)
-            self._best_weights = learner.model.get_weights()
-            if self.resumed:
-                self._restore(learner, checkpoint)
-            self._train(learner, bar)
+        learner = make_learner(self.config, self.task)
+        learner.progress = self.screen.working
+        self._best_weights = learner.model.get_weights()
+        if self.resumed:
+            self._restore(learner, checkpoint)
+        self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.bars)
+        self._train(learner)
         learner.model.set_weights(self._best_weights)
+        self.screen.working(0, None, "scoring the test part")
         metrics, report = self._evaluate(learner)
         self.recorder.write_results(learner, metrics, report)
+        self.screen.working(0, None, "drawing")
+        self.recorder.draw()
         with self.recorder.writing("the checkpoints"):
             self._checkpoints.keep(1)  # to train longer
-        log.info("best epoch %d, test %s", metrics["best_epoch"], metrics["test"])
+        log.info("best epoch %d; test: %s", metrics["best_epoch"], in_words(metrics["test"]))
         return metrics
 
     def _monitored(self) -> list[float]:
@@ -122,7 +127,7 @@ class Session:
 
     # Training
 
-    def _train(self, learner: Learner, bar: console.Bar) -> None:
+    def _train(self, learner: Learner) -> None:
         """The epochs that are left; keeps the weights of the best one of all.
 
         Without a validation part there is nothing to choose by: the last epoch is kept.
@@ -132,14 +137,14 @@ class Session:
             if self._monitor.should_stop(self._monitored(), trainer.patience):
                 log.info("stopped after epoch %d: nothing better since", self.state.epochs)
                 break
-            row = self._epoch(learner, bar)
+            row = self._epoch(learner)
             self.state.end_epoch(row)
             if self._best_epoch() == self.state.epochs:
                 self._best_weights = learner.model.get_weights()
             self.recorder.write_epoch(learner, row)
             if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
                 self._save_checkpoint(learner)
-            bar.advance(row)
+            self.screen.advance(row)
             if self.sweep and self.sweep.on_epoch:
                 self.sweep.on_epoch(row)
         self._save_checkpoint(learner)
@@ -147,27 +152,33 @@ class Session:
     def _best_epoch(self) -> int:
         return self._monitor.best_epoch(self._monitored()) or self.state.epochs
 
-    def _epoch(self, learner: Learner, bar: console.Bar) -> dict[str, float]:
+    def _epoch(self, learner: Learner) -> dict[str, float]:
         """Train and validate once, from where the epoch stands; returns the history's row."""
         state, epoch = self.state, self.state.epochs + 1
         self._epoch_started = time.perf_counter()
         chunks = learner.chunks(epoch)
         steps = sum(chunk.steps for chunk in chunks)
-        state.steps_an_epoch = state.steps_an_epoch or steps
+        if not state.steps_an_epoch:
+            state.steps_an_epoch = steps
+            log.debug("batch plan: %d steps an epoch, in %d chunks", steps, len(chunks))
         rates = self._learning_rates(steps)
         for chunk in chunks[state.chunks_done :]:
             done = state.steps_in_epoch
             own_rates = rates[done : done + chunk.steps]
             losses = learner.train(chunk, own_rates, state.steps_taken + done)
+            if state.steps_taken + done == 0:
+                took = time.perf_counter() - self._epoch_started
+                log.debug("the first %d steps took %.2f s, to compile them too", chunk.steps, took)
             _require_finite(losses.values, epoch, done)
             state.losses.append(np.asarray(losses.values))
             state.sizes.append(np.asarray(losses.sizes))
             state.chunks_done += 1
-            bar.within((done + chunk.steps) / steps)
+            self.screen.within((done + chunk.steps) / steps)
             interrupts.check()
             every = self.config.trainer.checkpoint_every_seconds
             if every is not None and time.perf_counter() - self._saved_at >= every:
                 self._save_checkpoint(learner)
+        self.screen.within(1.0, "validating")
         values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
         row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}

@@ -18,6 +18,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.environment import environment
+from attnlab.records.logs import in_words
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import Learner, Report, Task, TaskData, load
@@ -39,8 +40,8 @@ class Recorder:
 
     def write_request(self, task: Task, data: TaskData) -> None:
         """What is about to run: before anything is computed."""
-        log.info("config %s", self.config.digest)
-        log.info("data %s", data.describe())
+        log.info("configuration %s", self.config.digest)
+        log.info("data: %s", in_words(data.describe()))
         with self.writing("config.yaml"):
             self.folder.write_config(self.config.document)
             now, earlier = environment(), self.folder.read_environment()
@@ -77,9 +78,7 @@ class Recorder:
         self._tracker.changed()
 
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
-        """The result, as files and as figures; the learner's model has the best weights."""
-        from attnlab.figures.run import draw_run
-
+        """The result, as files; the learner's model has the best weights."""
         with self.writing("the results"):
             self.folder.write_predictions(report.predictions)
             examples = learner.examples()
@@ -88,7 +87,11 @@ class Recorder:
                     np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
             self.folder.write_json("metrics.json", metrics)
         self._tracker.changed()
-        # Last, while MLflow is busy with the rest.
+
+    def draw(self) -> None:
+        """The result as figures: last, while MLflow is busy with the rest."""
+        from attnlab.figures.run import draw_run
+
         with self.writing("the figures"):
             draw_run(self.folder)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from attnlab.config.sections import RunConfig, changed, parse
 from attnlab.errors import Pruned, RequestError, RunBusy
@@ -24,6 +25,7 @@ from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import Session, SweepMember
 from attnlab.run.memory import refuse_what_does_not_fit
 from attnlab.run.recorder import Recorder
+from attnlab.run.screen import Screen, screen
 from attnlab.tasks.base import Task, TaskData
 from attnlab.tasks.kinds import resolved
 
@@ -40,10 +42,13 @@ def run(config: RunConfig) -> Path:
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     started = time.perf_counter()
-    task, data = _prepared(config)
-    folder = new_folder(config)
-    with FolderLock(folder.path):
-        return _carry_out(Session(config, task, data, folder, started))
+    with screen() as shown:
+        task, data = _prepared(config, shown)
+        folder = new_folder(config)
+        with FolderLock(folder.path):
+            metrics = _carry_out(Session(config, task, data, folder, started, shown))
+    console.print_result(metrics, folder.path)
+    return folder.path
 
 
 def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
@@ -59,10 +64,11 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     Raises as `run`, and `Pruned` where the sweep gave it up.
     """
     started = time.perf_counter()
-    with FolderLock(folder.path):
+    with FolderLock(folder.path), screen(quiet=True) as shown:
         with _closing(folder.status.write):
-            task, data = _prepared(config, quiet=True)
-        return _carry_out(Session(config, task, data, folder, started, sweep))
+            task, data = _prepared(config, shown)
+        _carry_out(Session(config, task, data, folder, started, shown, sweep))
+    return folder.path
 
 
 def resume(
@@ -88,22 +94,30 @@ def resume(
         before, status = parse(resolved(folder.read_config()), {}), folder.status.read()
         config = _in_its_place(changed(before, changes or {}), folder)
         _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
-        if status["state"] == "completed":
-            metrics = None
+        metrics, completed = None, status["state"] == "completed"
+        if completed and config.trainer.epochs == before.trainer.epochs:
             with suppress(RequestError):  # the disk was full when it was to be written
                 metrics = folder.read_metrics()
-            if metrics and config.trainer.epochs == before.trainer.epochs:
-                if sweep is None:
-                    console.print_result(metrics, folder.path)
-                return folder.path
+        if completed and metrics is None:
             _require_checkpoint(folder)
+        metrics = metrics or _go_on(config, folder, sweep, started)
+    if sweep is None:
+        console.print_result(metrics, folder.path)
+    return folder.path
+
+
+def _go_on(
+    config: RunConfig, folder: RunDirectory, sweep: SweepMember | None, started: float
+) -> dict[str, Any]:
+    with screen(quiet=sweep is not None) as shown:
         task = make_task(config)
-        data = _load(config, task, quiet=sweep is not None)
-        _require_same(data, folder, status.get("data_digest", data.digest))
+        data = task.load(config.seed, shown.working)
+        _require_same(data, folder, folder.status.read().get("data_digest", data.digest))
         folder.make_folders()
         member = {"sweep": sweep.name} if sweep else {}
         folder.status.write("running", error=None, pruned=False, **member)
-        return _carry_out(Session(config, task, data, folder, started, sweep, resumed=True))
+        session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
+        return _carry_out(session)
 
 
 def _require_stopped(folder: RunDirectory) -> None:
@@ -140,18 +154,13 @@ def _require_same(data: TaskData, folder: RunDirectory, digest: str) -> None:
         )
 
 
-def _prepared(config: RunConfig, quiet: bool = False) -> tuple[Task, TaskData]:
+def _prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     """The task of a new run and its data; one that can't be is refused before it is made."""
     task = make_task(config)
     check_model(config, task)
-    data = _load(config, task, quiet)
+    data = task.load(config.seed, shown.working)
     refuse_what_does_not_fit(config, task, data)
     return task, data
-
-
-def _load(config: RunConfig, task: Task, quiet: bool) -> TaskData:
-    with console.preparation(quiet) as progress:
-        return task.load(config.seed, progress)
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
@@ -163,9 +172,10 @@ def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
     return replace(config, paths=replace(config.paths, runs=runs), document=document)
 
 
-def _carry_out(session: Session) -> Path:
+def _carry_out(session: Session) -> dict[str, Any]:
+    """Train and evaluate; returns what metrics.json says."""
     config, folder = session.config, session.folder
-    with logging_to(folder.path / "run.log"):
+    with logging_to(folder.path / "run.log"), _told_where(folder):
         began = folder.read_environment() if session.resumed else None
         if found := differences(began, environment()) if began else []:
             log.warning(
@@ -183,10 +193,24 @@ def _carry_out(session: Session) -> Path:
         recorder = Recorder(config, folder, tracker)
         with _closing(recorder.close):
             metrics = session.execute(recorder)
+        if config.tracking.enabled:
+            session.screen.working(0, None, "sending to MLflow")
         recorder.close("completed")
-    if session.sweep is None:
-        console.print_result(metrics, folder.path)
-    return folder.path
+    return metrics
+
+
+@contextmanager
+def _told_where(folder: RunDirectory) -> Iterator[None]:
+    """Have a Ctrl-C say where the run lies, and how to go on with it."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        status = folder.status.read()
+        then = f"attnlab resume {folder.word} goes on with it"
+        if status["state"] == "completed":
+            then = "it is done, and attnlab runs sync sends it to MLflow"
+        when = f"after epoch {status['epoch']}" if status["epoch"] else "in the first epoch"
+        raise KeyboardInterrupt(f"{when}; the run lies in {folder.path}; {then}") from stop
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from attnlab.errors import SweepFailed
-from attnlab.records import files
+from attnlab.records import files, logs
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
@@ -186,5 +186,5 @@ class GridSweep(Sweep):
         return f"{len(rows)} jobs: {', '.join(words)}, {todo} to run"
 
     def _say_duplicates(self) -> None:
-        if self.duplicates:
+        if self.duplicates and logs.verbosity >= 0:
             print(f"{self.duplicates} jobs have the configuration of another one and are left out.")

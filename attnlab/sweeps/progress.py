@@ -11,9 +11,10 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
+from attnlab.records import logs
 from attnlab.records.logs import standard_error
-from attnlab.run.console import bars
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
+from attnlab.run.screen import bars
 from attnlab.sweeps.table import TableRow, read_results, result_words
 from attnlab.terminal.console import plain_console
 
@@ -57,9 +58,10 @@ class Progress:
         self._bars.stop()
         self._end.close()
 
-    def say(self, text: str) -> None:
-        """Show a line."""
-        self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
+    def say(self, text: str, always: bool = False) -> None:
+        """Show a line, with `-q` only one that is to be shown `always`."""
+        if always or logs.verbosity >= 0:
+            self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
 
     def _follow(self) -> None:
         took = 0.0
@@ -79,7 +81,7 @@ class Progress:
             before, self._seen[row.number] = self._seen.get(row.number), _mark(row)
             if row.state in _ENDED and before != _mark(row):
                 self._ended[row.number] = row.state
-                self.say(self._line(row))
+                self.say(self._line(row), always=row.state == FAILED)
         self._bars.update(self._whole, completed=self._done)
         self._show_running([row for row in rows if row.state == RUNNING][:_MOST_RUNNING])
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from attnlab.config.sections import RunConfig
 from attnlab.errors import SweepFailed
-from attnlab.records import files
+from attnlab.records import files, logs
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import default_uri
@@ -153,6 +153,9 @@ class Sweep(ABC):
         self.folder.update(finished=stop is None and not others)
 
     def _print(self, rows: Sequence[TableRow]) -> None:
+        if logs.verbosity < 0:
+            print(self.folder.path, flush=True)
+            return
         best = self.best(rows)
         print_table(rows, [row.number for row in best], self.folder.table)
         for row in best if self.plan.search else ():

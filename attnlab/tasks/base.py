@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.records.run_directory import RunDirectory
 
-# Told how far a long preparation is: items done, items in all or None, what is being done.
+# Told how far long work is: items done, items in all or None, what is being done.
 Progress = Callable[[int, int | None, str], None]
 
 
@@ -279,10 +279,12 @@ class Learner(Protocol):
     Attributes:
         model: what is trained.
         optimizer: what trains it, with all its variables.
+        progress: is told how far a long scoring is; the runner sets it.
     """
 
     model: keras.Model
     optimizer: keras.Optimizer
+    progress: Progress | None
 
     def chunks(self, epoch: int) -> Sequence[Chunk]:
         """The steps of an epoch, in their order.

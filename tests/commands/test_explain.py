@@ -72,6 +72,27 @@ def test_an_unknown_setting_is_answered_with_the_nearest(word, said):
         settings.explained(word)
 
 
+def test_settings_of_searches_are_explained(capsys):
+    assert main(["explain", "search.trials"]) == 0
+    meaning, expected = capsys.readouterr().out.splitlines()[1:]
+    assert meaning.startswith("    how many runs in all")
+    assert expected == "    a whole number at least 1, or null; default null"
+
+
+@pytest.mark.parametrize(
+    "words", [["evalute", "--help"], ["--help", "evalute"], ["comparre", "-h"]]
+)
+def test_help_for_a_mistyped_verb_names_the_nearest_verb(capsys, words):
+    assert main(words) == 2
+    near = "evaluate" if "evalute" in words else "compare"
+    assert f"there is no such command. Did you mean {near}?" in capsys.readouterr().err
+
+
+def test_help_for_a_mistyped_setting_names_the_nearest_setting(capsys):
+    assert main(["trianer.epochs", "--help"]) == 2
+    assert "Did you mean trainer.epochs?" in capsys.readouterr().err
+
+
 def test_presets_are_listed_with_what_they_are(capsys):
     assert main(["explain", "experiment"]) == 0
     assert "experiment=book_fib_attention\n    " in capsys.readouterr().out

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from pathlib import Path
 
 import pytest
 import yaml
 
+from attnlab.cli import main
 from attnlab.config.composing import conf_folder, known_keys, options
 from attnlab.config.rules import Rule
 from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
@@ -232,3 +234,31 @@ def test_known_keys_follow_the_chosen_options():
     keys = known_keys(["attention=luong_local", "task=no_such", "trainer.epochs=3"])
     assert {"attention.window", "task.count", "trainer.jit", "paths.runs", "seed"} <= set(keys)
     assert not [key for key in keys if key.endswith("rules")]
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        (["task.column=Umsätze"], 'task.column="Umsätze"'),
+        (["task.path=my", "file.csv"], 'task.path="my file.csv"'),
+        (["task.path=sales (1).csv"], 'task.path="sales (1).csv"'),
+        (["task.path=a,b.csv"], 'task.path="a,b.csv"'),
+        (["task.path=it's.csv"], 'task.path="it\'s.csv"'),
+        (['task.column=5" ä'], 'task.column="5\\" ä"'),
+    ],
+)
+def test_a_value_that_needs_quotes_is_told_as_it_is_typed(capsys, words, typed):
+    """What is told, given back by a shell, is a configuration with that value."""
+    assert main(["task=series", *words, "--cfg", "job"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and said.endswith(f" is typed {shlex.quote(typed)}\n")
+    assert main(["task=series", typed, "--cfg", "job"]) == 0
+    key, _, value = typed.partition("=")
+    shown = yaml.safe_load(capsys.readouterr().out)["task"][key.partition(".")[2]]
+    assert shown == value[1:-1].replace('\\"', '"')
+
+
+@pytest.mark.parametrize("words", [["task=fib", "bahdanau"], ["search.space={a"]])
+def test_quotes_are_not_offered_where_they_would_not_help(capsys, words):
+    assert main([*words, "--cfg", "job"]) == 2
+    assert "expected KEY=VALUE as Hydra reads it" in capsys.readouterr().err

@@ -132,6 +132,8 @@ def test_unfinished_run_is_refused_with_its_state(run, state):
     run.status.write(state, epoch=4)
     with pytest.raises(RequestError, match=rf"is {state} \(epoch 4\): "):
         run.status.require_completed()
+    with pytest.raises(RequestError, match=", or this way[.]"):
+        run.status.require_completed(", or this way")
 
 
 def test_completed_run_is_accepted(run):

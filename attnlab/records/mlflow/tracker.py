@@ -94,6 +94,7 @@ class Tracker:
             if not self._done.wait(self._timeout):
                 self._problem(f"it was not done after {self._timeout:g} s")
                 self._helper.abandon()
+            _log.debug("MLflow: %s", "it lacks something" if self._failed else "it has all")
         return not self._failed
 
     def _send(self, do: str, **details: Any) -> None:
@@ -106,6 +107,7 @@ class Tracker:
             self._problem(answer["problem"])
         if "run_id" in answer:
             self.run_id = answer["run_id"]
+            _log.debug("MLflow: run %s", self.run_id)
             try:
                 if self._on_run_id:
                     self._on_run_id(answer["run_id"])

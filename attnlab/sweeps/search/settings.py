@@ -11,12 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from attnlab.config.rules import did_you_mean, lookup
-from attnlab.config.sections import parse_section, ruled
+from attnlab.config.sections import SearchConfig, parse_section
 from attnlab.errors import RequestError, RunFailed
 from attnlab.sweeps.search.spaces import Space
 
-SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")
-PRUNERS = ("none", "median", "asha", "hyperband")
 # What metrics.json has that the test part did not decide.
 METRICS = ("best_value", "parameters", "seconds", "epochs", "best_epoch")
 _LISTED = f"one of {', '.join(METRICS)}"
@@ -26,30 +24,9 @@ _INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
 
 
 @dataclass(frozen=True)
-class SearchSettings:
-    """The keys of the `search` section with their defaults; `parse` makes types of what is open."""
+class SearchSettings(SearchConfig):
+    """The `search` section, ready for use: `parse` makes types of what is open."""
 
-    space: Space = ruled(None)  # settings with their ranges or choices, which `spaces` reads
-    # who suggests the values; null: `tpe`, with several metrics `nsgaii`
-    sampler: str = ruled(None, choices=list(SAMPLERS), optional=True)
-    # how many runs in all, over all processes and restarts; null: 20, with `grid` every point
-    trials: int = ruled(None, type="int", min=1, optional=True)
-    seed: int = ruled(0, type="int", min=0, max=2**31 - 1)  # of the sampler
-    metrics: tuple[str, ...] = ruled("best_value")  # what is to be good: one of `METRICS`, or more
-    # `min` or `max` for each metric; null: as the task's monitor has it, and `min`
-    directions: tuple[str, ...] = ruled(None)
-    # who gives hopeless runs up, by the validation of each epoch; null: `median`, with other
-    # metrics than best_value `none`
-    pruner: str = ruled(None, choices=list(PRUNERS), optional=True)
-    # runs with random values before the sampler goes by what it has seen
-    startup_trials: int = ruled(10, type="int", min=1)
-    # completed runs before `median` gives any run up
-    prune_after_trials: int = ruled(5, type="int", min=1)
-    prune_after_epochs: int = ruled(5, type="int", min=1)  # epochs that every run may have
-    # runs in a generation of `nsgaii` or `cmaes`; null: by the number of trials or of settings
-    population: int | None = ruled(None, type="int", min=4, optional=True)
-    # file or database URL that several sweeps share; null: study.log in the sweep's folder
-    storage: str | None = ruled(None, type="str", optional=True)
     # no key: the column of history.csv that the task goes by, and its direction
     monitor: tuple[str, str] = ("val_loss", "min")
     # no key: the command's own overrides, as far as they decide what a value means
@@ -111,7 +88,7 @@ def is_wanted(document: Mapping[str, Any] | None) -> bool:
     return {**_DEFAULTS, **(document or {})} != _DEFAULTS
 
 
-_DEFAULTS = {spec.name: spec.default for spec in fields(SearchSettings) if "rule" in spec.metadata}
+_DEFAULTS = {spec.name: spec.default for spec in fields(SearchConfig) if "rule" in spec.metadata}
 
 
 def _metrics(given: Any) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Losses, Report
+from attnlab.tasks.base import Losses, Progress, Report
 from attnlab.tasks.translation.attention_maps import examples, stacked
 from attnlab.tasks.translation.batches import padded, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
@@ -51,6 +52,8 @@ class _Compiled(NamedTuple):
 
 class TranslationLearner:
     """A translator on its corpus; see `Learner`."""
+
+    progress: Progress | None = None
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer
@@ -123,13 +126,14 @@ class TranslationLearner:
 
     def report(self) -> Report:
         """The test part's translations beside the baselines."""
-        return self._task.evaluate(self.model, "test")
+        return self._task.evaluate(self.model, "test", progress=self.progress)
 
     def extra_reports(self) -> dict[str, Any]:
         """Scores on the corpus's further test parts."""
         parts = [*self._task.tokenized.parts]
         further = [part for part in parts if part not in ("train", "validation", "test")]
-        return {part: self._task.evaluate(self.model, part).brief() for part in further}
+        evaluate = partial(self._task.evaluate, self.model, progress=self.progress)
+        return {part: evaluate(part).brief() for part in further}
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Attention on a few test sentences, each translated greedily; see `stacked`."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 from scipy import sparse
 
-from attnlab.tasks.base import Report
+from attnlab.tasks.base import Progress, Report
 from attnlab.tasks.translation.attention_maps import attention_details
 from attnlab.tasks.translation.batches import cut_sources, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
@@ -27,11 +28,16 @@ _ALL_REFERENCES = (
 )
 
 
-def report(task: Translate, model: keras.Model, part: str, beam: int) -> Report:
+def report(
+    task: Translate, model: keras.Model, part: str, beam: int, progress: Progress | None = None
+) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
     sources, references, _ = task.tokenized.texts(part)
     rows = np.arange(len(sources))  # all of them, but of the training part the first ones
     search = Search(model, beam=beam, length_penalty=task.length_penalty)
+    if progress:
+        name = "the test part" if part == "test" else part
+        search.told = partial(progress, what=f"scoring {name}")
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}

@@ -153,7 +153,13 @@ class Translate:
             length_penalty=self.length_penalty,
         )
 
-    def evaluate(self, model: keras.Model, part: str = "test", beam: int | None = None) -> Report:
+    def evaluate(
+        self,
+        model: keras.Model,
+        part: str = "test",
+        beam: int | None = None,
+        progress: Progress | None = None,
+    ) -> Report:
         """Translate a part and score it beside the baselines; without a `beam`, by the task's.
 
         Raises:
@@ -164,7 +170,7 @@ class Translate:
         if part not in self.tokenized.parts:
             parts = ", ".join(self.tokenized.parts)
             raise RequestError(f"--part: expected one of {parts}, got {part}.")
-        return report(self, model, part, self.beam if beam is None else beam)
+        return report(self, model, part, self.beam if beam is None else beam, progress)
 
     def serve(self, model: keras.Model, inputs: Any) -> np.ndarray:
         """Translate sentences: (N,) or a column of N, to (N,)."""

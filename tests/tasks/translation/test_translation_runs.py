@@ -31,7 +31,7 @@ def read_json(path):
 
 
 def test_it_says_what_came_out(translating):
-    assert translating.outcome.err == ""
+    assert "\nattnlab: scoring the test part\n" in translating.outcome.err
     assert translating.folder.parent.name == "bahdanau"
     out = translating.outcome.out
     assert out.startswith("translate / bahdanau / seed 0: test, in points of 100")

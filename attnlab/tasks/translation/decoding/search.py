@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -42,8 +42,11 @@ class Search:
     `beam`, `n_best` and `length_penalty` are those of `BeamSettings`; the Transformer's paper has
     0.6 for the last, and 50 for `extra_length`. At most `batch_size` sentences are translated at
     once, fewer where they are long. `jit` compiles with XLA, which pays on a GPU. The weights of
-    the model, a `Translator`, may change between calls.
+    the model, a `Translator`, may change between calls. `told`, which may be set, is told how many
+    sentences are done, and of how many.
     """
+
+    told: Callable[[int, int], None] | None = None
 
     def __init__(
         self,
@@ -72,11 +75,15 @@ class Search:
         doesn't give as many.
         """
         found: list[list[Hypothesis]] = [[] for _ in rows]
+        done = 0
         for places in plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam):
             decoded = self._compiled(*self._padded([rows[place] for place in places]))
             sentences = zip(*(part.numpy() for part in decoded), strict=True)
             for place, parts in zip(places, sentences, strict=False):  # then rows that fill up
                 found[place] = self._ranked(*parts)
+            done += len(places)
+            if self.told:
+                self.told(done, len(rows))
         return found
 
     def _padded(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -93,7 +93,7 @@ def list_command(
 @_data_option
 def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> None:
     """Download NAME into the cache; what is there is kept."""
-    from attnlab.run.console import preparation
+    from attnlab.run.screen import screen
 
     corpus, cache = make_corpus(name, settings), _cache(data)
     if not corpus.fetchable:
@@ -101,8 +101,8 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
         raise RequestError(
             f"NAME: expected a corpus that can be downloaded ({', '.join(there)}), got {name}."
         )
-    with preparation() as progress:
-        corpus.open(cache, progress)
+    with screen() as shown:
+        corpus.open(cache, shown.working)
     for line in (f"{name} lies in {corpus.location(cache)}", corpus.origin, corpus.license):
         click.echo(line)
 
@@ -177,14 +177,14 @@ def _home(text: str) -> str:
 
 def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
     """What is in a corpus, where it is at hand, and its prepared copies."""
-    from attnlab.run.console import preparation
+    from attnlab.run.screen import screen
     from attnlab.tasks.translation.corpora.corpus_statistics import describe
 
     row: dict[str, Any] = _row(corpus, cache)
     if not corpus.fetchable or corpus.location(cache) is not None:
-        with preparation() as progress:
-            corpus.open(cache, progress)
-            parts = describe(corpus, seed=seed, progress=progress)
+        with screen() as shown:
+            corpus.open(cache, shown.working)
+            parts = describe(corpus, seed=seed, progress=shown.working)
         row |= {"notes": list(corpus.notes), "dropped": corpus.dropped, "parts": parts}
     return {**row, "prepared": _prepared_copies(cache, corpus.name)}
 
