@@ -50,6 +50,7 @@ ONLY_IN = {
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
     "mlflow": {"records/mlflow"},
+    "pandas": {"tasks/forecasting/data"},
     "matplotlib": {"figures", "compare", *(f"tasks/{kind}/figures" for kind in KINDS)},
 }
 FILES = {
@@ -174,7 +175,7 @@ def test_the_pure_functions_of_attention_stand_below_its_layers(graph):
 
 def loaded_by(code: str) -> set[str]:
     """Names of the heavy libraries that a fresh Python has loaded after some code."""
-    heavy = ("tensorflow", "keras", "mlflow", "matplotlib", "scipy")
+    heavy = ("tensorflow", "keras", "mlflow", "matplotlib", "scipy", "pandas")
     code += f"; import sys; print(*[name for name in {heavy} if name in sys.modules])"
     environment = {"PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": "nowhere"}
     done = subprocess.run(

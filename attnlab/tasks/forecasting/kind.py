@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab.config.options import auto_value
+from attnlab.config.options import auto_value, option_content
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.forecasting"
 
 
 def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with the readout that its mechanism had; newer runs say it."""
-    model, attention = config.get("model"), config.get("attention")
+    """A run's configuration with what newer runs say: later settings, the mechanism's readout."""
+    model, attention, task = (config.get(group) for group in ("model", "attention", "task"))
+    if isinstance(task, Mapping):
+        content = option_content("task", str(task.get("name"))) or {}
+        defaults = {key: content[key] for key in content.keys() - {"rules", "_target_"}}
+        config = {**config, "task": {**defaults, **task}}
     if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
         return config
     if model.get("readout") != "auto":

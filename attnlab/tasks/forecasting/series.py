@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
-from attnlab.tasks.forecasting.data.csv_series import TimeSeries, digest, read_series
+from attnlab.tasks.forecasting.data.csv_file import read_table
+from attnlab.tasks.forecasting.data.csv_series import Reading, TimeSeries, digest, read_series
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
@@ -20,9 +24,12 @@ class Series(ForecastingTask):
     alone; targets stay inside their part, while a history may reach back over the border, as it
     would in use.
 
-    `path`, `column` and `time_column` are those of `read_series`; `test` and `validation` (0 for
-    none) fractions of the values, `scaler` is "standard" or "minmax", and `period` the values of a
-    season, for the seasonal naive baseline; None for no season.
+    `test` and `validation` (0 for none) are fractions of the values, `scaler` is "standard" or
+    "minmax", of each column by itself, and `period` the values of a season, for the seasonal naive
+    baseline; None for no season. All else is as of `read_series`: of the columns `inputs` a window
+    has the same steps as of the series, none of those that are forecast.
+
+    A value that was interpolated knows the next one, so no window ends in one or forecasts one.
 
     Raises:
         RequestError: nothing would be left to train on.
@@ -35,7 +42,13 @@ class Series(ForecastingTask):
         *,
         path: str,
         column: str | int | None = None,
-        time_column: str | int | None = None,
+        time_column: str | int | None = "auto",
+        time_format: str | None = None,
+        inputs: Sequence[str | int] | None = None,
+        missing: str = "refuse",
+        decimal: str | None = None,
+        thousands: str | None = None,
+        encoding: str | None = None,
         history: int = 24,
         horizon: int = 1,
         test: float = 0.2,
@@ -44,10 +57,15 @@ class Series(ForecastingTask):
         period: int | None = None,
     ):
         self.path, self.column, self.time_column = path, column, time_column
+        self.inputs = [*(inputs or ())]
+        reading = (time_format, missing, decimal, thousands, encoding)
+        self._reading = Reading(self.inputs, *reading)
         self.units = "units of the series"
         self.history, self.horizon = history, horizon
         self.test, self.validation = test, validation
         self.scaler, self.period = scaler, period
+        if decimal is not None and decimal == thousands:
+            refuse("thousands", f"another mark than task.decimal={decimal}", thousands)
         if test + validation >= 1:
             refuse("validation", f"less than 1 - task.test = {1 - test:g}", validation)
 
@@ -57,29 +75,40 @@ class Series(ForecastingTask):
         self._series = series
         count = len(series.values)
         self._borders = self._find_borders(count)
-        firsts = self._first_targets(count)
+        firsts = {part: self._unfilled(at) for part, at in self._first_targets(count).items()}
         self._check_counts(firsts, count)
-        self._scaler = self._fit_scaler(series.values)
-        scaled = self._scaler.apply(series.values)
-        self._last_history = series.values[-self.history :]
-        self._last_time = series.times[-1]
+        self._scaler, *self._input_scalers = map(self._fit_scaler, series.columns.T)
+        scaled = self._in_model_units(series.columns)
+        self._last_history = (series.columns if self.inputs else series.values)[-self.history :]
+        self._last_time, self._step = series.times[-1], series.step
+        sizes = (self.history, self.horizon)
         parts = {
-            part: cut(scaled, series.values, series.times, index, self.history, self.horizon)
+            part: cut(scaled[:, 0], series.values, series.times, index, *sizes, scaled[:, 1:])
             for part, index in firsts.items()
         }
         self._splits = Splits(
             **parts,
             name=self.name,
             source=series.source,
-            digest=digest(series.values),
+            digest=digest(*series.columns.T),
             scaler=self._scaler.describe(),
         )
         return self._splits
 
     def _read(self) -> TimeSeries:
-        series = read_series(self.path, self.column, self.time_column)
+        series = read_series(self.path, self.column, self.time_column, self._reading)
         self.units = series.name if series.name.startswith("units") else f"units of {series.name}"
         return series
+
+    def read_history(self, path: str, column: str | None = None) -> TimeSeries:
+        """Read values as the run's file was read, from its columns where this one has them."""
+        named = [name for name in (self.column, self.time_column) if name is not None]
+        table = read_table(Path(path).expanduser(), self._reading.encoding, named)
+        own = [name for name in named if name != "auto" and table.has(name)]
+        if column is None and self.column in own:
+            column = self.column
+        times = self.time_column if self.time_column in (None, *own) else "auto"
+        return read_series(path, column, times, self._reading)
 
     def _find_borders(self, count: int) -> dict[str, int]:
         """Part -> position of its first value, in order of time."""
@@ -114,12 +143,20 @@ class Series(ForecastingTask):
                     getattr(self, part),
                 )
 
+    def _unfilled(self, first: np.ndarray) -> np.ndarray:
+        """First targets (N,) without a filled value among the targets or right before them."""
+        filled = self._series.filled
+        if filled is None:
+            return first
+        return first[~windows.targets(filled, first - 1, self.horizon + 1).any(axis=1)]
+
     def _fit_targets(self, order: int) -> np.ndarray:
         """Positions of the first train targets that a linear baseline is fitted on."""
         return windows.sliding(order, self._train_end, self.horizon)
 
     def _fit_scaler(self, values: np.ndarray) -> Scaler:
-        return Scaler.fit(values[: self._train_end], self.scaler)
+        train, filled = values[: self._train_end], self._series.filled
+        return Scaler.fit(train if filled is None else train[~filled[: len(train)]], self.scaler)
 
     @property
     def _train_end(self) -> int:
@@ -148,7 +185,7 @@ class Series(ForecastingTask):
             notes.append(_left_out("seasonal_naive", period, part))
         found["train_mean"] = baselines.constant(values[:train_end].mean(), len(index), horizon)
         for order in baselines.ORDERS:
-            fitted = self._fit_targets(order)
+            fitted = self._unfilled(self._fit_targets(order))
             if order > index.min() or len(fitted) <= order + 1:
                 notes.append(_left_out(f"linear_ar{order}", order, part))
                 continue
@@ -156,6 +193,9 @@ class Series(ForecastingTask):
             targets = windows.targets(values, fitted, horizon)
             found[f"linear_ar{order}"] = baselines.autoregression(known, targets, past(order))
         return found, notes
+
+    def _notes(self, part: str) -> list[str]:
+        return [*self._series.notes]
 
 
 def _left_out(baseline: str, needed: int, part: str) -> str:

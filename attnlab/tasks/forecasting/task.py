@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -11,7 +13,9 @@ import numpy as np
 
 from attnlab.errors import RequestError, RunFailed
 from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.times import next_labels
 from attnlab.tasks.forecasting.data.windows import Splits
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import build_report
@@ -41,11 +45,14 @@ class ForecastingTask:
     oracles: ClassVar[tuple[str, ...]] = ()  # baselines that know the rule; no skill counts them
     history: int  # numbers a window (S)
     horizon: int  # numbers to forecast
+    inputs: Sequence[str | int] = ()  # K other columns, known as far as the history goes
 
     _splits: Splits | None = None
     _scaler: Scaler | None = None
+    _input_scalers: Sequence[Scaler] = ()
     _last_history: np.ndarray | None = None
     _last_time: str = ""
+    _step: str | None = None  # between times, as pandas names it; None: they are no times
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Read or make the data, split them, and fit the scaling.
@@ -76,16 +83,15 @@ class ForecastingTask:
         return self._scaler
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The forecaster, its weights drawn: (B, S, 1) -> (B, horizon) in model units.
+        """The forecaster, its weights drawn: (B, S, 1 + K) -> (B, horizon) in model units.
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
         from attnlab.tasks.forecasting.models.build import build_forecaster
 
-        return build_forecaster(
-            model.name, model.settings, attention, history=self.history, horizon=self.horizon
-        )
+        sizes = {"history": self.history, "horizon": self.horizon, "inputs": len(self.inputs)}
+        return build_forecaster(model.name, model.settings, attention, **sizes)
 
     @staticmethod
     def loss(target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:
@@ -131,7 +137,10 @@ class ForecastingTask:
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 
     def serve(self, model: keras.Model, inputs: np.ndarray) -> np.ndarray:
-        """Forecast each history, (N, S) in natural units, oldest first: (N, horizon)."""
+        """Forecast each history, oldest first, in natural units: (N, horizon).
+
+        They are (N, S), or with inputs (N, S, 1 + K), the series first.
+        """
         histories = np.asarray(inputs, dtype=np.float64)
         return np.stack([self.forecast(model, row, self.horizon) for row in histories])
 
@@ -142,7 +151,10 @@ class ForecastingTask:
         )
 
     def last_history(self) -> np.ndarray:
-        """The newest `history` values, (S,), natural units: where a forecast goes on from."""
+        """The newest `history` values, natural units: where a forecast goes on from.
+
+        They are (S,), or with inputs (S, 1 + K), the series first.
+        """
         if self._last_history is None:
             raise RuntimeError(f"{type(self).__name__}: call load() or load_from() first")
         return self._last_history
@@ -153,45 +165,67 @@ class ForecastingTask:
         """The next values, (steps,) float64; beyond the horizon, forecasts become history.
 
         Args:
-            predict: maps a scaled history (1, S, 1) float32 to scaled forecasts (1, horizon).
-            history_values: the newest values, at least `history`, natural units, oldest first.
+            predict: maps a scaled history (1, S, 1 + K) float32 to scaled forecasts (1, horizon).
+            history_values: as of `last_history`, with `history` or more of the newest values.
             steps: how many values to forecast, 1 or more.
 
         Raises:
-            RequestError: too few history values, one that is not finite, or steps below 1.
+            RequestError: too few history values, one that is not finite, or steps below 1; steps
+                beyond the horizon where there are inputs, whose future nobody knows.
             RunFailed: a forecast that is not finite.
         """
-        values = np.asarray(history_values, dtype=np.float64).reshape(-1)
-        if len(values) < self.history:
+        rows = np.asarray(history_values, dtype=np.float64)
+        columns = 1 + len(self.inputs)
+        if rows.ndim > 2 or rows.size % columns or (columns > 1 and rows.shape[-1] != columns):
+            names = ", ".join(map(str, self.inputs))
+            raise RequestError(f"history: expected rows of the series and its inputs {names}")
+        self._check_forecast(rows := rows.reshape(-1, columns), steps)
+        known = len(rows)
+        while len(rows) < known + steps:
+            window = rows[-self.history :]
+            with np.errstate(over="ignore"):
+                scaled = self._in_model_units(window).astype(np.float32)[None]
+                forecast = self.scaler_for(window[:, 0]).invert(predict(scaled))
+            if not np.all(np.isfinite(forecast)):
+                raise RunFailed(f"the forecast is not finite from step {len(rows) - known + 1} on")
+            if self.inputs:  # they end here, and so do the steps
+                return forecast.reshape(-1)[:steps]
+            rows = np.concatenate([rows, forecast.reshape(self.horizon, 1)])
+        return rows[known : known + steps, 0]
+
+    def _check_forecast(self, rows: np.ndarray, steps: int) -> None:
+        if len(rows) < self.history:
             raise RequestError(
-                f"history: expected the newest {self.history} values, got {len(values)}"
+                f"history: expected the newest {self.history} values, got {len(rows)}"
             )
-        if not np.all(np.isfinite(values[-self.history :])):
+        if not np.all(np.isfinite(rows[-self.history :])):
             raise RequestError("history: expected finite values, got NaN or infinity among them")
         if steps < 1:
             raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
-        known = len(values)
-        while len(values) < known + steps:
-            window = values[-self.history :]
-            scaler = self.scaler_for(window)
-            with np.errstate(over="ignore"):
-                scaled = scaler.apply(window).astype(np.float32).reshape(1, -1, 1)
-                forecast = scaler.invert(predict(scaled)).reshape(self.horizon)
-            if not np.all(np.isfinite(forecast)):
-                raise RunFailed(
-                    f"the forecast is not finite from step {len(values) - known + 1} on"
-                )
-            values = np.concatenate([values, forecast])
-        return values[known : known + steps]
+        if self.inputs and steps > self.horizon:
+            names = ", ".join(map(str, self.inputs))
+            raise RequestError(
+                f"steps: expected at most task.horizon={self.horizon}, since the future of the "
+                f"inputs ({names}) isn't known, got {steps}; task.horizon={steps} trains for it"
+            )
 
-    def forecast_times(self, steps: int) -> list[str]:
-        """Labels of the values after the last: months go on as months, all else as +1, +2."""
-        year, _, month = self._last_time.partition("-")
-        digits = len(year) == 4 and len(month) == 2 and (year + month).isdecimal()
-        if not digits or not 1 <= int(month) <= 12:
-            return [f"+{step}" for step in range(1, steps + 1)]
-        months = [int(year) * 12 + int(month) - 1 + step for step in range(1, steps + 1)]
-        return [f"{month // 12:04d}-{month % 12 + 1:02d}" for month in months]
+    def _in_model_units(self, columns: np.ndarray) -> np.ndarray:
+        """The series and its inputs, (n, 1 + K), in model units."""
+        scalers = [self.scaler_for(columns[:, 0]), *self._input_scalers]
+        applied = [scaler.apply(own) for scaler, own in zip(scalers, columns.T, strict=True)]
+        return np.column_stack(applied)
+
+    def read_history(self, path: str, column: str | None = None) -> TimeSeries:
+        """Values of a CSV file to go on from; raises `RequestError`, as `read_series`."""
+        return read_series(path, column)
+
+    def forecast_times(self, steps: int, after: TimeSeries | None = None) -> list[str]:
+        """Labels of the values after the last, or after others; without times +1, +2, ..."""
+        step = after.step if after else self._step
+        with suppress(ValueError, OverflowError):  # beyond what pandas has of years
+            if step is not None:
+                return next_labels(after.times[-1] if after else self._last_time, step, steps)
+        return [f"+{ahead}" for ahead in range(1, steps + 1)]
 
     def save(self, folder: Path) -> None:
         """Write scaler.json: what `forecast_values` needs when the data are not at hand."""
@@ -203,6 +237,8 @@ class ForecastingTask:
             "scaler": None if self._scaler is None else self._scaler.to_json(),
             "last_history": self.last_history().tolist(),
             "last_time": self._last_time,
+            "step": self._step,
+            "input_scalers": [scaler.to_json() for scaler in self._input_scalers],
             "digest": self.splits.digest,
         }
         text = json.dumps(content, indent=2, allow_nan=False) + "\n"
@@ -221,15 +257,20 @@ class ForecastingTask:
             last = np.array(content["last_history"], dtype=np.float64)
             saved = (content["task"], content["history"], content["horizon"])
             last_time, units = str(content["last_time"]), str(content["units"])
+            inputs = [Scaler.from_json(each) for each in content.get("input_scalers", [])]
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        if saved != (self.name, self.history, self.horizon) or last.shape != (self.history,):
+        shape = (self.history, 1 + len(inputs)) if inputs else (self.history,)
+        expected = (self.name, self.history, self.horizon)
+        if (saved, last.shape, len(inputs)) != (expected, shape, len(self.inputs)):
             raise RequestError(
-                f"{path}: expected task, history and horizon "
-                f"{(self.name, self.history, self.horizon)}, got {saved}"
+                f"{path}: expected task, history and horizon {expected}, got {saved}"
             )
         self._scaler, self._last_history = scaler, last
-        self._last_time, self.units = last_time, units
+        self._last_time, self.units, self._input_scalers = last_time, units, inputs
+        # A version before knew months alone.
+        months = "1MS" if re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", last_time) else None
+        self._step = content.get("step", months)
 
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to `units`; where reports are in model units, there is nothing to do."""
@@ -257,7 +298,8 @@ def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     """An input of the model that MLflow serves, one history, and an output, one forecast."""
     task = document["task"]
     history, horizon = task["history"], task.get("horizon", 1)
+    step = [0.0] * (1 + len(task["inputs"])) if task.get("inputs") else 0.0
     return (
-        {"values": [[0.0] * history], "dtype": "float64"},
+        {"values": [[step] * history], "dtype": "float64"},
         {"values": [[0.0] * horizon], "dtype": "float64"},
     )

@@ -39,10 +39,11 @@ def mechanism(name: str, **changes):
     return option_class("attention", name)(**settings("attention", name), **changes)
 
 
-def make(model: str, attention: str, **changes):
+def make(model: str, attention: str, inputs: int = 0, **changes):
     keras.utils.set_random_seed(37)
     given = {**settings("model/settings", f"forecasting_{model}"), **changes}
-    return build_forecaster(model, given, lambda: mechanism(attention), history=S, horizon=HORIZON)
+    sizes = {"history": S, "horizon": HORIZON, "inputs": inputs}
+    return build_forecaster(model, given, lambda: mechanism(attention), **sizes)
 
 
 def plain(attention, **changes):
@@ -110,6 +111,20 @@ def test_a_length_is_fixed_only_where_it_says_so(model, attention):
     assert forecaster.fixed_length == S
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
         forecaster(longer)
+
+
+@by_pair
+def test_inputs_count_as_they_are_and_the_series_in_its_own_scale(model, attention):
+    forecaster = make(model, attention, inputs=2)
+    assert forecaster.normalization == "mean" and forecaster.anchor
+    inputs = DRAW.normal(size=(5, S, 2)).astype(np.float32)
+    forecast = forecaster(np.concatenate([HISTORY, inputs], axis=-1)).numpy()
+    other = forecaster(np.concatenate([HISTORY, -inputs], axis=-1)).numpy()
+    assert forecast.shape == TARGET.shape
+    assert not np.isclose(forecast, other).any()
+    flat = without_network(make(model, attention, inputs=2))
+    anchored = flat(np.concatenate([HISTORY, inputs], axis=-1))
+    np.testing.assert_allclose(anchored, np.repeat(HISTORY[:, -1], HORIZON, axis=1), rtol=1e-6)
 
 
 def test_which_lengths_are_fixed():

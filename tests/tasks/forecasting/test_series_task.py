@@ -1,5 +1,7 @@
 """The series task: settings, horizons, baselines."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,18 +12,23 @@ from attnlab.tasks.forecasting.data.csv_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
 
 
-def series_of(values, monkeypatch=None, **given):
-    """A series task on values in memory."""
+def series_of(values, columns=None, filled=None, **given):
+    """A series task on values in memory, with columns as inputs."""
+    if columns is not None:
+        given["inputs"] = [f"input {number}" for number in range(columns.shape[1])]
     task = Series(path="memory.csv", **given)
     times = [str(position) for position in range(len(values))]
-    task._read = lambda: TimeSeries(np.asarray(values, float), times, "x", "memory")
+    read = TimeSeries(np.asarray(values, float), times, "x", "memory", columns, None, filled)
+    task._read = lambda: read
     return task
 
 
 @pytest.fixture
 def csv_path(tmp_path):
     path = tmp_path / "tide.csv"
-    rows = [f"2000-{month:02d},{month * 3}" for month in range(1, 13)] * 5
+    rows = [
+        f"{year}-{month:02d},{month * 3}" for year in range(1996, 2001) for month in range(1, 13)
+    ]
     path.write_text("\n".join(["when,height", *rows]))
     return str(path)
 
@@ -89,9 +96,14 @@ def test_a_forecast_without_enough_to_go_on_is_refused(values, steps, words):
         ("Monday", ["+1", "+2"]),
     ],
 )
-def test_months_go_on_as_months(last, expected):
+def test_months_of_a_run_of_the_version_before_go_on_as_months(last, expected, tmp_path):
     task = series_of(np.arange(60.0))
-    task._last_time = last
+    task.load(0)
+    task.save(tmp_path)
+    saved = json.loads((tmp_path / "scaler.json").read_text())
+    del saved["step"], saved["input_scalers"]
+    (tmp_path / "scaler.json").write_text(json.dumps(saved | {"last_time": last}))
+    task.load_from(tmp_path)
     assert task.forecast_times(2) == expected
 
 
@@ -185,3 +197,73 @@ def test_any_split_is_without_leak_or_refused(count, history, horizon, test, val
         expected = part.index[:, None] + np.arange(horizon)
         np.testing.assert_allclose(natural, expected, atol=1e-4)
     assert splits.test.index.max() + horizon == count
+
+
+COLUMNS = np.column_stack([np.arange(60.0) * 100, np.sin(np.arange(60.0))])
+
+
+def test_inputs_stand_beside_the_series_in_their_own_scale():
+    task = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2)
+    splits = task.load(0)
+    assert splits.test.history.shape == (11, 5, 3)
+    train = COLUMNS[: 60 - 12 - 9]
+    at = splits.test.index[3]
+    expected = (COLUMNS[at - 5 : at] - train.mean(axis=0)) / train.std(axis=0)
+    np.testing.assert_allclose(splits.test.history[3, :, 1:], expected, rtol=1e-5)
+    plain = series_of(np.arange(60.0), history=5, horizon=2).load(0)
+    np.testing.assert_array_equal(splits.test.history[:, :, :1], plain.test.history)
+    np.testing.assert_array_equal(splits.test.target, plain.test.target)
+    assert splits.digest != plain.digest
+
+
+def test_no_window_knows_an_input_of_its_targets():
+    at = 55
+    later = COLUMNS.copy()
+    later[at:] += 1000.0
+    before = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2).load(0)
+    after = series_of(np.arange(60.0), later, history=5, horizon=2).load(0)
+    for part in ("train", "validation", "test"):
+        known = before.part(part).index <= at
+        same = np.all(before.part(part).history == after.part(part).history, axis=(1, 2))
+        np.testing.assert_array_equal(same, known)
+
+
+def test_with_inputs_a_forecast_ends_at_the_horizon(tmp_path):
+    task = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2)
+    task.load(0)
+    task.save(tmp_path)
+    loaded = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2)
+    loaded.load_from(tmp_path)
+    for each in (task, loaded):
+        assert each.last_history().shape == (5, 3)
+        seen = []
+        forecast = each.forecast_values(
+            lambda history, seen=seen: seen.append(history) or history[:, -1, :2],
+            each.last_history(),
+            2,
+        )
+        assert seen[0].shape == (1, 5, 3)
+        assert forecast[0] == pytest.approx(59, rel=1e-5)
+        with pytest.raises(RequestError, match=r"at most task\.horizon=2, .* \(input 0, input 1\)"):
+            each.forecast_values(lambda history: history, each.last_history(), 3)
+        with pytest.raises(RequestError, match="rows of the series and its inputs input 0, inp"):
+            each.forecast_values(lambda history: history, np.arange(9.0), 1)
+    with pytest.raises(RequestError, match="expected task, history and horizon"):
+        series_of(np.arange(60.0), history=5, horizon=2).load_from(tmp_path)
+
+
+def test_no_window_begins_right_behind_a_value_that_was_filled_in_or_forecasts_one():
+    filled = np.isin(np.arange(60), [20, 53])
+    task = series_of(np.arange(60.0), filled=filled, history=5, horizon=2)
+    splits = task.load(0)
+    left_out = {*range(5, 59)} - {*splits.train.index, *splits.validation.index, *splits.test.index}
+    assert left_out == {19, 20, 21, 38, 47, 52, 53, 54}  # 38 and 47: targets in two parts
+    other = np.where(filled, 1e6, np.arange(60.0))
+    moved = series_of(other, filled=filled, history=5, horizon=2)
+    moved.load(0)
+    assert moved.scaler_for() == task.scaler_for()
+
+
+def test_both_marks_can_not_be_the_same():
+    with pytest.raises(RequestError, match=r"task\.thousands: expected another mark than"):
+        Series(path="x.csv", decimal="comma", thousands="comma")

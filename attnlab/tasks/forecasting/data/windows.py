@@ -51,7 +51,7 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
 class Windows:
     """One part of a forecasting task, in model units."""
 
-    history: np.ndarray  # (N, S, 1) float32, newest last
+    history: np.ndarray  # (N, S, 1 + K) float32, newest last; behind the series its K inputs
     target: np.ndarray  # (N, horizon) float32
     index: np.ndarray  # (N,) int64, position of each first target, or the window's number
     exact: np.ndarray  # (N, horizon) float64, the targets in the units of the report
@@ -68,15 +68,17 @@ def cut(
     index: np.ndarray,
     history: int,
     horizon: int,
+    inputs: np.ndarray | None = None,
 ) -> Windows:
     """Windows of a series whose (N,) first targets are at `index`.
 
     Its (n,) values stand in `values` in model units and in `reported` in those of the report, with
-    a label for each in `times`.
+    a label for each in `times`; `inputs` (n, K), in model units, enter the histories alone.
     """
     scaled = values.astype(np.float32)
+    columns = [scaled, *([] if inputs is None else inputs.astype(np.float32).T)]
     return Windows(
-        history=histories(scaled, index, history)[:, :, None].copy(),
+        history=np.stack([histories(column, index, history) for column in columns], axis=-1),
         target=targets(scaled, index, horizon).copy(),
         index=index.astype(np.int64),
         exact=targets(reported, index, horizon),

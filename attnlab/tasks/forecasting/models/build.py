@@ -19,11 +19,13 @@ def build_forecaster(
     *,
     history: int,
     horizon: int,
+    inputs: int = 0,
 ) -> Forecaster:
     """A forecaster with its weights, for windows of `history` and `horizon` steps.
 
-    `settings` are those of the architecture `name`, `rnn` or `transformer`; `attention` makes one
-    mechanism and is called for each place that wants one.
+    It sees the series and that many `inputs`. `settings` are those of the architecture `name`,
+    `rnn` or `transformer`; `attention` makes one mechanism and is called for each place that wants
+    one.
 
     Raises:
         RequestError: another name, or parts that don't fit.
@@ -36,5 +38,5 @@ def build_forecaster(
         model = TransformerForecaster(attention=layers, horizon=horizon, **arguments)
     else:
         raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
-    model.build((None, history, 1))
+    model.build((None, history, 1 + inputs))
     return model

@@ -12,10 +12,11 @@ _LEAST_SCALE = 0.05
 
 
 class Forecaster(keras.Model):
-    """What the forecasters share: (B, S, 1) history -> (B, horizon) forecast.
+    """What the forecasters share: (B, S, 1 + K) history -> (B, horizon) forecast.
 
-    With z the history in the window's own scale, `z = history / s`, the forecast is
-    `s * (head(features(z)) + highway(newest of z) + newest value of z)`, where
+    The first column is the series, the others are K inputs that the features see as they are. With
+    z the series in the window's own scale, `z = series / s`, the forecast is
+    `s * (head(features(z, inputs)) + highway(newest of z) + newest value of z)`, where
 
     - s is 1, or with `normalization="mean"` the window's mean absolute value plus a constant,
       as in DeepAR (Salinas et al. 2020, section 3.3), so that what was learned at one level holds
@@ -52,20 +53,20 @@ class Forecaster(keras.Model):
             )
 
     def build(self, history_shape) -> None:
-        """Create the weights for histories of shape (B, S, 1)."""
+        """Create the weights for histories of shape (B, S, 1 + K)."""
         batch, steps, _ = history_shape
         self.head.build((batch, self._build_features(tuple(history_shape))))
         if self.highway:
             self.linear.build((batch, min(self.highway, steps)))
 
     def call(self, history, training=None):
-        """Forecast (B, horizon) from (B, S, 1)."""
+        """Forecast (B, horizon) from (B, S, 1 + K)."""
         window, scale = self._normalized(history)
         forecast = self.head(self._features(window, training)[0])
         if self.highway:
             forecast = forecast + self.linear(window[:, -self.highway :, 0])
         if self.anchor:
-            forecast = forecast + ops.cast(window[:, -1], forecast.dtype)
+            forecast = forecast + ops.cast(window[:, -1, :1], forecast.dtype)
         return forecast if scale is None else forecast * ops.cast(scale, forecast.dtype)
 
     def attend(self, history):
@@ -79,11 +80,12 @@ class Forecaster(keras.Model):
         return None
 
     def _normalized(self, history):
-        """The history in its window's scale, (B, S, 1), and that scale, (B, 1) or None."""
+        """The history, its series in the window's scale, and that scale, (B, 1) or None."""
         if self.normalization == "none":
             return history, None
-        scale = ops.mean(ops.abs(history), axis=1, keepdims=True) + _LEAST_SCALE
-        return history / scale, scale[:, 0]
+        series, inputs = history[..., :1], history[..., 1:]
+        scale = ops.mean(ops.abs(series), axis=1, keepdims=True) + _LEAST_SCALE
+        return ops.concatenate([series / scale, inputs], axis=-1), scale[:, 0]
 
     def _build_features(self, history_shape: tuple) -> int:
         """Build what makes the features; returns their width."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from attnlab.run.loading import TrainedRun
+    from attnlab.tasks.forecasting.data.csv_series import TimeSeries
     from attnlab.tasks.forecasting.task import ForecastingTask
 
 
@@ -23,10 +24,8 @@ if TYPE_CHECKING:
 @run_argument
 @click.option(
     "--steps",
-    default=12,
-    show_default=True,
     type=click.IntRange(1, 100_000),
-    help="How many values to forecast.",
+    help="How many values to forecast.  [default: 12; of a run with inputs its horizon]",
 )
 @click.option("--epoch", default="best", show_default=True, help="A number, best or last.")
 @click.option(
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 @runs_option
 def command(
     run: str,
-    steps: int,
+    steps: int | None,
     epoch: str,
     values: str | None,
     history_file: str | None,
@@ -58,17 +57,20 @@ def command(
     model's horizon its own forecasts become history.
     """
     folder = find(run, runs)
-    given = _given_history(values, history_file, column)
+    given = _given_values(values, history_file, column)
     require_kind(folder, KIND)
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch)
     task = cast("ForecastingTask", trained.task)
-    history = task.last_history() if given is None else given
+    steps = steps or (task.horizon if task.inputs else 12)
+    if history_file is not None:
+        given = task.read_history(history_file, column)
+    for note in given.notes if given else ():
+        click.echo(f"attnlab: note: {note}", err=True)
+    history = given.columns if given else task.last_history().reshape(task.history, -1)
     forecast = task.forecast(trained.model, history, steps)
-    times = [f"+{step}" for step in range(1, steps + 1)]
-    if given is None:
-        times = task.forecast_times(steps)
+    times = task.forecast_times(steps, given)
     if csv_file:
         with explained(f"--csv: {csv_file} can't be written"):
             write_table(Path(csv_file), {"time": times, "forecast": forecast})
@@ -76,27 +78,26 @@ def command(
         for time, value in zip(times, forecast, strict=True):
             click.echo(f"{time}\t{value:.6g}")
     if figure:
-        _draw(Path(figure), trained, history, times, forecast)
+        _draw(Path(figure), trained, history[:, 0], times, forecast)
 
 
-def _given_history(
+def _given_values(
     values: str | None, history_file: str | None, column: str | None
-) -> np.ndarray | None:
-    """The history that the user gave; None for the end of the run's own series."""
+) -> TimeSeries | None:
+    """The values that the user gave in the command; None where there are none."""
     import numpy as np
+
+    from attnlab.tasks.forecasting.data.csv_series import TimeSeries
 
     if values is not None and history_file is not None:
         raise RequestError("--values and --history: expected one of them, got both.")
-    if history_file is not None:
-        from attnlab.tasks.forecasting.data.csv_series import read_series
-
-        return read_series(history_file, column, None).values
-    if column is not None:
+    if column is not None and history_file is None:
         raise RequestError("--column: expected together with --history.")
     if values is None:
         return None
     try:
-        return np.array([float(word) for word in values.replace(",", " ").split()])
+        numbers = np.array([float(word) for word in values.replace(",", " ").split()])
+        return TimeSeries(numbers, [], "values", "--values")
     except ValueError:
         raise RequestError(
             f"--values: expected numbers with commas between, got {values}."

@@ -1,0 +1,174 @@
+"""Times, decimals and gaps of CSV files as spreadsheets and other programs write them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.csv_file import decimal_mark, to_number
+from attnlab.tasks.forecasting.data.csv_series import Reading, read_series
+from attnlab.tasks.forecasting.data.times import find_step, next_labels, parse_times, to_labels
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read rows of a time and more cells below a header, times found by themselves."""
+
+    def read(rows, header="when,x", column="x", time_column="auto", **reading):
+        path = tmp_path / "series.csv"
+        path.write_text("\n".join([header, *rows]), encoding="utf-8")
+        return read_series(path, column, time_column, Reading(**reading))
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("labels", "known", "step"),
+    [
+        (["2020-01", "2020-02", "2020-03"], ["2020-01", "2020-02", "2020-03"], "1MS"),
+        (["31.01.2020", "29.02.2020", "31.03.2020"], ["2020-01", "2020-02", "2020-03"], "1MS"),
+        (["Jan 2020", "Feb 2020"], ["2020-01", "2020-02"], "1MS"),
+        (["01/2020", "02/2020"], ["2020-01", "2020-02"], "1MS"),
+        (["1801", "1802", "1803"], ["1801", "1802", "1803"], "12MS"),
+        (["2020-07-01", "2021-07-01"], ["2020-07", "2021-07"], "12MS"),
+        (["2020-Q3", "2020-Q4", "2021-Q1"], ["2020-Q3", "2020-Q4", "2021-Q1"], "3MS"),
+        (["Q3 2020", "Q4 2020"], ["2020-Q3", "2020-Q4"], "3MS"),
+        (["12/31/2020", "01/01/2021"], ["2020-12-31", "2021-01-01"], "1D"),
+        (["31/12/2020", "01/01/2021"], ["2020-12-31", "2021-01-01"], "1D"),
+        (["20201231", "20210101"], ["2020-12-31", "2021-01-01"], "1D"),
+        (["2020-01-06", "2020-01-13"], ["2020-01-06", "2020-01-13"], "7D"),
+        (["2020-01-01T23:00", "2020-01-02T00:00"], ["2020-01-01 23:00", "2020-01-02 00:00"], "h"),
+        (["1/13/2020 11:45 PM", "1/14/2020 12:00 AM"], None, "15min"),
+        (["2020-01-01T00:00+01:00", "2020-01-01T01:00+01:00"], None, "h"),
+    ],
+)
+def test_common_forms_of_times_and_their_step(labels, known, step):
+    times, found = find_step(parse_times(labels))
+    assert found == step
+    assert known is None or to_labels(times, step) == known
+    assert next_labels(to_labels(times, step)[-2], step, 1) == to_labels(times, step)[-1:]
+
+
+def test_working_days_go_on_over_the_weekend():
+    days = [f"{day:%d.%m.%Y}" for day in pd.date_range("2020-01-01", periods=8, freq="B")]
+    times, step = find_step(parse_times(days))
+    assert (step, next_labels("2020-01-10", step, 1)) == ("B", ["2020-01-13"])
+
+
+@pytest.mark.parametrize("label", ["", "Monday", "05:00", "12", "1.5", "2020-13", "a"])
+def test_what_is_no_date_is_no_time(label):
+    assert parse_times([label]).isna().all()
+
+
+def test_days_and_months_that_can_not_be_told_apart_need_a_form():
+    labels = ["01/02/2020", "01/03/2020"]
+    with pytest.raises(RequestError, match=r"task\.time_format: .*'%m/%d/%Y' and '%d/%m/%Y'"):
+        parse_times(labels)
+    assert find_step(parse_times(labels, "%d/%m/%Y"))[1] == "1MS"
+    assert find_step(parse_times(labels, "%m/%d/%Y"))[1] == "1D"
+
+
+def test_rows_are_sorted_with_a_note(read):
+    rows = ["2020-03,3", "2020-02,2", "2020-01,1"]
+    series = read(rows)
+    assert series.values.tolist() == [1, 2, 3] and series.times[0] == "2020-01"
+    assert "newest first, so they were sorted" in series.notes[0]
+    assert "out of order" in read([rows[1], rows[0], rows[2]]).notes[0]
+    assert read(rows[::-1]).notes == ()
+    by_rows = read(rows, time_column=None)
+    assert (by_rows.values.tolist(), by_rows.step, by_rows.notes) == ([3, 2, 1], None, ())
+
+
+def test_years_in_front_are_times_and_a_column_of_such_numbers_alone_is_not(read):
+    assert read(["1901,3", "1900,2"]).times == ["1900", "1901"]
+    assert read(["1901", "1900"], header="x").values.tolist() == [1901, 1900]
+    assert read(["1901,3", "1901,2"], column=None).values.tolist() == [3, 2]
+
+
+MONTHS = [f"2020-{month:02d},{month}" for month in range(1, 13)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reading", "words"),
+    [
+        ([*MONTHS, "2020-04,9"], {}, "column 'when': .* rows 5 and 14 both have 2020-04"),
+        (MONTHS[:3] + MONTHS[5:], {}, "row 5: expected 2020-04 after 2020-03, got 2020-06; task"),
+        (MONTHS[:3] + MONTHS[5:7] + MONTHS[8:], {}, r"got 2020-06 \(2 such places\); task.missing"),
+        ([*MONTHS, "soon,3"], {}, "row 14: expected a time as in .* got 'soon'"),
+        (["2020-01-01,1", "2020-01-02,2", "2020-01-03,3", "2020-01-04 12:00,4"],
+         {"missing": "interpolate"}, "row 5: expected a time of the step 1D after 2020-01-03"),
+        (["2020-01-01 00:00,1", "2020-01-01 00:01,2", "2220-01-01 00:00,3"],
+         {"missing": "interpolate"}, "row 4: expected 2020-01-01 00:02"),
+        ([",1", *MONTHS], {"time_column": "when"}, "row 2: expected a time"),
+        ([*MONTHS, "2021-01,"], {}, "row 14, .*got ''; task.missing=interpolate fills empty"),
+        ([*MONTHS, "2021-01,"], {"missing": "interpolate"}, "first and the last row"),
+        ([*MONTHS, "2021-01,closed"], {"missing": "interpolate"}, "row 14, .*got 'closed'$"),
+        (MONTHS, {"time_format": "%d/%m/%Y"}, "task.time_format: expected a form that a column"),
+        (MONTHS, {"time_format": "%Y", "time_column": "when"}, "row 2: expected a time in the"),
+        (MONTHS, {"inputs": ["x"]}, "each column in one place, got x, x, when"),
+        (MONTHS, {"encoding": "klingon"}, "task.encoding, but: unknown encoding: klingon"),
+    ],
+)  # fmt: skip
+def test_times_that_are_refused_are_named_with_their_row(read, rows, reading, words):
+    with pytest.raises(RequestError, match=words):
+        read(rows, **reading)
+
+
+def test_gaps_and_empty_cells_are_interpolated_with_a_note(read):
+    rows = ["2020-01,1,5", "2020-02,2,n/a", "2020-05,5,", "2020-06,6,10"]
+    series = read(rows, header="when,x,y", inputs=["y"], missing="interpolate")
+    assert series.values.tolist() == [1, 2, 3, 4, 5, 6]
+    assert series.inputs[:, 0].tolist() == [5, 6, 7, 8, 9, 10]
+    assert series.filled.tolist() == [False, True, True, True, True, False]
+    assert series.times[2] == "2020-03" and "4 of 6 rows are interpolated" in series.notes[0]
+    assert read(rows[:2], header="when,x,y").filled is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "mark"),
+    [
+        (["1.234,5", "7"], ";", ","),
+        (["1,234.5"], ",", "."),
+        (["3,5"], ",", ","),
+        (["1.234.567"], ";", ","),
+        (["1.234", "5,5"], ";", ","),
+        (["0.123", "1.234"], ";", "."),
+        (["1.234", "12.345"], ";", None),
+        (["1,234", "12,345"], ",", None),
+        (["1.234", "12.345"], ",", "."),
+        (["1.5e-3", "12"], ";", "."),
+        (["7"], ";", "."),
+    ],
+)
+def test_the_mark_before_decimals_is_found_or_asked_for(cells, separator, mark):
+    assert decimal_mark(cells, separator) == mark
+
+
+@pytest.mark.parametrize(
+    ("cell", "mark", "number"),
+    [
+        ("1.234.567,8", ",", 1234567.8),
+        ("1,234.5", ".", 1234.5),
+        ("1 234,5", ",", 1234.5),
+        ("1\u202f234", ".", 1234),
+        ("1'234.5", ".", 1234.5),
+        ("-1.234,5", ",", -1234.5),
+        ("1.5", ",", np.nan),
+        ("12,34.5", ".", np.nan),
+        ("1.2.3", ".", np.nan),
+        ("1 2", ".", np.nan),
+    ],
+)
+def test_groups_of_three_digits_may_be_parted(cell, mark, number):
+    np.testing.assert_equal(to_number(cell, mark), number)
+
+
+def test_a_german_spreadsheet_and_what_it_leaves_open(read):
+    rows = ["01.01.2020;1.234,5;1.000", "01.02.2020;999,5;2.000"]
+    header = "Datum;Umsatz;Käufer"
+    assert read(rows, header=header, column="Umsatz").values.tolist() == [1234.5, 999.5]
+    with pytest.raises(RequestError, match="task.decimal: expected point or comma, .*'Käufer'"):
+        read(rows, header=header, column=3)
+    for given in ({"thousands": "point"}, {"decimal": "comma"}):
+        assert read(rows, header=header, column=3, **given).values.tolist() == [1000, 2000]
+    assert read(rows, header=header, column=3, decimal="point").values.tolist() == [1, 2]
