@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import platform
 import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,8 +38,16 @@ def environment() -> dict[str, Any]:
         "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
+        "user": user(),
         "command": os.environ.get(TYPED) or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
+
+
+def user() -> str | None:
+    """The name of who runs this process; None where it has none, as in some containers."""
+    with suppress(OSError, KeyError, ImportError):
+        return getpass.getuser()
+    return None
 
 
 def processors() -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from attnlab.config.sections import RunConfig
 from attnlab.errors import SweepFailed
 from attnlab.records import files, logs
+from attnlab.records.environment import environment
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import default_uri
@@ -94,6 +95,8 @@ class Sweep(ABC):
         There is one for each task, before the first job, for jobs are logged below them. This also
         makes a new store, and the experiments, before several jobs would try to at a time.
         """
+        files.write_json(self.folder.path / "environment.json", environment())
+        self.folder.update(state=None, ended=None)
         tracked = {c.task.name: c for c in configs if c.tracking.enabled}
         trackers = {
             task: Tracker(
@@ -147,9 +150,11 @@ class Sweep(ABC):
             self.folder.add_results(task, self.launch.number, metrics, found)
         failed = any(row.state == FAILED for row in rows)
         others = any(row.state == RUNNING for row in rows)
-        state = "killed" if stop else "failed" if failed else "completed"
+        state = "running" if others else "killed" if stop else "failed" if failed else "completed"
+        if self._trackers and not others:
+            self.folder.end(state)
         for tracker in self._trackers.values():
-            tracker.ended("running" if others else state)
+            tracker.ended(state)
         self.folder.update(finished=stop is None and not others)
 
     def _print(self, rows: Sequence[TableRow]) -> None:

@@ -52,7 +52,7 @@ class SweepFolder:
         with flocked(self.path.parent):
             known = self.read()
             yield known
-            known["updated"] = datetime.now(timezone.utc).isoformat()
+            known["updated"] = _now()
             files.write_json(self.path / "sweep.json", known)
 
     def update(self, **changes: Any) -> None:
@@ -68,7 +68,12 @@ class SweepFolder:
                 values[key] = list(dict.fromkeys([*values.get(key, []), *more]))
             number = int(known.get("launches", 0)) + 1
             known.update(entries, launches=number, finished=False)
+            known.setdefault("started", _now())
         return number
+
+    def end(self, state: str) -> None:
+        """Note how the sweep ended, and that it was now."""
+        self.update(state=state, ended=_now())
 
     def stop_launch(self, number: int) -> None:
         """Note that what a launch has in a queue shall not begin."""
@@ -91,6 +96,7 @@ class SweepFolder:
         with self.changing() as known:
             results = known.setdefault("results", {}).setdefault(task, {})
             results.setdefault("metrics", {})[str(launch)] = metrics
+            results.setdefault("times", {})[str(launch)] = _now()
             results["best"] = best
 
     def require_same(
@@ -117,3 +123,7 @@ class SweepFolder:
                     f"sweep.name: {self.name} was begun with {key}={old}, which this command has "
                     f"as {new}: expected the same or another name."
                 )
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()

@@ -117,7 +117,8 @@ def test_sync_adds_what_is_lacking(attnlab, inside):
     done = inside("runs", "sync", path)
     assert done.code == 0, done.err
     assert "added" in done.out
-    assert "2 metric values, 2 files" in done.out  # the figure and history.csv
+    # The loss under two names; the figure and history.csv.
+    assert "3 metric values, 2 files" in done.out
     client = Store(store_uri(attnlab.runs)).client
     run_id = before[path.name].info.run_id
     history = client.get_metric_history(run_id, "val_loss")
@@ -205,6 +206,56 @@ def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside, 
     assert len(in_mlflow(everything)) == 4
 
 
+def test_sync_makes_a_sweep_what_it_was_though_its_runs_are_of_another(
+    tmp_path, inside, empty_store
+):
+    everything = tmp_path / "runs"
+    folder = everything / "sweeps" / "found"
+    folder.mkdir(parents=True)
+    shutil.copy(empty_store, everything / "mlflow.db")
+    make_run(everything)
+    moments = [f"2026-01-02T03:04:0{second}+00:00" for second in range(4)]
+    results = {"metrics": {"1": {"jobs": 1}}, "times": {"1": moments[1]}, "best": "seed=0"}
+    sweep = {"parents": {"fib": "gone"}, "results": {"fib": results}, "finished": True}
+    times = {"started": moments[0], "ended": moments[2], "updated": moments[3]}
+    RunDirectory(folder).write_json("sweep.json", {**sweep, **times, "state": "failed"})
+    done = inside("runs", "sync")
+    assert done.out.splitlines()[1:] == [
+        "sweep found: added 1 param, 1 metric value, status",
+        "1 logged.",
+    ]
+    parent = in_mlflow(everything)["found"]
+    first = 1767323040000
+    assert (parent.info.start_time, parent.info.end_time) == (first, first + 2000)
+    assert (parent.info.status, parent.data.metrics) == ("FAILED", {"jobs": 1})
+    client = Store(store_uri(everything)).client
+    (point,) = client.get_metric_history(parent.info.run_id, "jobs")
+    assert point.timestamp == first + 1000
+    assert parent.data.tags["mlflow.note.content"].startswith("**best: seed=0**\n\n")
+    assert inside("runs", "sync").out == "1 had everything already.\n"
+    (folder / "sweep.json").write_text("[")
+    done = inside("runs", "sync")
+    assert done.code == 2 and "not logged: " in done.err
+
+
+def test_a_description_that_somebody_has_edited_stays(attnlab, inside):
+    assert inside("runs", "sync").code == 0
+    store, (first, *_) = Store(store_uri(attnlab.runs)), attnlab.run_folders()
+    run_id = in_mlflow(attnlab.runs)[first.name].info.run_id
+
+    def described():
+        return store.client.get_run(run_id).data.tags["mlflow.note.content"]
+
+    text = described()
+    assert text.startswith("**failed** after epoch 2: RunFailed: it was nan\n\n")
+    RunDirectory(first).status.write("failed", error="RunFailed: it was inf")
+    assert inside("runs", "sync").code == 0
+    assert described() == text.replace("nan", "inf")
+    store.client.set_tag(run_id, "mlflow.note.content", "mine")
+    assert inside("runs", "sync").out == "3 had everything already.\n"
+    assert described() == "mine"
+
+
 MOVED = (
     ("runs", "artifact_uri"),
     ("experiments", "artifact_location"),
@@ -244,13 +295,15 @@ def test_the_store_of_the_version_before_gets_what_it_lacks_and_nothing_else(bef
     assert (done.code, done.err) == (0, "")
     *lines, last = done.out.splitlines()
     assert last == "9 completed."
-    lacked = {line.partition(": ")[2] for line in lines if "_s9: " not in line}
-    assert lacked == {"added 1 tag"}, "the folder, which has moved"
-    # A killed run's files were not sent before; nor was anything lost or sent twice of others.
-    assert next(line for line in lines if "_s9: " in line).endswith(": added 1 tag, 2 files")
+    killed = next(line for line in lines if "_s9: " in line)
+    assert killed.endswith(" metric values, 3 files"), "a killed run's were not sent before"
     now = everything(before)
-    changed = [run_id for run_id in was if was[run_id] != now[run_id]]
-    assert (now.keys(), len(changed)) == (was.keys(), 1)
+    assert now.keys() == was.keys()
+    for run_id in was:  # nothing was lost or changed
+        (info, params, _, metrics, files, *rest), new = was[run_id], now[run_id]
+        assert (info, params, rest) == (new[0], new[1], [*new[5:]])
+        assert metrics.items() <= new[3].items() and files <= new[4]
+        assert {key.partition("/")[0] for key in new[3].keys() - metrics.keys()} <= {"loss"}
     assert inside("runs", "sync").out == "9 had everything already.\n"
 
 

@@ -111,7 +111,9 @@ def test_a_run_is_copied_while_it_goes_on_and_sync_finds_nothing_lacking(runs, c
     assert times == sorted(times)
     assert logged.info.start_time <= times[0] and times[-1] <= logged.info.end_time
     assert (steps(client, told[0], "test_rmse"), logged.data.metrics["test_rmse"]) == ([7], 0.25)
-    assert steps(client, told[0], "baselines/mean_rmse") == [0]
+    assert logged.data.tags["baseline.mean"] == "rmse 0.5"
+    losses = client.get_metric_history(told[0], "loss/validation")
+    assert [(point.step, point.value) for point in losses] == [(e, 1 / e) for e in range(1, 31)]
     inputs = {
         entry.tags[0].value: (entry.dataset.name, entry.dataset.digest, entry.dataset.profile)
         for entry in logged.inputs.dataset_inputs

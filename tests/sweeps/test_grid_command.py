@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,9 @@ from sweep_examples import (
     table,
     wait_for,
 )
+
+from attnlab.records.mlflow.settings import store_uri
+from attnlab.records.mlflow.store import Store
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 GRID = ("-m", *SMALL, "attention=none,pooling", "seed=0,1")
@@ -102,6 +106,46 @@ def test_mlflow_has_a_parent_with_children_and_the_table(swept):
     kept = Path(uri.removeprefix("file://"), "table.csv").read_text()
     assert kept == (swept.folder / "table.csv").read_text()
     assert len(query(attnlab, "select run_uuid from runs")) == 5
+
+
+def all_of_mlflow(runs: Path) -> dict[str, dict]:
+    """All that a store says of each run, by its name, but what ids it has."""
+    client = Store(store_uri(runs)).client
+    (experiment,) = client.search_experiments(filter_string="name = 'fib'")
+    found = {}
+    for run in client.search_runs([experiment.experiment_id]):
+        measured = {
+            key: [(point.step, point.value, point.timestamp) for point in points]
+            for key in run.data.metrics
+            if (points := client.get_metric_history(run.info.run_id, key))
+        }
+        tags, info = dict(run.data.tags), run.info
+        if "mlflow.parentRunId" in tags:
+            tags["mlflow.parentRunId"] = client.get_run(tags["mlflow.parentRunId"]).info.run_name
+        files = {entry.path for entry in client.list_artifacts(info.run_id)}
+        told = {"tags": tags, "params": run.data.params, "metrics": measured, "files": files}
+        times = {"start": info.start_time, "end": info.end_time}
+        found[info.run_name] = {**told, **times, "status": info.status, "user": info.user_id}
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
+def test_a_sweep_that_is_logged_again_is_the_same_in_mlflow(swept, tmp_path, empty_store):
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
+    done = swept.attnlab("runs", "sync", "--uri", store_uri(tmp_path))
+    assert done.code == 0, done.err
+    live, again = all_of_mlflow(swept.attnlab.runs), all_of_mlflow(tmp_path)
+    assert live.keys() == again.keys() and len(live) == 5
+    for name, told in live.items():
+        assert again[name] == told
+    parent = live.pop(swept.folder.name)
+    assert {"mlflow.user", "mlflow.note.content", "attnlab.best"} <= parent["tags"].keys()
+    assert parent["tags"]["attnlab.command"].startswith("attnlab -m task=fib ")
+    assert parent["start"] < min(job["start"] for job in live.values())
+    assert parent["end"] > max(job["end"] for job in live.values())
+    assert {job["tags"]["attnlab.epochs"] for job in live.values()} == {"2"}
+    last = swept.attnlab("runs", "sync").out.splitlines()[-1]
+    assert last == "4 had everything already."
 
 
 def test_changing_one_value_runs_only_what_is_new(swept):

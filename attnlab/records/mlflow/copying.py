@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab import __version__
+from attnlab.records.environment import user
 from attnlab.records.lock import flocked
 from attnlab.records.mlflow import internals
+from attnlab.records.mlflow.description import MARK, NOTE
 from attnlab.records.mlflow.snapshot import Model, Snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
 
@@ -95,7 +97,10 @@ class Copy:
         """Make the run, if the store has none."""
         if self.run_id:
             return
-        self._tags = {**_SOURCE_TAGS, **self._wanted_tags(snapshot)}
+        # Nobody has written yet who runs what is under way: it is the user of this process.
+        who = user() if snapshot.status == "RUNNING" else None
+        self._tags = {**_SOURCE_TAGS, **({"mlflow.user": who} if who else {})}
+        self._tags |= self._wanted_tags(snapshot)
         place = self._store.experiment(snapshot.experiment)
         run = self._client.create_run(place, snapshot.started, self._tags, snapshot.name)
         self.run_id, self._status = run.info.run_id, run.info.status
@@ -112,7 +117,7 @@ class Copy:
         from mlflow.entities import Metric, Param, RunTag
 
         wanted = self._wanted_tags(snapshot).items()
-        tags = [RunTag(key, value) for key, value in wanted if self._tags.get(key) != value]
+        tags = [RunTag(*item) for item in wanted if self._is_new_tag(*item)]
         params = [Param(*item) for item in snapshot.params.items() if item[0] not in self._params]
         metrics = [
             Metric(key, float(value), time, step)
@@ -130,6 +135,15 @@ class Copy:
             self._tags |= {tag.key: tag.value for tag in some_tags}
         counts = {"param": len(params), "tag": len(tags), "metric value": len(metrics)}
         return [_counted(number, word) for word, number in counts.items() if number]
+
+    def _is_new_tag(self, key: str, value: str) -> bool:
+        """Whether a tag is to be written; a description that somebody has edited is not."""
+        if self._tags.get(key) == value:
+            return False
+        if key != NOTE:
+            return True
+        there = self._client.get_run(self.run_id).data.tags.get(key)  # perhaps edited just now
+        return there != value and (not there or there.endswith(MARK))
 
     def _known_steps(self, key: str) -> set[int]:
         if key not in self._steps:
@@ -287,8 +301,8 @@ def _sweep_run(snapshot: Snapshot, store: Store) -> str:
     with flocked(folder) if folder.is_dir() else nullcontext():
         sweep = sweep_snapshot(folder, snapshot.experiment, state)
         copy = Copy.of(sweep, store)
-        if not copy.run_id:
-            begun, ended = snapshot.started, max(sweep.ended, snapshot.ended)
+        if not copy.run_id:  # of an early version's sweep its runs know more than its folder
+            begun, ended = sweep.started or snapshot.started, sweep.ended or snapshot.ended
             copy.add(replace(sweep, started=begun, ended=ended))
     return copy.run_id
 

@@ -12,6 +12,13 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records import files
+from attnlab.records.mlflow.description import (
+    NOTE,
+    baseline_tags,
+    origin,
+    run_description,
+    sweep_description,
+)
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
@@ -20,7 +27,9 @@ _STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", 
 # What MLflow takes of the name and the value of a parameter.
 _LONGEST_KEY, _LONGEST_VALUE = 250, 6000
 _LEFT_OUT = ("hydra", "paths", "tracking")
-_FILES = ("config.yaml", "metrics.json", "history.csv", "predictions.csv")
+_FILES = ("config.yaml", "environment.json", "metrics.json", "history.csv", "predictions.csv")
+# The losses once more, under names that put them before all else in MLflow's charts.
+_CURVES = {"train_loss": "loss/train", "val_loss": "loss/validation"}
 
 Document = Mapping[str, Any]  # what a file says
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
@@ -104,7 +113,7 @@ def _run_snapshot(
         started=started,
         ended=ended,
         params=flatten(config),
-        tags=_tags(run, status, config),
+        tags=_tags(run, status, config, metrics, state),
         measured=[*_epochs(run, history, started, latest), *_final(metrics, reported)],
         files=_files(run, weights, best, under_way=state == "running" and not metrics),
         run_id=status.get("mlflow_run_id"),
@@ -124,6 +133,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
     """
     document = _readable(lambda: files.read_json(folder / "sweep.json"), [])
     moment = _milliseconds(document["updated"]) if "updated" in document else 0
+    started, ended = (_milliseconds(document.get(key)) for key in ("started", "ended"))
     varying = {key: ", ".join(values) for key, values in document.get("varying", {}).items()}
     results = document.get("results", {}).get(task, {})
     tags = {
@@ -132,19 +142,27 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
         "attnlab.folder": str(folder),
         "attnlab.command": " ".join(document.get("command", [])),
         "attnlab.best": results.get("best"),
+        **origin(folder),
     }
-    table = folder / "table.csv"
+    if results and state != "running":
+        tags[NOTE] = sweep_description(folder, results, tags["attnlab.command"])
+    noted = document.get("state") or ("completed" if document.get("finished", True) else "killed")
+    times = {n: _milliseconds(time) for n, time in results.get("times", {}).items()}
+    paths = [folder / "table.csv", *sorted(folder.glob("plots/*.png"))]
     return Snapshot(
         folder=folder,
         experiment=task,
         name=folder.name,
-        status=_STATUSES[state or ("completed" if document.get("finished", True) else "killed")],
-        started=moment,
-        ended=moment,
+        status=_STATUSES[state or noted],
+        started=started,
+        ended=ended or moment,
         params=flatten({"varies": ", ".join(varying), **document.get("fixed", {}), **varying}),
         tags={key: value for key, value in tags.items() if value},
-        measured=[Measured(int(n), moment, m) for n, m in results.get("metrics", {}).items()],
-        files={table.name: table} if table.is_file() else {},
+        measured=[
+            Measured(int(n), times.get(n, moment), numbers)
+            for n, numbers in results.get("metrics", {}).items()
+        ],
+        files={str(path.relative_to(folder)): path for path in paths if path.is_file()},
         run_id=document.get("parents", {}).get(task),
     )
 
@@ -164,18 +182,26 @@ def _is_done(run: RunDirectory, state: str, history: Mapping[str, list[float]]) 
     return _readable(run.read_metrics, []).get("epochs") == len(history.get("epoch", []))
 
 
-def _milliseconds(moment: str) -> int:
-    return round(datetime.fromisoformat(moment).timestamp() * 1000)
+def _milliseconds(moment: str | None) -> int:
+    return round(datetime.fromisoformat(moment).timestamp() * 1000) if moment else 0
 
 
-def _tags(run: RunDirectory, status: Document, config: Document) -> dict[str, str]:
+def _tags(
+    run: RunDirectory, status: Document, config: Document, metrics: Document, state: str
+) -> dict[str, str]:
     tags = {
         "attnlab.folder": str(run.path),
         "attnlab.config_hash": status.get("config_hash"),
         "attnlab.epochs": (config.get("trainer") or {}).get("epochs"),  # a parameter can't change
         "attnlab.sweep": status.get("sweep"),
         "attnlab.pruned": str(status["pruned"]).lower() if "pruned" in status else None,
+        **origin(run.path),
+        **baseline_tags(metrics),
     }
+    if metrics or state != "running":
+        how, attention = {**status, "state": state}, config["attention"]["name"]
+        command = str(tags.get("attnlab.command", ""))
+        tags[NOTE] = run_description(how, metrics, attention, command)
     return {key: str(value) for key, value in tags.items() if value}
 
 
@@ -189,6 +215,7 @@ def _epochs(
         epoch, seconds = int(row.pop("epoch")), seconds + row.get("seconds", 0.0)
         time = _written(run.weights_path(epoch), started, latest)
         known = {key: value for key, value in row.items() if value == value}
+        known |= {_CURVES[key]: value for key, value in known.items() if key in _CURVES}
         found.append(Measured(epoch, time or min(started + round(1000 * seconds), latest), known))
     return found
 
@@ -203,23 +230,13 @@ def _written(path: Path, started: int, latest: int) -> int | None:
 
 
 def _final(metrics: Document, time: int) -> list[Measured]:
-    """The result, at the best epoch, and each baseline's main metric, which belongs to no epoch.
-
-    The slash gives the baselines a section of their own in MLflow's charts, and step 0 makes them
-    bars.
-    """
+    """The result, at the best epoch."""
     if not metrics:
         return []
-    main = metrics["metric"]
     tested = {f"test_{name}": value for name, value in metrics["test"].items()}
     tested |= {"test_skill": metrics["skill"], "parameters": metrics["parameters"]}
-    baselines = {
-        f"baselines/{name}_{main}": values[main] for name, values in metrics["baselines"].items()
-    }
-    return [
-        Measured(step, time, {key: value for key, value in named.items() if value is not None})
-        for step, named in ((metrics["best_epoch"], tested), (0, baselines))
-    ]
+    known = {key: value for key, value in tested.items() if value is not None}
+    return [Measured(metrics["best_epoch"], time, known)]
 
 
 def _files(run: RunDirectory, weights: str, best: int | None, under_way: bool) -> dict[str, Path]:

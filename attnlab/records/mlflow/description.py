@@ -1,0 +1,83 @@
+"""What MLflow says of a folder in words: where it came from, and a description in Markdown."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.records import files
+
+NOTE = "mlflow.note.content"
+# The last line of a description that nobody has edited.
+MARK = "*attnlab keeps this text up to date, as long as this line stands here.*"
+_LONGEST_COMMAND, _MOST_ROWS = 3000, 20
+
+Document = Mapping[str, Any]
+
+
+def origin(folder: Path) -> dict[str, str]:
+    """Tags that say who ran what: user, command as typed, commit of the code."""
+    try:
+        known = files.read_json(folder / "environment.json")
+    except RequestError:  # of an early version
+        return {}
+    commit = (known.get("code") or {}).get("commit")
+    command = str(known.get("command") or "")[:_LONGEST_COMMAND]
+    tags = {"mlflow.user": known.get("user"), "mlflow.source.git.commit": commit}
+    return {key: value for key, value in {**tags, "attnlab.command": command}.items() if value}
+
+
+def baseline_tags(metrics: Document) -> dict[str, str]:
+    """Each baseline's main metric."""
+    main, baselines = metrics.get("metric"), metrics.get("baselines", {})
+    known = {name: values.get(main) for name, values in baselines.items()}
+    return {f"baseline.{name}": f"{main} {_cell(v)}" for name, v in known.items() if v is not None}
+
+
+def run_description(status: Document, metrics: Document, attention: str, command: str) -> str:
+    """The result beside the baselines, or how the run ended without one."""
+    if not metrics:
+        ended = f"**{status['state']}** after epoch {status.get('epoch', 0)}"
+        return _text([f"{ended}: {status['error']}" if status.get("error") else ended], command)
+    test, main = metrics["test"], metrics["metric"]
+    columns = [main, *(name for name in test if name != main)]
+    rows = {f"**{attention}**": test, **metrics["baselines"]}
+    table = [[name, *(values.get(column) for column in columns)] for name, values in rows.items()]
+    result = (
+        f"**test {main} {_cell(test.get(main))}** with the weights of epoch "
+        f"{metrics['best_epoch']}: {metrics['monitor']} {_cell(metrics['best_value'])}"
+    )
+    return _text([result, _table(["test", *columns], table)], command)
+
+
+def sweep_description(folder: Path, results: Document, command: str) -> str:
+    """What came of a sweep for a task: the best job, and the first rows of its table."""
+    best = f"**best: {results['best']}**" if results.get("best") else ""
+    try:
+        with open(folder / "table.csv", encoding="utf-8", newline="") as stream:
+            header, *rows = [row[:-2] for row in csv.reader(stream)]  # without error and folder
+    except (OSError, ValueError, csv.Error):
+        return _text([best], command)
+    more = f"{len(rows) - _MOST_ROWS} more: table.csv" if len(rows) > _MOST_ROWS else ""
+    return _text([best, _table(header, rows[:_MOST_ROWS]), more], command)
+
+
+def _text(parts: Iterable[str], command: str) -> str:
+    shown = f"    {' '.join(command.split())}" if command else ""
+    return "\n\n".join(part for part in (*parts, shown, MARK) if part)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    with suppress(ValueError):
+        text = f"{float(text):.4g}" if "." in text else text
+    return text.replace("|", "\\|").replace("\n", " ")
