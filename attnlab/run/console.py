@@ -20,17 +20,26 @@ from attnlab.terminal.console import plain_console
 
 # Seconds between two lines about a long preparation where there is no terminal.
 _REPORT_EVERY = 15.0
+# The same of a training; None: there are none.
+seconds_between_lines: float | None = None
 
 
 class Bar:
-    """The progress of a training."""
+    """The progress of a training; lines at times where there is no terminal."""
 
-    def __init__(self, progress: Progress, entry: TaskID, done: int, shown: Sequence[str]) -> None:
+    def __init__(
+        self, progress: Progress, entry: TaskID, done: int, shown: Sequence[str], every: float
+    ) -> None:
         self._progress, self._entry, self._done, self._shown = progress, entry, done, shown
+        self._every, self._said, self._results = every, time.monotonic(), ""
 
     def within(self, share: float) -> None:
         """Say what share of the epoch under way is done."""
         self._progress.update(self._entry, completed=self._done + share)
+        if time.monotonic() - self._said >= self._every:
+            self._said, task = time.monotonic(), self._progress.tasks[0]
+            text = f"{task.description}: {task.completed:.1f} of {task.total:.0f} epochs"
+            print(text + self._results, file=sys.stderr, flush=True)
 
     def advance(self, row: Mapping[str, float]) -> None:
         """Move on by one epoch, given its row of the history."""
@@ -40,6 +49,7 @@ class Bar:
             f"{name.replace('_loss', '').replace('_', ' ')} {value:.3g}"
             for name, value in known.items()
         )
+        self._results = f", {results}"
         self._progress.update(self._entry, completed=self._done, epoch=self._done, results=results)
 
 
@@ -49,14 +59,17 @@ def progress_bar(
 ) -> Iterator[Bar]:
     """A bar with epoch, results and time left, if not `quiet` and standard error is a terminal.
 
-    `shown` are columns of the history whose last values stand beside it.
+    `shown` are columns of the history whose last values stand beside it. Without a terminal there
+    are lines, if `seconds_between_lines` says so.
     """
     console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    every = math.inf if quiet or not hidden else seconds_between_lines or math.inf
     texts = "epoch {task.fields[epoch]}/{task.total:.0f}", "{task.fields[results]}"
     progress = bars(console, *texts)  # shows nothing unless it is entered
     entry = progress.add_task(title, total=epochs, completed=done, epoch=done, results="starting")
-    with nullcontext() if quiet or not console.is_terminal else progress:
-        yield Bar(progress, entry, done, shown)
+    with nullcontext() if hidden else progress:
+        yield Bar(progress, entry, done, shown, every)
 
 
 @contextmanager
@@ -92,10 +105,10 @@ def bars(console: Console, *texts: str) -> Progress:
     return Progress(*columns, remaining, console=console, transient=True, disable=hidden)
 
 
-def print_result(metrics: Mapping[str, Any], folder: Path) -> None:
+def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
     """The test result beside its baselines, the caveats, and where everything lies."""
-    console = plain_console()
-    print_table(metrics, "test")
+    console = plain_console(file)
+    print_table(metrics, "test", file)
     metric = metrics["metric"]
     for name, extra in metrics.get("extra", {}).items():
         result = "not possible, the weights are tied to the length of the training windows"
@@ -111,12 +124,12 @@ def print_result(metrics: Mapping[str, Any], folder: Path) -> None:
     console.print(f"run folder: {folder}", soft_wrap=True)
 
 
-def print_table(metrics: Mapping[str, Any], part: str) -> None:
+def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
     """The result of one part: a row for the run and one for each baseline, best first.
 
     The column `skill` is 1 - error / error of that row: what the run gains on it.
     """
-    console = plain_console()
+    console = plain_console(file)
     name = f"{metrics['task']} / {metrics['attention']} / seed {metrics['seed']}"
     console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
     kind = kind_of(metrics["task"])

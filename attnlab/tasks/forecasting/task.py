@@ -130,10 +130,20 @@ class ForecastingTask:
         windows = self.splits.part(part)
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 
-    def serve(self, model: keras.Model, inputs: np.ndarray) -> np.ndarray:
-        """Forecast each history, (N, S) in natural units, oldest first: (N, horizon)."""
-        histories = np.asarray(inputs, dtype=np.float64)
-        return np.stack([self.forecast(model, row, self.horizon) for row in histories])
+    def serve(self, model: keras.Model, inputs: Any = None, steps: int | None = None) -> np.ndarray:
+        """Forecast each history, (N, S) in natural units, oldest first: (N, steps).
+
+        One history, (S,), or None for the end of the run's series, gives (steps,); without `steps`
+        the horizon is forecast.
+        """
+        try:
+            histories = np.asarray(self.last_history() if inputs is None else inputs, np.float64)
+        except ValueError as error:
+            raise RequestError(f"inputs: expected histories of numbers, but: {error}.") from error
+        steps = self.horizon if steps is None else steps
+        if histories.ndim < 2:
+            return self.forecast(model, histories, steps)
+        return np.stack([self.forecast(model, row, steps) for row in histories])
 
     def forecast(self, model: keras.Model, history_values: np.ndarray, steps: int) -> np.ndarray:
         """The next values by a model; see `forecast_values`."""
