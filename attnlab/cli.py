@@ -118,12 +118,12 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"attnlab {__version__}")
         return DONE
     if first == "train":
-        return _train(arguments[1:])
+        return train(arguments[1:])
     if first in known:
         return _verb(first, arguments[1:])
     if first and first[0] not in "-+~" and "=" not in first:
         raise RequestError(_unknown_verb(first, arguments[1:], [*known, "train"]))
-    return _train(arguments)
+    return train(arguments)
 
 
 def _heeded(arguments: list[str], others: list[str]) -> list[str]:
@@ -163,8 +163,11 @@ def _verb(verb: str, arguments: list[str]) -> int:
     return result if isinstance(result, int) else DONE
 
 
-def _train(arguments: list[str]) -> int:
-    """One run, or a sweep with `-m`: Hydra composes, `_job` or the sweep runs."""
+def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) -> int:
+    """One run, or a sweep with `-m`: Hydra composes; `job`, by default `_job`, or the sweep runs.
+
+    Raises `RequestError` on a wrong word, and what a sweep ends with.
+    """
     import hydra
 
     from attnlab.config import composing as config
@@ -174,8 +177,8 @@ def _train(arguments: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"
     codes: list[int] = []
 
-    def job(cfg: DictConfig) -> None:
-        codes.append(_job(cfg))
+    def noted(cfg: DictConfig) -> None:
+        codes.append((job or _job)(cfg))
 
     before = sys.argv
     try:
@@ -184,11 +187,11 @@ def _train(arguments: list[str]) -> int:
             words = _hydra_arguments(arguments, scratch)
             sys.argv = [before[0], *words]
             conf = {"config_path": str(config.conf_folder()), "config_name": "config"}
-            _shown_without_rules(words, hydra.main(version_base="1.3", **conf)(job))
+            _shown_without_rules(words, hydra.main(version_base="1.3", **conf)(noted))
     except RequestError:
         raise
     except Exception as error:
-        # `_job` and sweeps keep their own errors, so this one is about the command line's words.
+        # Jobs and sweeps keep their own errors, so this one is about the command line's words.
         hydras = type(error).__module__.startswith(("hydra", "omegaconf"))
         if hydras or isinstance(error, ValueError):
             raise RequestError(config.explain(error, arguments)) from error

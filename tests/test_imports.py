@@ -21,6 +21,7 @@ OF_A_KIND = {"config", "figures", "layers", "records", "tasks.base", "training"}
 # `commands`, at the top, wherever their files lie.
 BELOW = {
     "__main__": {"cli"},
+    "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps"},
     "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {"compare", "config", "figures", "records", "run", "terminal", *KIND},
@@ -182,6 +183,11 @@ def loaded_by(code: str) -> set[str]:
         [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
     )
     return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_package_itself_is_light():
+    functions = "attnlab.run, attnlab.compare, attnlab.load, attnlab.runs, attnlab.sweep"
+    assert loaded_by(f"import attnlab; {functions}") == set()
 
 
 def test_help_typos_and_runs_answer_at_once():

@@ -20,7 +20,7 @@ from attnlab.tasks.translation.corpora.builtin import Builtin
 from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+FUNCTIONS, LAYERS, MECHANISM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 RECIPES = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", README, flags=re.MULTILINE)
 
 
@@ -51,10 +51,18 @@ def test_a_recipe_is_a_valid_request(recipe, mechanism_folder, tmp_path, monkeyp
 def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    exec(BLOCKS[0], names)
+    exec(LAYERS, names)
     history = np.random.default_rng(0).random((3, 24, 1))
     loaded = keras.models.load_model("forecaster.keras")
     np.testing.assert_array_equal(names["model"](history), loaded(history))
+
+
+@pytest.mark.slow
+def test_the_functions_do_what_the_command_line_does(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+    names: dict = {}
+    exec(FUNCTIONS, names)
+    assert len(names["attnlab"].runs()) == 10  # the sweep found the run of seed 1
 
 
 def test_every_word_that_is_to_be_translated_is_known():
@@ -70,7 +78,7 @@ def mechanism_folder(tmp_path, monkeypatch):
     """The two files of the README's mechanism, where it says that they go."""
     folder = tmp_path / "mine/attention"
     folder.mkdir(parents=True)
-    (folder / "cosine.py").write_text(BLOCKS[1])
+    (folder / "cosine.py").write_text(MECHANISM)
     (yaml,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
     (folder / "cosine.yaml").write_text(yaml)
     monkeypatch.setattr("sys.path", list(sys.path))

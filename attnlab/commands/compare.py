@@ -72,30 +72,39 @@ def command(
     reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also get
     Diebold and Mariano's test over test windows, translations the paired bootstrap over sentences.
     """
-    found = listed_runs(runs)
-    folder = runs_folder(runs)
     if plot and plot.suffix.lower() not in PICTURES:
         raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")
+    comparisons = compared(filters, runs, **given)
+    _show(comparisons, form)
+    if plot:
+        _draw(comparisons, plot)
+        click.echo(f"figure: {plot}", err=form != "table")
+    if log:
+        asked = {**given, **asdict(filters), "by": ",".join(_keys(given["by"]))}
+        run_id = _log(comparisons, asked, runs_folder(runs), plot)
+        click.echo(f"logged to MLflow: experiment compare, run {run_id}", err=form != "table")
+
+
+def compared(filters: Filters, runs: str | None, by: str, **options: Any) -> Comparisons:
+    """Compare runs of a folder, of which `filters` leaves some, by keys with commas between.
+
+    `options` are the further ones of `compare.comparison.Options`.
+
+    Raises:
+        RequestError: there are no such runs, or no such key, metric or reference.
+    """
+    found = listed_runs(runs)
     if not found:
         raise RequestError(
-            f"--runs: expected a folder of runs, but {str(folder)!r} has none: train some first, "
-            "for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
+            f"--runs: expected a folder of runs, but {str(runs_folder(runs))!r} has none: train "
+            "some first, for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
         )
     chosen = filters.apply(found)
     if not chosen:
         raise RequestError(none_fits(filters, found))
     from attnlab.compare.comparison import Options, compare
 
-    options = Options(**{**given, "by": _keys(given["by"])})
-    comparisons = compare(chosen, options)
-    _show(comparisons, form)
-    if plot:
-        _draw(comparisons, plot)
-        click.echo(f"figure: {plot}", err=form != "table")
-    if log:
-        asked = {**options._asdict(), **asdict(filters), "by": ",".join(options.by)}
-        run_id = _log(comparisons, asked, folder, plot)
-        click.echo(f"logged to MLflow: experiment compare, run {run_id}", err=form != "table")
+    return compare(chosen, Options(_keys(by), **options))
 
 
 def _keys(text: str) -> tuple[str, ...]:

@@ -1,1 +1,7 @@
-"""Groups of runs held against each other."""
+"""Groups of runs held against each other; as a function `api.functions.compare`."""
+
+import sys
+
+from attnlab import CallablePackage
+
+sys.modules[__name__].__class__ = CallablePackage

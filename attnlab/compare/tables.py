@@ -290,13 +290,18 @@ def latex(found: Comparisons) -> str:
     return "\n".join([*parts, *(f"% left out: {text}" for text in found.left_out)]) + "\n"
 
 
-def comma_separated(found: Comparisons) -> str:
-    """A line for each group of each task, with full digits."""
-    rows = [
+def numbers(found: Comparisons) -> list[dict[str, Any]]:
+    """A row for each group of each task, with full digits; None where there is nothing to say."""
+    return [
         {**_numbers(each, row), "warnings": "; ".join(each.warnings)}
         for each in found.tasks
         for row in each.results
     ]
+
+
+def comma_separated(found: Comparisons) -> str:
+    """A line for each group of each task, with full digits."""
+    rows = numbers(found)
     names = dict.fromkeys(name for row in rows for name in row)  # tasks may be split differently
     text = io.StringIO()
     writer = csv.DictWriter(text, list(names), lineterminator="\n")

@@ -15,7 +15,7 @@ from attnlab.tasks.kinds import kind_of
 from attnlab.terminal.console import plain_console
 
 
-def print_result(metrics: Mapping[str, Any], folder: Path) -> None:
+def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
     """The test result beside its baselines, the caveats, and where everything lies.
 
     With `-q` nothing but the last, for scripts.
@@ -23,8 +23,8 @@ def print_result(metrics: Mapping[str, Any], folder: Path) -> None:
     if logs.verbosity < 0:
         print(folder)
         return
-    console = plain_console()
-    print_table(metrics, "test")
+    console = plain_console(file)
+    print_table(metrics, "test", file)
     metric = metrics["metric"]
     for name, extra in metrics.get("extra", {}).items():
         result = "not possible, the weights are tied to the length of the training windows"
@@ -40,12 +40,12 @@ def print_result(metrics: Mapping[str, Any], folder: Path) -> None:
     console.print(f"run folder: {folder}", soft_wrap=True)
 
 
-def print_table(metrics: Mapping[str, Any], part: str) -> None:
+def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
     """The result of one part: a row for the run and one for each baseline, best first.
 
     The column `skill` is 1 - error / error of that row: what the run gains on it.
     """
-    console = plain_console()
+    console = plain_console(file)
     name = f"{metrics['task']} / {metrics['attention']} / seed {metrics['seed']}"
     console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
     kind = kind_of(metrics["task"])

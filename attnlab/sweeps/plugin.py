@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
@@ -23,6 +24,7 @@ class AttnlabSweeper(Sweeper):
     overrides: Sequence[str] = ()
     # what the sweep ended with, not by way of Hydra, whose errors are about the command's words
     error: Exception | None = None
+    folder: Path | None = None  # of the last sweep
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -39,6 +41,7 @@ class AttnlabSweeper(Sweeper):
             from attnlab.sweeps.plan import SweepPlan
 
             plan = SweepPlan.read(words, self._context.config_loader, self._config)
+            AttnlabSweeper.folder = plan.folder.path
             launcher = Launcher(self._context, self._config, plan.folder.path)
             if plan.search is None:
                 from attnlab.sweeps.grid_sweep import GridSweep

@@ -128,10 +128,10 @@ def prepare_process(launch: Launch) -> None:
         # Several processes share a GPU; by default the first would take all of its memory.
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     if launch.bound:
-        _end_with(launch.owner)
+        end_with(launch.owner)
 
 
-def _end_with(owner: Mapping[str, Any]) -> None:
+def end_with(owner: Mapping[str, Any]) -> None:
     """Have this process interrupted when the one that launched it has gone, as by `kill -9`."""
     global _guarded
     if _guarded or threading.current_thread() is not threading.main_thread():

@@ -134,6 +134,7 @@ class Kind:
         takes_data: whether its tasks take a corpus from the group `data`.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
         evaluation: names of the settings that `Task.evaluate` takes beside the part.
+        serving: names of the settings that `Task.serve` takes beside the inputs.
         bars: metrics that are shown while it trains, as the history names them.
         monitored: the column of the history that chooses the best epoch, unless the setting
             `task.monitor` names another one.
@@ -152,6 +153,7 @@ class Kind:
     takes_data: bool = False
     architectures: Mapping[str, str] = field(default_factory=dict)
     evaluation: tuple[str, ...] = ()
+    serving: tuple[str, ...] = ()
     bars: tuple[str, ...] = ("train_loss", "val_loss")
     monitored: str = "val_loss"
     resolved: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
@@ -237,8 +239,12 @@ class Task(Protocol):
             RequestError: there is no such part.
         """
 
-    def serve(self, model: keras.Model, inputs: Any) -> np.ndarray:
-        """What the model says to inputs as a user has them: histories, sentences."""
+    def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
+        """What the model says to inputs as a user has them: histories, sentences.
+
+        Raises:
+            RequestError: the inputs are of another kind, or None where there is nothing to go by.
+        """
 
     def save(self, folder: Path) -> None:
         """Write what using the model needs when the data are not at hand."""

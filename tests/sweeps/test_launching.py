@@ -61,7 +61,7 @@ def test_what_a_launcher_dies_of_is_said_in_a_line(tmp_path, monkeypatch):
 
 def test_a_worker_gets_its_threads_and_what_the_user_set_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "5"})
-    monkeypatch.setattr(worker, "_end_with", lambda owner: None)
+    monkeypatch.setattr(worker, "end_with", lambda owner: None)
     prepare_process(Launch(tmp_path, 1, threads=3))
     assert os.environ == {"OMP_NUM_THREADS": "5"}  # not where the sweep itself runs
     prepare_process(Launch(tmp_path, 1, {**this_process(), "pid": 1}, threads=3))

@@ -41,6 +41,7 @@ KIND = Kind(
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",
     resolved=resolved_config,
+    serving=("steps",),
     verbs={
         "forecast": Verb("the next values of a series", f"{_HERE}.verbs.forecast:command", True)
     },

@@ -136,13 +136,20 @@ class ForecastingTask:
         windows = self.splits.part(part)
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 
-    def serve(self, model: keras.Model, inputs: np.ndarray) -> np.ndarray:
-        """Forecast each history, oldest first, in natural units: (N, horizon).
+    def serve(self, model: keras.Model, inputs: Any = None, steps: int | None = None) -> np.ndarray:
+        """Forecast each history, oldest first, in natural units: (N, steps).
 
-        They are (N, S), or with inputs (N, S, 1 + K), the series first.
+        They are (N, S), or with inputs (N, S, 1 + K), the series first. A history alone, or None
+        for the end of the run's series, gives (steps,); without `steps` the horizon is forecast.
         """
-        histories = np.asarray(inputs, dtype=np.float64)
-        return np.stack([self.forecast(model, row, self.horizon) for row in histories])
+        try:
+            histories = np.asarray(self.last_history() if inputs is None else inputs, np.float64)
+        except ValueError as error:
+            raise RequestError(f"inputs: expected histories of numbers, but: {error}.") from error
+        steps = self.horizon if steps is None else steps
+        if histories.ndim <= self.last_history().ndim:
+            return self.forecast(model, histories, steps)
+        return np.stack([self.forecast(model, row, steps) for row in histories])
 
     def forecast(self, model: keras.Model, history_values: np.ndarray, steps: int) -> np.ndarray:
         """The next values by a model; see `forecast_values`."""

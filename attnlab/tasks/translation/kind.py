@@ -65,6 +65,7 @@ KIND = Kind(
     # The Transformer is what multi-head attention was made for.
     architectures={"multi_head": "transformer"},
     evaluation=("beam",),
+    serving=("beam",),
     bars=("train_loss", "val_loss", "val_bleu"),
     monitored="val_bleu",
     resolved=resolved_config,

@@ -172,10 +172,12 @@ class Translate:
             raise RequestError(f"--part: expected one of {parts}, got {part}.")
         return report(self, model, part, self.beam if beam is None else beam, progress)
 
-    def serve(self, model: keras.Model, inputs: Any) -> np.ndarray:
-        """Translate sentences: (N,) or a column of N, to (N,)."""
+    def serve(self, model: keras.Model, inputs: Any = None, beam: int | None = None) -> np.ndarray:
+        """Translate sentences: (N,) or a column of N, to (N,); without a `beam` by the task's."""
+        if inputs is None:
+            raise RequestError("inputs: expected a list of sentences, got none.")
         lines = [str(line) for line in np.asarray(inputs).reshape(-1)]
-        translated = self.translator(model).translate(lines)
+        translated = self.translator(model, beam=beam).translate(lines)
         return np.array([best[0].text for best in translated], dtype=object)
 
     def save(self, folder: Path) -> None:

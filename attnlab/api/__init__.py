@@ -1,0 +1,1 @@
+"""What `import attnlab` offers to Python, done in a process of its own."""

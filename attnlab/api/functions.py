@@ -1,0 +1,204 @@
+"""`attnlab.run`, `load`, `runs`, `compare` and `sweep`: the command line's work, from Python.
+
+All is done in another process, see `worker`: this one stays as it is. What is wrong with a request
+raises `RequestError`, what fails `RunFailed`, with the sentence that the command line would print.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.api.worker import Worker
+from attnlab.compare.selection import Filters
+from attnlab.records.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Names = str | Iterable[str]
+Folder = str | Path | None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as PNG, which a notebook shows."""
+
+    png: bytes = field(repr=False)
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+
+class Result:
+    """A run: what its folder has (docs/run-folder.md), and its model to be used.
+
+    What a run that has not ended lacks raises `RequestError`.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._run = RunDirectory(Path(folder or "."))
+        self.folder = self._run.path
+
+    def __repr__(self) -> str:
+        return Worker.call("summary", self.folder)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The whole configuration, nested by its groups."""
+        return self._run.read_config()
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Test metrics, baselines, skill, and more."""
+        return self._run.read_metrics()
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """A row for each epoch."""
+        return _frame(self._run.history.read()).set_index("epoch")
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """A row for each test item, and of forecasts for each step."""
+        return _frame(self._run.read_predictions())
+
+    @property
+    def figures(self) -> dict[str, Picture]:
+        """The run's figures by name, such as `loss`."""
+        return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
+
+    def predict(self, inputs: Any = None, *, epoch: int | str = "best", **settings: Any) -> Any:
+        """What the model says: forecasts (N, steps) or (steps,), or a list of translations.
+
+        Args:
+            inputs: histories (N, S) in natural units, one (S,), or None for the end of the run's
+                series; of a run that translates, a list of sentences.
+            epoch: whose weights: a number, `best`, `last`, or `average` for the mean of the last.
+            **settings: `steps` to forecast, or the `beam` of a translation.
+        """
+        return Worker.call("predict", self.folder, str(epoch), inputs, settings)
+
+
+class Comparison:
+    """Groups of runs held against a reference, as `attnlab compare` prints them.
+
+    `groups` has a row for each, `differences` one for each but the reference; `warnings` say what
+    makes it doubtful, and `figure` draws it.
+    """
+
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self._text, self._markdown = said["text"], said["markdown"]
+        self.warnings: list[str] = said["warnings"]
+        self.figure = Picture(said["png"])
+        table = _frame(said["rows"])
+        self.groups = table.loc[:, :"seconds_per_epoch"]  # type: ignore[misc]
+        keys = table.columns[: table.columns.get_loc("n")]
+        judged = table.set_index([*keys]).loc[:, "reference":]  # type: ignore[misc]
+        self.differences = judged[judged["verdict"].notna()].reset_index()
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_markdown_(self) -> str:
+        return self._markdown
+
+
+def run(*words: str, **settings: Any) -> Result:
+    """Train, evaluate and record one run.
+
+    Args:
+        *words: as on the command line, `"task=fib"`, `"trainer.epochs=3"`, `"--config-dir=mine"`.
+        **settings: the same by their first names: `seed=1`, `trainer={"epochs": 3}`.
+
+    Raises:
+        RequestError: a setting is wrong, or doesn't fit the data.
+        RunFailed: the run failed.
+        KeyboardInterrupt: interrupted; `attnlab resume latest` goes on with the run.
+    """
+    return Result(Worker.call("train", [*words, *_words(settings)]))
+
+
+def sweep(*words: str, **settings: Any) -> pd.DataFrame:
+    """Make a run for each combination of values, or search; what is done is not done again.
+
+    Words are those behind `attnlab -m`; of settings a list or a range has values to try. Gives
+    `runs` of the sweep; raises as `run`, and `SweepFailed` where runs failed.
+    """
+    return _frame(Worker.call("sweep", [*words, *_words(settings, swept=True)]))
+
+
+def load(run: str | Path = "latest", *, runs_folder: Folder = None) -> Result:
+    """A run that was made: by its folder, its MLflow id or the first characters, or `latest`."""
+    return Result(Worker.call("find_folder", os.fspath(run), _path(runs_folder)))
+
+
+def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
+    """The runs of a folder, by default `$ATTNLAB_RUNS` or `./runs`, the oldest first.
+
+    Filters are `task`, `attention` and `state`, each a name or several; `where`, settings such as
+    `{"model.units": 64}`; `failed`; `sweep`, its name; `since`, as `"2d"` or a date.
+    """
+    return _frame(Worker.call("rows", _filters(**filters), _path(runs_folder)))
+
+
+def compare(
+    by: Names = "attention",
+    *,
+    metric: str | None = None,
+    reference: str | None = None,
+    geometric: bool = False,
+    bootstrap: bool | None = None,
+    runs_folder: Folder = None,
+    **filters: Any,
+) -> Comparison:
+    """Hold groups of runs against each other, seed by seed; `attnlab compare --help` says how.
+
+    `by` are the settings whose values make the groups, `filters` those of `runs`.
+    """
+    options = {"metric": metric, "reference": reference, "geometric": geometric}
+    options |= {"by": ",".join(_names(by)), "bootstrap": bootstrap}
+    return Comparison(Worker.call("compare", _filters(**filters), _path(runs_folder), options))
+
+
+def _filters(
+    task: Names = (), attention: Names = (), where: Any = (), state: Names = (), **others: Any
+) -> Filters:
+    if isinstance(where, Mapping):
+        where = _words(where, swept=True)
+    return Filters(_names(task), _names(attention), _names(where), _names(state), **others)
+
+
+def _frame(rows: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _path(given: Folder) -> str | None:
+    return None if given is None else os.fspath(given)
+
+
+def _words(settings: Mapping[str, Any], prefix: str = "", swept: bool = False) -> Iterator[str]:
+    """Settings as words of the command line; if `swept`, a list is one of values to try."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _words(value, f"{prefix}{key}.", swept)
+        else:
+            yield f"{prefix}{key}={_text(value, swept)}"
+
+
+def _text(value: Any, swept: bool = False) -> str:
+    if isinstance(value, list | tuple | range):
+        values = ",".join(map(_text, value))
+        return values if swept else f"[{values}]"
+    return (
+        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )

@@ -1,0 +1,105 @@
+"""What the worker does for `functions`: plain data in, plain data out."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from attnlab.commands.compare import compared
+from attnlab.commands.options import find, listed_runs
+from attnlab.commands.runs_table import row
+from attnlab.compare.selection import Filters
+from attnlab.errors import RequestError
+from attnlab.records.environment import TYPED
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import shown_state
+
+
+def train(words: list[str]) -> Path:
+    """Make one run by the words of a command; its folder."""
+    from attnlab import cli
+    from attnlab.config import composing
+    from attnlab.run import runner
+
+    os.environ[TYPED] = shlex.join(["attnlab", *words])
+    results: list[Path | Exception] = []
+
+    def job(cfg: Any) -> int:
+        try:
+            results.append(runner.run(composing.from_hydra(cfg)))
+        except Exception as error:  # Hydra would take it for one about the words
+            results.append(error)
+        return cli.DONE
+
+    cli.train(words, job)
+    if not results:
+        raise RequestError(f"{words[0]}: expected settings, got a word that only shows something.")
+    if isinstance(results[0], Exception):
+        raise results[0]
+    return results[0]
+
+
+def sweep(words: list[str]) -> list[dict[str, Any]]:
+    """Carry out a sweep by the words of a command; `rows` of its runs."""
+    from attnlab import cli
+    from attnlab.sweeps.plugin import AttnlabSweeper
+
+    os.environ[TYPED] = shlex.join(["attnlab", "-m", *words])
+    cli.train(["-m", *words])
+    folder = AttnlabSweeper.folder
+    assert folder  # of a sweep that raised no error
+    return rows(Filters(sweep=folder.name), str(folder.parents[1]))
+
+
+def rows(filters: Filters, runs: str | None) -> list[dict[str, Any]]:
+    """What `attnlab runs` says of the runs that fit, the oldest first."""
+    return [row(each) for each in filters.apply(listed_runs(runs))]
+
+
+def find_folder(run: str, runs: str | None) -> Path:
+    """The folder of the run that a text means."""
+    return find(run, runs).path
+
+
+def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What `attnlab compare` says: as text, as Markdown, as rows of numbers, and its figure."""
+    from attnlab.compare import tables
+    from attnlab.compare.figure import comparison_figure
+
+    found, text, png = compared(filters, runs, **options), io.StringIO(), io.BytesIO()
+    tables.print_comparisons(found, text)
+    comparison_figure(found).savefig(png, format="png")
+    return {
+        "text": text.getvalue().rstrip(),
+        "markdown": tables.markdown(found),
+        "rows": tables.numbers(found),
+        "warnings": [text for each in found.tasks for text in each.warnings] + found.left_out,
+        "png": png.getvalue(),
+    }
+
+
+def summary(folder: Path) -> str:
+    """A run's result beside its baselines, or its state where it has none."""
+    from attnlab.run.console import print_result
+
+    run, text = RunDirectory.open(folder), io.StringIO()
+    state = shown_state(run.status.read())
+    if state != "completed":
+        return f"{run.name}: {state}"
+    print_result(run.read_metrics(), folder, text)
+    return text.getvalue().rstrip()
+
+
+def predict(folder: Path, epoch: str, inputs: Any, settings: dict[str, Any]) -> Any:
+    """What a run's model says to inputs, by the weights of an epoch."""
+    from attnlab.run.loading import TrainedRun
+
+    trained = TrainedRun.load(RunDirectory.open(folder), epoch)
+    kind = trained.task.kind
+    for name in settings.keys() - {*kind.serving}:
+        raise RequestError(f"{name}: expected of a {kind.item} {', '.join(kind.serving)} alone.")
+    found = trained.task.serve(trained.model, inputs, **settings)
+    return found.tolist() if found.dtype == object else found

@@ -1,0 +1,172 @@
+"""The process that works for callers from Python, so that nothing in theirs is changed.
+
+It stays, with TensorFlow loaded and with what was compiled, so that a second run takes a second.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import json
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.records.processes import this_process
+
+_START = "import json, sys; sys.path[:], owner = json.loads(sys.argv.pop()); "
+_START += "from attnlab.api.worker import serve; serve(owner)"
+_MARK = b"\0attnlab\0"  # before an answer, which comes the way of what is printed
+_SECONDS_TO_STOP = 20.0
+
+
+class Worker:
+    """The worker of this process; one at a time is asked one thing at a time."""
+
+    _current: Worker | None = None
+    _lock = threading.RLock()
+
+    def __init__(self) -> None:
+        self._owner, self._modules = this_process(), dict[str, int]()
+        is_terminal = bool(sys.stderr and sys.stderr.isatty())
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, json.dumps([[*map(str, sys.path)], self._owner])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if is_terminal else subprocess.STDOUT,
+            start_new_session=True,  # a Ctrl-C in the terminal comes by way of this process
+        )
+        self._printed: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @classmethod
+    def call(cls, name: str, *arguments: Any) -> Any:
+        """Have a function of `work` called in the worker, and show what it prints meanwhile.
+
+        Raises:
+            RequestError, RunFailed, SweepFailed: as the function does; `RunFailed` for other
+                errors, and where the worker has died.
+            KeyboardInterrupt: interrupted, after the worker has closed what it was at.
+        """
+        with cls._lock:
+            worker = cls._current
+            if worker is None or not worker._is_usable():
+                cls.end()
+                cls._current = worker = cls()
+            return worker._ask(name, arguments)
+
+    @classmethod
+    def end(cls) -> None:
+        """End the worker, if there is one: a next call begins another."""
+        worker, cls._current = cls._current, None
+        if worker and worker._owner["pid"] == os.getpid():
+            assert worker._process.stdin
+            with suppress(OSError, subprocess.TimeoutExpired):
+                worker._process.stdin.close()
+                worker._process.wait(_SECONDS_TO_STOP)
+            worker._process.kill()
+
+    def _is_usable(self) -> bool:
+        """Whether it lives, is of this process, and has the user's modules as they are now."""
+        ours = self._owner["pid"] == os.getpid() and self._process.poll() is None
+        return ours and all(_changed(path) == when for path, when in self._modules.items())
+
+    def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        with suppress(OSError):  # it has ended, which is told below
+            assert self._process.stdin
+            self._process.stdin.write(
+                pickle.dumps((name, arguments, os.getcwd(), dict(os.environ)))
+            )
+            self._process.stdin.flush()
+        interrupts, mark = 0, b""
+        while not mark:
+            try:
+                text, mark, answer = self._printed.get().partition(_MARK)
+                if not text + mark:
+                    code = self._process.wait()
+                    raise RunFailed(f"the process that did the work has ended, exit code {code}")
+                print(text.decode(errors="replace"), end="", file=sys.stderr, flush=True)
+            except KeyboardInterrupt:
+                interrupts += 1
+                self._process.send_signal(signal.SIGKILL if interrupts > 1 else signal.SIGINT)
+        content, self._modules = pickle.loads(base64.b64decode(answer))
+        if interrupts:
+            raise KeyboardInterrupt
+        if isinstance(content, BaseException):
+            raise content
+        return content
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        with self._process.stdout as stream, suppress(OSError):
+            for line in stream:
+                self._printed.put(line)
+        self._printed.put(b"")
+
+
+atexit.register(Worker.end)
+
+
+def _changed(path: str) -> int:
+    """When a file was changed, in nanoseconds since 1970; 0 where it is gone."""
+    return os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+
+
+def serve(owner: dict[str, Any]) -> NoReturn:
+    """Do what is asked by standard input until it ends; the life of a worker."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    for number in (0, 1):
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    from attnlab.sweeps.worker import end_with
+
+    end_with(owner)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError):
+        while True:
+            answer = _answer(*pickle.load(requests))
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            sys.stderr.flush()
+            content = base64.b64encode(pickle.dumps((answer, _own_modules())))
+            answers.write(_MARK + content + b"\n")
+            answers.flush()
+    atexit._run_exitfuncs()
+    os._exit(0)
+
+
+def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dict[str, str]) -> Any:
+    """What a function of `work` gives, or the error that it raises."""
+    from attnlab.api import work
+    from attnlab.run import interrupts
+
+    try:
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        interrupts.listen()
+        return getattr(work, name)(*arguments)
+    except (RequestError, RunFailed, SweepFailed, KeyboardInterrupt) as error:
+        return error
+    except BaseException as error:
+        if environment.get("ATTNLAB_DEBUG") == "1":
+            traceback.print_exc()
+        return RunFailed(traceback.format_exception_only(error)[-1].splitlines()[0])
+
+
+def _own_modules() -> dict[str, int]:
+    """The files of modules that lie in a folder of the user's, with when they were changed."""
+    from attnlab.config.options import own_folders
+
+    folders = own_folders()
+    files = [getattr(module, "__file__", None) for module in [*sys.modules.values()]]
+    own = [file for file in files if file and any(f in Path(file).parents for f in folders)]
+    return {file: _changed(file) for file in own}

@@ -1,0 +1,202 @@
+"""`import attnlab`: what the command line does, from Python, without a trace in this process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import keras
+import matplotlib
+import mlflow
+import numpy as np
+import pytest
+from command_line import ROOT, TINY
+from tensorflow.python.framework import config as tensorflow_config
+
+import attnlab
+from attnlab.api.worker import Worker
+from attnlab.records.processes import is_running
+from attnlab.records.run_directory import RunDirectory
+
+FIB = ("task=fib", "task.count=61", *TINY, "trainer.jit=false", "tracking.enabled=false")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A working folder of its own; the worker learns of it with the next call."""
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
+    monkeypatch.delenv("ATTNLAB_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def everything() -> dict:
+    """What a caller can see of its own process."""
+    root = logging.getLogger()
+    return {
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "path": list(sys.path),
+        "arguments": list(sys.argv),
+        "streams": (sys.stdin, sys.stdout, sys.stderr),
+        "signals": [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)],
+        "random": random.getstate(),
+        "numpy": [str(part) for part in np.random.get_state()],
+        "precision": (keras.config.dtype_policy().name, keras.config.floatx()),
+        "keras": sorted(vars(keras.src.backend.common.global_state.GLOBAL_STATE_TRACKER)),
+        "determinism": tensorflow_config.is_op_determinism_enabled(),
+        "logging": [
+            (each.level, list(each.handlers)) for each in (root, logging.getLogger("attnlab"))
+        ],
+        "warnings": (list(warnings.filters), warnings.showwarning),
+        "matplotlib": dict(matplotlib.rcParams),
+        "mlflow": mlflow.get_tracking_uri(),
+        "hydra": "hydra" in sys.modules
+        and sys.modules["hydra"].core.global_hydra.GlobalHydra.instance().is_initialized(),
+    }
+
+
+@pytest.fixture
+def result():
+    return attnlab.run(*FIB, "attention=bahdanau", seed=1)
+
+
+def test_nothing_of_this_process_changes_and_the_worker_stays(folder):
+    tensorflow_config.disable_op_determinism()
+    before = everything()
+    first = attnlab.run(*FIB, attention="bahdanau", seed=1)
+    worker = Worker._current
+    swept = attnlab.sweep(*FIB, attention=["none", "bahdanau"], seed=range(1, 3))
+    found = attnlab.compare(by="attention", where={"seed": [1, 2]})
+    assert len(found.figure.png) > 1000 and first.predict(steps=2).shape == (2,)
+    assert attnlab.load().folder == Path(attnlab.runs()["path"].iloc[-1])
+    assert everything() == before
+    assert Worker._current is worker
+    assert sorted(swept["seed"]) == [1, 1, 2, 2] and set(swept["state"]) == {"completed"}
+    assert str(first.folder) in set(swept["path"])  # what is done is not done again
+
+
+def test_a_result_has_frames_figures_and_a_model(result):
+    assert list(result.history.index) == [1, 2]
+    assert {"train_loss", "val_loss"} <= set(result.history.columns)
+    assert {"target", "prediction", "persistence"} <= set(result.predictions.columns)
+    assert (result.metrics["attention"], result.config["seed"]) == ("bahdanau", 1)
+    assert result.figures["loss"]._repr_png_()[1:4] == b"PNG"
+    assert {"loss", "forecast", "attention"} <= set(result.figures)
+    assert "best epoch" in repr(result) and str(result.folder) in repr(result)
+    histories = np.ones((3, result.config["task"]["history"]))
+    assert result.predict(histories, steps=5, epoch=1).shape == (3, 5)
+    np.testing.assert_array_equal(result.predict(histories[0]), result.predict(histories)[0])
+
+
+def test_a_run_that_translates_takes_and_gives_sentences(translating):
+    result = attnlab.load(translating.folder)
+    translations = result.predict(["The dog sleeps.", ""], beam=2)
+    assert isinstance(translations, list) and isinstance(translations[0], str)
+    assert translations[1] == ""
+    with pytest.raises(attnlab.RequestError, match="a list of sentences, got none"):
+        result.predict()
+    with pytest.raises(attnlab.RequestError, match="steps: expected of a translation beam"):
+        result.predict(["The dog sleeps."], steps=3)
+
+
+@pytest.mark.parametrize(
+    "error, words, text",
+    [
+        (attnlab.RequestError, ["task=fbi"], "task=fbi: .* Did you mean fib"),
+        (attnlab.RequestError, ["seed=-1"], "seed: expected a whole number"),
+        (attnlab.RunFailed, [*FIB, "optimizer.learning_rate=1e30"], "the loss is inf"),
+    ],
+)
+def test_errors_come_with_their_sentence(error, words, text):
+    with pytest.raises(error, match=text):
+        attnlab.run(*words)
+
+
+def test_settings_are_words_of_the_command_line(folder):
+    with pytest.raises(attnlab.RequestError, match="trainer.patience: expected .* got -3"):
+        attnlab.run(task="fib", trainer={"epochs": 2, "patience": -3}, seed=None or 0)
+    with pytest.raises(attnlab.RequestError, match="model.units: .* got 0"):
+        attnlab.sweep(*FIB, model={"units": (4, 0)}, trainer={"jit": None})
+
+
+def test_ctrl_c_stops_the_run_which_can_be_gone_on_with(folder, capsys):
+    def interrupt():
+        while not list(folder.glob("runs/*/*/*/weights/epoch_002*")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    worker = Worker._current
+    threading.Thread(target=interrupt, daemon=True).start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            attnlab.run(*FIB, "trainer.epochs=100000")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    (state,) = attnlab.runs()["state"]
+    assert state == "killed" and Worker._current is worker
+    assert repr(attnlab.load()).endswith(": killed")
+
+
+def test_a_worker_that_died_is_told_and_replaced(three_groups):
+    attnlab.runs(runs_folder=three_groups)
+    worker = Worker._current
+    worker._process.kill()
+    with pytest.raises(attnlab.RunFailed, match="has ended, exit code -9"):
+        worker._ask("rows", ())
+    assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5
+    assert Worker._current is not worker
+
+
+def test_a_worker_ends_with_its_caller():
+    code = (
+        "import attnlab, os; attnlab.runs(); from attnlab.api.worker import Worker; "
+        "from attnlab.records.processes import _start; pid = Worker._current._process.pid; "
+        "print(pid, _start(pid), flush=True); os._exit(0)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    pid, started = done.stdout.split()
+    owner = {"host": os.uname().nodename, "pid": int(pid), "pid_started": started}
+    end = time.monotonic() + 60
+    while is_running(owner) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not is_running(owner)
+
+
+def test_compare_says_what_the_command_prints(three_groups):
+    found = attnlab.compare(["attention"], runs_folder=three_groups, attention=["none", "bahdanau"])
+    assert list(found.groups["attention"]) == ["bahdanau", "none"]
+    (difference,) = found.differences.to_dict("records")
+    assert (difference["attention"], difference["verdict"]) == ("bahdanau", "better")
+    assert "verdict" not in found.groups and "mean" not in found.differences
+    assert "bahdanau   5  -0.102" in repr(found) and "| `bahdanau` |" in found._repr_markdown_()
+    with pytest.raises(attnlab.RequestError, match="Did you mean none"):
+        attnlab.compare(runs_folder=three_groups, attention="nne")
+
+
+def test_a_module_of_the_users_that_was_changed_is_loaded_again(folder, three_groups):
+    (folder / "mine/attention").mkdir(parents=True)
+    module = folder / "mine/attention/shift.py"
+    text = "import attnlab.attention as a\nclass Shift(a.{}):\n    pass\n"
+    module.write_text(text.format("Attention"))
+    yaml = "name: shift\n_target_: shift.Shift\ndropout: 0.0\nrules: {dropout: {type: float}}\n"
+    (folder / "mine/attention/shift.yaml").write_text(yaml)
+    words = ["--config-dir=mine", *FIB, "attention=shift"]
+    with pytest.raises(attnlab.RunFailed, match="Shift"):
+        attnlab.run(*words)
+    module.write_text(text.format("BahdanauAttention"))
+    assert attnlab.run(*words).metrics["attention"] == "shift"
+    assert (
+        RunDirectory(attnlab.load().folder).read_environment()["command"].startswith("attnlab --")
+    )
