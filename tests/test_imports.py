@@ -51,7 +51,7 @@ ONLY_IN = {
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
     "mlflow": {"records/mlflow"},
-    "pandas": {"tasks/forecasting/data"},
+    "pandas": {"api", "tasks/forecasting/data"},
     "matplotlib": {"figures", "compare", *(f"tasks/{kind}/figures" for kind in KINDS)},
 }
 FILES = {

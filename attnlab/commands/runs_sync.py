@@ -96,12 +96,7 @@ def _sync(
     if uri not in stores:
         stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
     sweeps.setdefault(sweep, stores[uri])
-
-    def served(config: Mapping[str, Any]) -> Any:  # of a version that did not write it down
-        kind = known_kind(config["task"]["name"])
-        return load(kind.served)(config) if kind else None
-
-    done = sync_run(run, stores[uri], served)
+    done = sync_run(run, stores[uri], _served)
     if done.is_new:
         click.echo(f"{run.name}: logged as {done.run_id}")
     elif done.added:
@@ -109,6 +104,12 @@ def _sync(
     for sentence in done.missing:
         click.echo(f"attnlab: logged without it: {sentence}", err=True)
     return "logged" if done.is_new else "completed" if done.added else "complete"
+
+
+def _served(config: Mapping[str, Any]) -> Any:
+    """What a model is served with, for a run of a version that did not write it down."""
+    kind = known_kind(config["task"]["name"])
+    return load(kind.served)(config) if kind else None
 
 
 def _sync_sweep(folder: Path | None, store: Store | None) -> bool:
