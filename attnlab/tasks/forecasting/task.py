@@ -100,8 +100,12 @@ class ForecastingTask:
 
         return ops.mean(ops.square(target - ops.cast(forecast, target.dtype)), axis=-1)
 
-    def report(self, forecast: np.ndarray, part: str = "test") -> Report:
+    def report(
+        self, forecast: np.ndarray, part: str = "test", ends: np.ndarray | None = None
+    ) -> Report:
         """Score a model's forecast of one part, (N, horizon) in model units, beside baselines.
+
+        `ends` (2, K) are those of its prediction interval, in `units`; see `interval_ends`.
 
         Raises:
             ValueError: no such part, or a forecast of another shape.
@@ -122,6 +126,7 @@ class ForecastingTask:
             units=self.units,
             full_range=self._full_range(),
             notes=self._notes(part) + left_out,
+            ends=ends,
         )
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
@@ -215,6 +220,22 @@ class ForecastingTask:
         applied = [scaler.apply(own) for scaler, own in zip(scalers, columns.T, strict=True)]
         return np.column_stack(applied)
 
+    def interval(
+        self, ends: Mapping[str, Sequence[float | None]], history: np.ndarray, forecast: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The columns `low` and `high` around a forecast (steps,); NaN where `ends` end before.
+
+        `ends` are as metrics.json has them, `history` (n, 1 + K) is what the forecast goes on from.
+        """
+        unit = np.diff(self.report_units(np.array([0.0, 1.0])))[0]  # of a model's units
+        scale = self.scaler_for(history[-self.history :, 0]).scale / unit
+        found = {}
+        for name in ("low", "high"):
+            offsets = np.array(ends[name][: len(forecast)], dtype=np.float64)
+            missing = np.full(len(forecast) - len(offsets), np.nan)
+            found[name] = forecast + scale * np.append(offsets, missing)
+        return found
+
     def read_history(self, path: str, column: str | None = None) -> TimeSeries:
         """Values of a CSV file to go on from; raises `RequestError`, as `read_series`."""
         return read_series(path, column)
@@ -271,6 +292,13 @@ class ForecastingTask:
         # A version before knew months alone.
         months = "1MS" if re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", last_time) else None
         self._step = content.get("step", months)
+
+    def validation_targets(self) -> np.ndarray:
+        """What errors of forecasts are reckoned from, (n, K) in `units`.
+
+        K is the horizon, or more where forecasts may go on from themselves; NaN beyond the part.
+        """
+        return self.splits.part("validation").exact
 
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to `units`; where reports are in model units, there is nothing to do."""
