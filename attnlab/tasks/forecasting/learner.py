@@ -63,10 +63,10 @@ class ForecastLearner:
         if not len(self._rows["validation"]):
             return self._task.report(forecast, "test")
         ends = interval_ends(self._validation_errors())
-        if np.isfinite(ends[:, : forecast.shape[1]]).all():
-            return self._task.report(forecast, "test", ends)
-        report = self._task.report(forecast, "test")
-        report.notes.append(f"No prediction interval: it takes {FEWEST} validation windows.")
+        known = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
+        report = self._task.report(forecast, "test", ends if known else None)
+        if not known:
+            report.notes.append(f"No 95 % interval: it takes {FEWEST} validation windows.")
         return report
 
     def _validation_errors(self) -> np.ndarray:

@@ -227,14 +227,12 @@ class ForecastingTask:
 
         `ends` are as metrics.json has them, `history` (n, 1 + K) is what the forecast goes on from.
         """
+        offsets = np.full((2, len(forecast)), np.nan)
+        steps = min(len(forecast), len(ends["low"]))
+        offsets[:, :steps] = np.array([ends["low"], ends["high"]], np.float64)[:, :steps]
         unit = np.diff(self.report_units(np.array([0.0, 1.0])))[0]  # of a model's units
-        scale = self.scaler_for(history[-self.history :, 0]).scale / unit
-        found = {}
-        for name in ("low", "high"):
-            offsets = np.array(ends[name][: len(forecast)], dtype=np.float64)
-            missing = np.full(len(forecast) - len(offsets), np.nan)
-            found[name] = forecast + scale * np.append(offsets, missing)
-        return found
+        low, high = forecast + offsets * self.scaler_for(history[-self.history :, 0]).scale / unit
+        return {"low": low, "high": high}
 
     def read_history(self, path: str, column: str | None = None) -> TimeSeries:
         """Values of a CSV file to go on from; raises `RequestError`, as `read_series`."""
