@@ -238,13 +238,19 @@ class ForecastingTask:
         """Values of a CSV file to go on from; raises `RequestError`, as `read_series`."""
         return read_series(path, column)
 
-    def forecast_times(self, steps: int, after: TimeSeries | None = None) -> list[str]:
-        """Labels of the values after the last, or after others; without times +1, +2, ..."""
+    def forecast_times(
+        self, steps: int, after: TimeSeries | None = None, before: int = 0
+    ) -> list[str]:
+        """Labels of the values after the last, or after others; without times +1, +2, ...
+
+        In front stand those of as many known values as `before` says.
+        """
         step = after.step if after else self._step
         with suppress(ValueError, OverflowError):  # beyond what pandas has of years
             if step is not None:
-                return next_labels(after.times[-1] if after else self._last_time, step, steps)
-        return [f"+{ahead}" for ahead in range(1, steps + 1)]
+                last = after.times[-1] if after else self._last_time
+                return next_labels(last, step, steps, before)
+        return [f"{ahead:+d}" for ahead in range(1 - before, steps + 1)]
 
     def save(self, folder: Path) -> None:
         """Write scaler.json: what `forecast_values` needs when the data are not at hand."""

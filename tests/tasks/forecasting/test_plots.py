@@ -172,7 +172,7 @@ def test_the_interval_is_a_band_in_the_forecasts():
     (band,) = forecast_figure(columns, METRICS).axes[0].collections
     assert band.get_label() == "95 % interval"
     ends = np.array([3.0, np.nan]), np.array([5.0, np.nan])
-    drawn = next_values_figure(np.ones(5), ["a", "b"], np.full(2, 4.0), *ends, title="", units="")
+    drawn = next_values_figure(np.ones(5), [*"abcdefg"], np.full(2, 4.0), *ends, title="", units="")
     (band,) = drawn.axes[0].collections
     assert band.get_paths()[0].get_extents().get_points().tolist() == [[1, 3], [1, 5]]
 

@@ -106,7 +106,7 @@ def next_values_figure(
     title: str,
     units: str,
 ) -> Figure:
-    """A line of the newest known values (n,), and of the forecast ones (steps,) at `times`.
+    """A line of the newest known values (n,) and the forecast ones (steps,), at n + steps `times`.
 
     Around them the interval from `low` to `high`, where it is known.
     """
@@ -122,12 +122,13 @@ def next_values_figure(
     axes.axvline(0, color=BLACK, linewidth=0.8, linestyle=":")
 
     def label(position: float, _: int) -> str:
-        step = round(position)
-        return times[step - 1] if 1 <= step <= len(times) else f"{step}"
+        at = round(position) + len(history) - 1
+        return times[at] if 0 <= at < len(times) else ""
 
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(label))
-    axes.set_xlabel("step after the last known value")
+    if times[-1].startswith("+"):
+        axes.set_xlabel("step after the last known value")
     axes.set_ylabel(units)
     axes.legend(frameon=False, fontsize=9)
     tidy(axes)

@@ -73,14 +73,9 @@ def command(
     history = given.columns if given else task.last_history().reshape(task.history, -1)
     forecast = task.forecast(trained.model, history, steps)
     columns = {"forecast": forecast, **_interval(folder, trained, history, forecast)}
-    times = task.forecast_times(steps, given)
-    if csv_file:
-        cells = {name: ["" if x != x else x for x in each] for name, each in columns.items()}
-        with explained(f"--csv: {csv_file} can't be written"):
-            write_table(Path(csv_file), {"time": times, **cells})
-    else:
-        _print(times, columns)
+    _show(task.forecast_times(steps, given), columns, csv_file)
     if figure:
+        times = task.forecast_times(steps, given, before=len(history))
         _draw(Path(figure), trained, history[:, 0], times, columns)
 
 
@@ -127,7 +122,13 @@ def _interval(
     return columns
 
 
-def _print(times: list[str], columns: dict[str, np.ndarray]) -> None:
+def _show(times: list[str], columns: dict[str, np.ndarray], csv_file: str | None) -> None:
+    """Write the columns to a file, or print them; what is NaN stays empty."""
+    if csv_file:
+        cells = {name: ["" if x != x else x for x in each] for name, each in columns.items()}
+        with explained(f"--csv: {csv_file} can't be written"):
+            write_table(Path(csv_file), {"time": times, **cells})
+        return
     for time, *numbers in zip(times, *columns.values(), strict=True):
         click.echo("\t".join([time, *(f"{each:.6g}" for each in numbers if each == each)]))
 
@@ -153,7 +154,7 @@ def _draw(
         history,
         times,
         **columns,
-        title=f"{name}: next {len(times)} values",
+        title=f"{name}: next {len(times) - len(history)} values",
         units=task.series_units or task.units,
     )
     try:
