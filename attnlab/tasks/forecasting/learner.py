@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
+from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
 from attnlab.tasks.forecasting.program import Program
 from attnlab.training.batches import BatchPlan, shuffled_plan
 from attnlab.training.program_cache import cached_program
@@ -38,6 +39,7 @@ class ForecastLearner:
         shapes = (inputs.shape, targets.shape, self._batch_size)
         shared = cached_program(self, config, model, compile, *shapes)
         self._program = shared.on(inputs, targets, seed=config.seed)
+        self._inputs, self._targets = inputs, targets
         self.model, self.optimizer = shared.model, shared.optimizer
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
@@ -56,8 +58,28 @@ class ForecastLearner:
         return {"val_loss": self._program.evaluate(rows)} if len(rows) else {}
 
     def report(self) -> Report:
-        """The test part's forecast beside the baselines."""
-        return self._task.report(self._program.predict(self._rows["test"]), "test")
+        """The test part's forecast beside the baselines, in its interval where one is known."""
+        forecast = self._program.predict(self._rows["test"])
+        if not len(self._rows["validation"]):
+            return self._task.report(forecast, "test")
+        ends = interval_ends(self._validation_errors())
+        known = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
+        report = self._task.report(forecast, "test", ends if known else None)
+        if not known:
+            report.notes.append(f"No 95 % interval: it takes {FEWEST} validation windows.")
+        return report
+
+    def _validation_errors(self) -> np.ndarray:
+        """Target - forecast, (n, K); beyond the horizon forecasts become history."""
+        rows, expected = self._rows["validation"], self._task.validation_targets()
+        inputs, steps, program = self._inputs.copy(), self._inputs.shape[1], self._program
+        forecast = program.predict(rows)
+        while forecast.shape[1] < expected.shape[1]:
+            known = [self._inputs[rows, :, 0], forecast]
+            inputs[rows, :, 0] = np.concatenate(known, axis=1)[:, -steps:]
+            program = program.on(inputs, self._targets)
+            forecast = np.concatenate([forecast, program.predict(rows)], axis=1)
+        return expected - self._task.report_units(forecast[:, : expected.shape[1]])
 
     def extra_reports(self) -> dict[str, Any]:
         """Metrics on the task's extra parts; None where the weights fit one length only."""

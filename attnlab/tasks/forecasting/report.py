@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.tasks.base import Report
+from attnlab.tasks.forecasting.data.intervals import put_around
 from attnlab.tasks.forecasting.data.windows import Windows
 
 _ROUNDING = float(np.finfo(np.float32).eps)
@@ -49,10 +50,12 @@ def build_report(
     units: str,
     full_range: float | None,
     notes: list[str],
+    ends: np.ndarray | None = None,
 ) -> Report:
     """Put the forecast of some windows beside its baselines, all (N, horizon) in `units`.
 
-    `oracles` are baselines that don't count for the skill; `full_range` as of `errors`.
+    `oracles` are baselines that don't count for the skill; `full_range` as of `errors`; `ends` as
+    of `interval_ends`.
     """
     target = windows.exact
     metrics = errors(target, forecast, full_range)
@@ -62,7 +65,8 @@ def build_report(
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
     index = windows.index[:, None] + steps
     columns = {"index": index, "time": windows.times, "step": steps + 1}
-    columns |= {"target": target, "prediction": forecast, **baselines}
+    band, details = ({}, {}) if ends is None else put_around(forecast, ends, target)
+    columns |= {"target": target, "prediction": forecast, **band, **baselines}
     return Report(
         metrics=metrics,
         baselines=scores,
@@ -74,6 +78,7 @@ def build_report(
         metric="rmse",
         oracles=oracles,
         skills=skills,
+        details=details,
     )
 
 

@@ -12,6 +12,7 @@ from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_file import read_table
 from attnlab.tasks.forecasting.data.csv_series import Reading, TimeSeries, digest, read_series
+from attnlab.tasks.forecasting.data.intervals import AHEAD
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
@@ -165,6 +166,14 @@ class Series(ForecastingTask):
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to natural units."""
         return self.scaler_for().invert(forecast)
+
+    def validation_targets(self) -> np.ndarray:
+        """See the base class; inputs end where the history does, and so do forecasts from them."""
+        ahead = self.horizon if self.inputs else max(self.horizon, AHEAD)
+        values, filled = self._series.values, self._series.filled
+        known = np.where(False if filled is None else filled, np.nan, values)
+        known = np.append(known[: self._borders["test"]], np.full(ahead, np.nan))
+        return windows.targets(known, self.splits.part("validation").index, ahead)
 
     def _full_range(self) -> float:
         return float(np.ptp(self._series.values)) or 1.0

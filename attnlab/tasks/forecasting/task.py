@@ -100,8 +100,12 @@ class ForecastingTask:
 
         return ops.mean(ops.square(target - ops.cast(forecast, target.dtype)), axis=-1)
 
-    def report(self, forecast: np.ndarray, part: str = "test") -> Report:
+    def report(
+        self, forecast: np.ndarray, part: str = "test", ends: np.ndarray | None = None
+    ) -> Report:
         """Score a model's forecast of one part, (N, horizon) in model units, beside baselines.
+
+        `ends` (2, K) are those of its prediction interval, in `units`; see `interval_ends`.
 
         Raises:
             ValueError: no such part, or a forecast of another shape.
@@ -122,6 +126,7 @@ class ForecastingTask:
             units=self.units,
             full_range=self._full_range(),
             notes=self._notes(part) + left_out,
+            ends=ends,
         )
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
@@ -222,17 +227,37 @@ class ForecastingTask:
         applied = [scaler.apply(own) for scaler, own in zip(scalers, columns.T, strict=True)]
         return np.column_stack(applied)
 
+    def interval(
+        self, ends: Mapping[str, Sequence[float | None]], history: np.ndarray, forecast: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The columns `low` and `high` around a forecast (steps,); NaN where `ends` end before.
+
+        `ends` are as metrics.json has them, `history` (n, 1 + K) is what the forecast goes on from.
+        """
+        offsets = np.full((2, len(forecast)), np.nan)
+        steps = min(len(forecast), len(ends["low"]))
+        offsets[:, :steps] = np.array([ends["low"], ends["high"]], np.float64)[:, :steps]
+        unit = np.diff(self.report_units(np.array([0.0, 1.0])))[0]  # of a model's units
+        low, high = forecast + offsets * self.scaler_for(history[-self.history :, 0]).scale / unit
+        return {"low": low, "high": high}
+
     def read_history(self, path: str, column: str | None = None) -> TimeSeries:
         """Values of a CSV file to go on from; raises `RequestError`, as `read_series`."""
         return read_series(path, column)
 
-    def forecast_times(self, steps: int, after: TimeSeries | None = None) -> list[str]:
-        """Labels of the values after the last, or after others; without times +1, +2, ..."""
+    def forecast_times(
+        self, steps: int, after: TimeSeries | None = None, before: int = 0
+    ) -> list[str]:
+        """Labels of the values after the last, or after others; without times +1, +2, ...
+
+        In front stand those of as many known values as `before` says.
+        """
         step = after.step if after else self._step
         with suppress(ValueError, OverflowError):  # beyond what pandas has of years
             if step is not None:
-                return next_labels(after.times[-1] if after else self._last_time, step, steps)
-        return [f"+{ahead}" for ahead in range(1, steps + 1)]
+                last = after.times[-1] if after else self._last_time
+                return next_labels(last, step, steps, before)
+        return [f"{ahead:+d}" for ahead in range(1 - before, steps + 1)]
 
     def save(self, folder: Path) -> None:
         """Write scaler.json: what `forecast_values` needs when the data are not at hand."""
@@ -278,6 +303,13 @@ class ForecastingTask:
         # A version before knew months alone.
         months = "1MS" if re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", last_time) else None
         self._step = content.get("step", months)
+
+    def validation_targets(self) -> np.ndarray:
+        """What errors of forecasts are reckoned from, (n, K) in `units`.
+
+        K is the horizon, or more where forecasts may go on from themselves; NaN beyond the part.
+        """
+        return self.splits.part("validation").exact
 
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to `units`; where reports are in model units, there is nothing to do."""

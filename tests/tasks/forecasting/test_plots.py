@@ -14,7 +14,11 @@ from attnlab.errors import RequestError
 from attnlab.figures.run import draw_run
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
-from attnlab.tasks.forecasting.figures.run import forecast_figure, loss_figure
+from attnlab.tasks.forecasting.figures.run import (
+    forecast_figure,
+    loss_figure,
+    next_values_figure,
+)
 
 METRICS = {
     "task": "sunspots",
@@ -137,13 +141,40 @@ def test_losses_that_are_not_finite_are_drawn_around():
 
 def test_series_is_drawn_along_time():
     figure = forecast_figure(predictions(horizon=3), METRICS)
-    upper, lower = figure.axes
+    upper, lower, steps = figure.axes
     assert "step 1 of 3" in figure.texts[0].get_text()
     target, forecast = upper.get_lines()
     np.testing.assert_allclose(forecast.get_ydata() - target.get_ydata(), 0.1)
-    assert len(target.get_xdata()) == 31
-    assert lower.get_xticklabels()[0].get_text() == "2000-01"
-    assert lower.get_xticklabels()[-1].get_text() == "2030-01"
+    assert len(target.get_xdata()) == 31 and not upper.collections
+    years = [int(label.get_text()) for label in lower.get_xticklabels()]
+    assert len(years) > 4 and np.ptp(np.diff(years)) == 0
+    model, baseline = steps.get_lines()
+    np.testing.assert_allclose([model.get_ydata(), baseline.get_ydata()], [[0.1] * 3, [0.2] * 3])
+    assert list(model.get_xdata()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("label", ["week {}", "{}-Q1"])
+def test_times_that_are_no_dates_label_even_places(label):
+    columns = predictions()
+    columns["time"] = np.array([label.format(1900 + index) for index in columns["index"]])
+    figure = forecast_figure(columns, METRICS)
+    figure.draw_without_rendering()
+    lower = figure.axes[1]
+    shown = dict(zip(lower.get_xticks(), lower.get_xticklabels(), strict=True))
+    shown = {place: text.get_text() for place, text in shown.items() if text.get_text()}
+    assert len(shown) > 3 and np.ptp(np.diff([*shown])) == 0
+    assert all(text == label.format(1900 + int(place)) for place, text in shown.items())
+
+
+def test_the_interval_is_a_band_in_the_forecasts():
+    columns = predictions()
+    columns |= {"low": columns["prediction"] - 1, "high": columns["prediction"] + 1}
+    (band,) = forecast_figure(columns, METRICS).axes[0].collections
+    assert band.get_label() == "95 % interval"
+    ends = np.array([3.0, np.nan]), np.array([5.0, np.nan])
+    drawn = next_values_figure(np.ones(5), [*"abcdefg"], np.full(2, 4.0), *ends, title="", units="")
+    (band,) = drawn.axes[0].collections
+    assert band.get_paths()[0].get_extents().get_points().tolist() == [[1, 3], [1, 5]]
 
 
 @pytest.mark.parametrize(
@@ -206,11 +237,12 @@ def test_attention_of_every_shape(steps, heads, queries):
     [
         loss_figure(history(), METRICS),
         forecast_figure(predictions(rows=564), METRICS),
+        forecast_figure(predictions(rows=564, horizon=3), METRICS),
         forecast_figure(predictions(shuffled=True), METRICS),
         attention_figure(weights(heads=4), np.zeros((8, 13)), ["1949-01"] * 8, METRICS),
         attention_figure(weights(heads=4, queries=13), np.zeros((8, 13)), ["a"] * 8, METRICS),
     ],
-    ids=["loss", "along time", "against target", "one query", "many queries"],
+    ids=["loss", "along time", "three steps", "against target", "one query", "many queries"],
 )
 def test_texts_neither_overlap_nor_leave_the_figure(figure, drawn_texts):
     boxes = drawn_texts(figure)

@@ -52,7 +52,8 @@ def test_common_forms_of_times_and_their_step(labels, known, step):
 def test_working_days_go_on_over_the_weekend():
     days = [f"{day:%d.%m.%Y}" for day in pd.date_range("2020-01-01", periods=8, freq="B")]
     times, step = find_step(parse_times(days))
-    assert (step, next_labels("2020-01-10", step, 1)) == ("B", ["2020-01-13"])
+    around = next_labels("2020-01-13", step, 1, before=2)
+    assert (step, around) == ("B", ["2020-01-10", "2020-01-13", "2020-01-14"])
 
 
 @pytest.mark.parametrize("label", ["", "Monday", "05:00", "12", "1.5", "2020-13", "a"])

@@ -203,15 +203,12 @@ def _in_order(table: Table, at: int, numbers: np.ndarray, reading: Reading) -> _
             f"{place}: expected each time once, but rows {lines[first]} and {lines[second]} both "
             f"have {cells[first]}{more}"
         )
-    notes = () if times.is_monotonic_increasing else (_order_note(place, times),)
+    how = "newest first" if times.is_monotonic_decreasing else "out of order"
+    note = f"{place}: the rows stand {how}, so they were sorted."
     ordered, step = find_step(times[order])
+    notes = () if times.is_monotonic_increasing else (note,)
     rows = _Rows(numbers[order], to_labels(ordered, step), step, notes)
     return _on_grid(place, rows, ordered, lines[order], reading.missing)
-
-
-def _order_note(place: str, times: pd.DatetimeIndex) -> str:
-    how = "newest first" if times.is_monotonic_decreasing else "out of order"
-    return f"{place}: the rows stand {how}, so they were sorted."
 
 
 def _on_grid(

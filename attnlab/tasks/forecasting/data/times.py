@@ -86,9 +86,11 @@ def to_labels(times: pd.DatetimeIndex, step: str) -> list[str]:
     return times.strftime(form).tolist()
 
 
-def next_labels(last: str, step: str, count: int) -> list[str]:
-    """The labels that follow one of `to_labels`."""
+def next_labels(last: str, step: str, count: int, before: int = 0) -> list[str]:
+    """The labels that follow one of `to_labels`, behind as many up to it as `before` says."""
     import pandas as pd
 
     start = parse_times([last])[0]
-    return to_labels(pd.date_range(start, periods=count + 1, freq=step, unit="s")[1:], step)
+    known = pd.date_range(end=start, periods=before, freq=step, unit="s")
+    times = pd.date_range(start, periods=count + 1, freq=step, unit="s")[1:]
+    return to_labels(known.append(times), step)

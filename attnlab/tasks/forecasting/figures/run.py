@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -27,6 +30,7 @@ from attnlab.tasks.forecasting.figures.attention_map import attention_figure
 from attnlab.tasks.forecasting.report import result_line
 
 _MOST_LABELS = 8
+_BAND: dict[str, Any] = dict(color=ORANGE, alpha=0.2, linewidth=0, label="95 % interval")
 
 
 def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
@@ -79,7 +83,7 @@ def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) 
 def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
     """What was forecast for the test part: along time, or for windows without order against target.
 
-    Of several steps in the columns of predictions.csv the first is shown.
+    Of several steps in the columns of predictions.csv the first is shown, and each one's error.
     """
     first = predictions["step"] == 1
     steps = int(predictions["step"].max())
@@ -88,14 +92,24 @@ def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str,
     if steps > 1:
         title += f", step 1 of {steps}"
     if _along_time(rows["index"], rows["time"]):
-        return _forecast_along_time(rows, metrics, title)
+        return _forecast_along_time(predictions, rows, metrics, title)
     return _forecast_against_target(rows, metrics, title)
 
 
 def next_values_figure(
-    history: np.ndarray, times: list[str], forecast: np.ndarray, *, title: str, units: str
+    history: np.ndarray,
+    times: list[str],
+    forecast: np.ndarray,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+    *,
+    title: str,
+    units: str,
 ) -> Figure:
-    """A line of the newest known values (n,), and of the forecast ones (steps,) at `times`."""
+    """A line of the newest known values (n,) and the forecast ones (steps,), at n + steps `times`.
+
+    Around them the interval from `low` to `high`, where it is known.
+    """
     figure = new_figure(8, 4, title)
     axes = figure.add_subplot()
     known = np.arange(1 - len(history), 1)
@@ -103,15 +117,18 @@ def next_values_figure(
     axes.plot(known, history, color=BLACK, linewidth=1.3, label="known")
     joined = np.concatenate([history[-1:], forecast])
     axes.plot(steps, joined, "o-", color=ORANGE, linewidth=1.6, markersize=3, label="forecast")
+    if low is not None:
+        axes.fill_between(steps[1:], low, high, **_BAND)
     axes.axvline(0, color=BLACK, linewidth=0.8, linestyle=":")
 
     def label(position: float, _: int) -> str:
-        step = round(position)
-        return times[step - 1] if 1 <= step <= len(times) else f"{step}"
+        at = round(position) + len(history) - 1
+        return times[at] if 0 <= at < len(times) else ""
 
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(label))
-    axes.set_xlabel("step after the last known value")
+    if times[-1].startswith("+"):
+        axes.set_xlabel("step after the last known value")
     axes.set_ylabel(units)
     axes.legend(frameon=False, fontsize=9)
     tidy(axes)
@@ -119,11 +136,19 @@ def next_values_figure(
 
 
 def _forecast_along_time(
-    rows: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
+    predictions: Mapping[str, np.ndarray],
+    rows: Mapping[str, np.ndarray],
+    metrics: Mapping[str, Any],
+    title: str,
 ) -> Figure:
-    figure = new_figure(9, 5.4, title, result_line(metrics))
-    upper, lower = figure.subplots(2, sharex=True, height_ratios=(2, 1))
-    where = rows["index"]
+    several = int(predictions["step"].max() > 1)
+    figure = new_figure(9, 5.4 + 1.8 * several, title, result_line(metrics))
+    upper, lower, *more = figure.subplots(2 + several, height_ratios=(2, 1, 1)[: 2 + several])
+    upper.sharex(lower)
+    upper.tick_params(labelbottom=False)
+    where = _dates(lower.xaxis, rows)
+    if "low" in rows:
+        upper.fill_between(where, rows["low"], rows["high"], **_BAND)
     upper.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
     upper.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
     upper.set_ylabel(metrics.get("units", ""))
@@ -135,13 +160,48 @@ def _forecast_along_time(
         lower.plot(where, miss, color=BLACK, linewidth=0.5, label=words(baseline))
     lower.axhline(0, color=BLACK, linewidth=0.8)
     lower.set_ylabel("error")
-    for axes in (upper, lower):
+    for axes in more:
+        _draw_steps(axes, predictions, metrics)
+    for axes in (upper, lower, *more):
         _legend_above(axes)
         axes.margins(x=0.01)
         tidy(axes)
-    shown = np.unique(np.linspace(0, len(where) - 1, _MOST_LABELS).round().astype(int))
-    lower.set_xticks(where[shown], [str(label) for label in rows["time"][shown]])
     return figure
+
+
+def _draw_steps(
+    axes: Axes, predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]
+) -> None:
+    """The error of each step, beside the best baseline's."""
+    shape, baseline = (-1, predictions["step"].max()), str(metrics.get("best_baseline"))
+    curves = {"prediction": (metrics["attention"], ORANGE), baseline: (baseline, BLACK)}
+    for column, (label, colour) in curves.items():
+        if column in predictions:
+            errors = (predictions[column] - predictions["target"]).reshape(shape)
+            rmse = np.sqrt(np.mean(errors**2, axis=0))
+            steps = np.arange(1, len(rmse) + 1)
+            axes.plot(steps, rmse, "o-", color=colour, markersize=3, label=words(label))
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("step ahead")
+    axes.set_ylabel("RMSE")
+
+
+def _dates(axis: Axis, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Places of the rows on an axis: their dates, or their index with ticks labelled by `time`."""
+    labels = {
+        int(index): str(time) for index, time in zip(rows["index"], rows["time"], strict=True)
+    }
+    with suppress(ValueError):
+        if any(str(index) != time for index, time in labels.items()):
+            dates = np.array([*labels.values()], dtype="datetime64[s]")
+            locator = AutoDateLocator(maxticks=_MOST_LABELS + 1)
+            axis.set_major_locator(locator)
+            axis.set_major_formatter(ConciseDateFormatter(locator))
+            return dates
+    axis.set_major_locator(MaxNLocator(_MOST_LABELS, integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda at, _: labels.get(round(at), "")))
+    return rows["index"]
 
 
 def _forecast_against_target(

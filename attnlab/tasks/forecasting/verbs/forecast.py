@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -15,6 +16,7 @@ from attnlab.tasks.forecasting.kind import KIND
 if TYPE_CHECKING:
     import numpy as np
 
+    from attnlab.records.run_directory import RunDirectory
     from attnlab.run.loading import TrainedRun
     from attnlab.tasks.forecasting.data.csv_series import TimeSeries
     from attnlab.tasks.forecasting.task import ForecastingTask
@@ -53,8 +55,9 @@ def command(
 ) -> None:
     """Forecast the next values after the end of RUN's series, a line each.
 
-    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Beyond the
-    model's horizon its own forecasts become history.
+    A line has the time, the forecast, and the low and the high end of its 95 % interval, as far as
+    validation errors tell. RUN is a run folder, an MLflow run id or its first characters, or
+    `latest`. Beyond the model's horizon its own forecasts become history.
     """
     folder = find(run, runs)
     given = _given_values(values, history_file, column)
@@ -66,19 +69,14 @@ def command(
     steps = steps or (task.horizon if task.inputs else 12)
     if history_file is not None:
         given = task.read_history(history_file, column)
-    for note in given.notes if given else ():
-        click.echo(f"attnlab: note: {note}", err=True)
+        _note(*given.notes)
     history = given.columns if given else task.last_history().reshape(task.history, -1)
     forecast = task.forecast(trained.model, history, steps)
-    times = task.forecast_times(steps, given)
-    if csv_file:
-        with explained(f"--csv: {csv_file} can't be written"):
-            write_table(Path(csv_file), {"time": times, "forecast": forecast})
-    else:
-        for time, value in zip(times, forecast, strict=True):
-            click.echo(f"{time}\t{value:.6g}")
+    columns = {"forecast": forecast, **_interval(folder, trained, history, forecast)}
+    _show(task.forecast_times(steps, given), columns, csv_file)
     if figure:
-        _draw(Path(figure), trained, history[:, 0], times, forecast)
+        times = task.forecast_times(steps, given, before=len(history))
+        _draw(Path(figure), trained, history[:, 0], times, columns)
 
 
 def _given_values(
@@ -104,8 +102,48 @@ def _given_values(
         ) from None
 
 
+def _interval(
+    folder: RunDirectory, trained: TrainedRun, history: np.ndarray, forecast: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The columns `low` and `high`; none where the run doesn't know its validation errors."""
+    metrics: dict[str, Any] = {}
+    with suppress(RequestError):  # not completed
+        metrics = folder.read_metrics()
+    if not metrics.get("interval"):
+        return {}
+    if trained.epoch != str(metrics["best_epoch"]):
+        _note("the interval is known of the best epoch alone")
+        return {}
+    task = cast("ForecastingTask", trained.task)
+    columns = task.interval(metrics["interval"], history, forecast)
+    known = int((columns["low"] == columns["low"]).sum())
+    if known < len(forecast):
+        _note(f"no validation errors tell of an interval beyond step {known}")
+    return columns
+
+
+def _show(times: list[str], columns: dict[str, np.ndarray], csv_file: str | None) -> None:
+    """Write the columns to a file, or print them; what is NaN stays empty."""
+    if csv_file:
+        cells = {name: ["" if x != x else x for x in each] for name, each in columns.items()}
+        with explained(f"--csv: {csv_file} can't be written"):
+            write_table(Path(csv_file), {"time": times, **cells})
+        return
+    for time, *numbers in zip(times, *columns.values(), strict=True):
+        click.echo("\t".join([time, *(f"{each:.6g}" for each in numbers if each == each)]))
+
+
+def _note(*notes: str) -> None:
+    for note in notes:
+        click.echo(f"attnlab: note: {note}", err=True)
+
+
 def _draw(
-    path: Path, trained: TrainedRun, history: np.ndarray, times: list[str], forecast: np.ndarray
+    path: Path,
+    trained: TrainedRun,
+    history: np.ndarray,
+    times: list[str],
+    columns: dict[str, np.ndarray],
 ) -> None:
     from attnlab.figures.style import save
     from attnlab.tasks.forecasting.figures.run import next_values_figure
@@ -115,8 +153,8 @@ def _draw(
     drawn = next_values_figure(
         history,
         times,
-        forecast,
-        title=f"{name}: next {len(times)} values",
+        **columns,
+        title=f"{name}: next {len(times) - len(history)} values",
         units=task.series_units or task.units,
     )
     try:

@@ -1,0 +1,72 @@
+"""Prediction intervals: the ranks of split-conformal prediction, and how often they hold."""
+
+import numpy as np
+import pytest
+
+from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
+from attnlab.tasks.forecasting.data.windows import Windows
+from attnlab.tasks.forecasting.report import build_report
+from attnlab.tasks.forecasting.series import Series
+
+
+def test_the_ends_are_the_errors_of_their_ranks():
+    errors = np.random.default_rng(7).permutation(np.arange(1.0, 80.0))[:, None]
+    np.testing.assert_array_equal(interval_ends(errors), [[2], [78]])  # floor(80 * 0.025) = 2
+    np.testing.assert_array_equal(interval_ends(errors[:-1]), np.sort(errors[:-1], 0)[[0, -1]])
+
+
+def test_steps_with_too_few_errors_have_no_interval():
+    errors = np.zeros((FEWEST, 3))
+    errors[0, 1], errors[:, 2] = np.nan, np.nan
+    assert FEWEST == 39
+    np.testing.assert_array_equal(np.isnan(interval_ends(errors)), [[False, True, True]] * 2)
+
+
+def test_of_exchangeable_errors_it_holds_at_least_the_share_that_it_says():
+    draw = np.random.default_rng(11).exponential(size=(120, 2000))
+    low, high = interval_ends(draw[:-1])
+    assert np.mean((low <= draw[-1]) & (draw[-1] <= high)) == pytest.approx(0.95, abs=0.015)
+
+
+def test_a_report_has_the_interval_and_how_much_of_the_test_part_it_held():
+    target = np.array([[1.0, 2.0], [2.0, 9.0], [5.0, 5.0]])
+    windows = Windows(None, None, np.arange(3), target, np.full((3, 2), "a"))
+    report = build_report(
+        windows,
+        target - [[0, 0], [0, 7], [1, 0]],
+        {"far": target + 4},
+        oracles=(),
+        units="metres",
+        full_range=None,
+        notes=[],
+        ends=np.array([[-1.0, -2.0, np.nan], [0.5, 3.0, np.nan]]),
+    )
+    assert list(report.predictions)[4:] == ["prediction", "low", "high", "far"]
+    assert report.predictions["low"].tolist() == [0, 0, 1, 0, 3, 3]
+    found = report.details["interval"]
+    assert found["coverage"] == pytest.approx(4 / 6)
+    assert found["coverage_by_step"] == pytest.approx([2 / 3, 2 / 3])
+
+
+def test_validation_errors_beyond_the_horizon_end_with_the_part(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(map(str, range(200))))
+    task = Series(path=str(path), history=5, horizon=2)
+    splits = task.load(0)
+    ahead = task.validation_targets()
+    assert ahead.shape == (len(splits.validation), 24)
+    np.testing.assert_array_equal(ahead[:, :2], splits.validation.exact)
+    last = splits.test.index.min() - 1
+    assert np.nanmax(ahead) == last and np.isnan(ahead[-1]).sum() == 22
+
+
+@pytest.mark.parametrize("history", [np.arange(9.0)[:, None], np.ones((5, 1))])
+def test_an_interval_is_put_around_forecasts_in_natural_units(tmp_path, history):
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(map(str, range(200))))
+    task = Series(path=str(path), history=5)
+    task.load(0)
+    ends = {"low": [-1.0, None], "high": [2.0, None]}
+    columns = task.interval(ends, history, np.array([5.0, 6.0, 7.0]))
+    np.testing.assert_allclose(columns["low"], [4, np.nan, np.nan])
+    np.testing.assert_allclose(columns["high"], [7, np.nan, np.nan])

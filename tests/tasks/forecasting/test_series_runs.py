@@ -1,0 +1,135 @@
+"""Runs of a CSV with dates and inputs: what they leave behind, and what they forecast."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attnlab.cli import main
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.building import import_tensorflow
+from attnlab.run.loading import ServedModel, TrainedRun
+from attnlab.run.loop import make_learner
+from attnlab.run.runner import run
+
+import_tensorflow()
+
+pytestmark = pytest.mark.usefixtures("no_figures")
+SMALL = ("model.units=3", "trainer.epochs=2", "trainer.batch_size=97", "trainer.jit=false")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A German spreadsheet of working days, newest first, with a second column of numbers."""
+    path = tmp_path_factory.mktemp("series") / "kasse.csv"
+    days = pd.date_range("2020-01-01", periods=301, freq="B")
+    rows = [f"{day:%d.%m.%Y};{1000 + 7 * (at % 5)},5;{at % 3}" for at, day in enumerate(days)]
+    path.write_text("\n".join(["Tag;Umsatz;Käufer", *rows[::-1]]), encoding="cp1252")
+    return path
+
+
+@pytest.fixture(scope="module")
+def plain(compose, table):
+    words = ("task=series", f"task.path={table}", "task.column=Umsatz", "task.history=5")
+    return compose(*words, "task.horizon=2", "attention=bahdanau", *SMALL)
+
+
+@pytest.fixture(scope="module")
+def folder(plain, no_figures):
+    return run(plain)
+
+
+@pytest.fixture(scope="module")
+def with_inputs(compose, table, no_figures):
+    words = ("task=series", f"task.path={table}", "task.column=2", "task.inputs=[Käufer]")
+    return run(compose(*words, "task.history=5", "task.horizon=3", *SMALL))
+
+
+def test_the_run_says_that_it_sorted_and_how_often_its_interval_held(folder):
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert "newest first" in metrics["notes"][0]
+    interval = metrics["interval"]
+    assert 0 <= interval["coverage"] <= 1 and len(interval["coverage_by_step"]) == 2
+    assert len(interval["low"]) == 24 and None not in interval["low"][:6]
+    assert interval["low"][-1] is None  # 45 validation days: fewer than 39 are 24 ahead
+    columns = RunDirectory(folder).read_predictions()
+    ends = columns["low"] - columns["prediction"], columns["high"] - columns["prediction"]
+    np.testing.assert_allclose(ends[0][::2], interval["low"][0])
+    np.testing.assert_allclose(ends[1][1::2], interval["high"][1])
+
+
+def test_errors_beyond_the_horizon_are_those_of_forecasts_that_go_on_from_themselves(plain, folder):
+    trained = TrainedRun.load(RunDirectory(folder))
+    trained.load_data(None)
+    learner = make_learner(plain, trained.task)
+    learner.model.set_weights(trained.model.get_weights())
+    errors = learner._validation_errors()
+    series, first = trained.task._series.values, trained.task.splits.validation.index[4]
+    own = trained.task.forecast(trained.model, series[:first], 24)
+    np.testing.assert_allclose(errors[4], series[first : first + 24] - own, rtol=1e-3, atol=1e-3)
+
+
+def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
+    path = tmp_path / "next.csv"
+    assert main(["forecast", str(folder), "--csv", str(path), "--plot", f"{path}.png"]) == 0
+    assert "no validation errors tell of an interval beyond step 7" in capsys.readouterr().err
+    rows = [*csv.DictReader(path.open())]
+    assert [row["time"] for row in rows[:3]] == ["2021-02-25", "2021-02-26", "2021-03-01"]
+    assert all(float(r["low"]) <= float(r["forecast"]) <= float(r["high"]) for r in rows[:7])
+    assert {(row["low"], row["high"]) for row in rows[7:]} == {("", "")}
+    for words in (["--history", str(table)], []):
+        assert main(["forecast", str(folder), "--steps", "2", *words]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        shown = [float(value) for value in lines[1].split("\t")[1:]]
+        expected = [float(rows[1][name]) for name in ("forecast", "low", "high")]
+        assert lines[1][:10] == "2021-02-26" and shown == pytest.approx(expected, rel=1e-4)
+
+
+def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, capsys, tmp_path):
+    best = json.loads((folder / "metrics.json").read_text())["best_epoch"]
+    assert main(["forecast", str(folder), "--epoch", str(3 - best)]) == 0
+    printed = capsys.readouterr()
+    assert "the interval is known of the best epoch alone" in printed.err
+    assert printed.out.splitlines()[0].count("\t") == 1
+
+
+def test_inputs_go_through_every_verb(with_inputs, table, capsys):
+    assert main(["forecast", str(with_inputs)]) == 0
+    out = capsys.readouterr().out
+    assert [line.count("\t") for line in out.splitlines()] == [3] * 3
+    assert main(["forecast", str(with_inputs), "--history", str(table)]) == 0
+    assert capsys.readouterr().out == out
+    assert main(["forecast", str(with_inputs), "--steps", "4"]) == 2
+    assert "at most task.horizon=3, since the future of the inputs" in capsys.readouterr().err
+    assert main(["forecast", str(with_inputs), "--values", "1,2,3,4,5"]) == 2
+    assert "rows of the series and its inputs Käufer" in capsys.readouterr().err
+    assert main(["evaluate", str(with_inputs), "--json"]) == 0
+    scored = json.loads(capsys.readouterr().out)["metrics"]["rmse"]
+    metrics = json.loads((with_inputs / "metrics.json").read_text())
+    assert scored == pytest.approx(metrics["test"]["rmse"], rel=1e-4)
+
+
+def test_an_mlflow_model_takes_the_series_and_its_inputs(with_inputs):
+    served = json.loads((with_inputs / "served.json").read_text())
+    assert np.shape(served["input"]["values"]) == (1, 5, 2)
+    trained = TrainedRun.load(RunDirectory(with_inputs))
+    last = trained.task.last_history()
+    forecast = ServedModel(trained).predict(np.stack([last, last]))
+    assert forecast.shape == np.shape(served["output"]["values"] * 2)
+    np.testing.assert_allclose(forecast[0], trained.task.forecast(trained.model, last, 3))
+
+
+def test_a_run_of_the_version_before_runs_again_by_the_order_of_its_rows(folder, compose):
+    """It says nothing of times, decimals or inputs."""
+    from attnlab.config.sections import parse
+    from attnlab.tasks.kinds import resolved
+
+    document = RunDirectory(folder).read_config()
+    old = ("path", "name", "column", "history", "horizon", "test", "validation", "scaler", "period")
+    task = {name: document["task"][name] for name in old} | {"time_column": None}
+    again = parse(resolved({**document, "task": task}), {}).task.settings
+    assert (again["time_column"], again["missing"], again["inputs"]) == (None, "refuse", None)
