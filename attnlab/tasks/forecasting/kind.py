@@ -36,6 +36,10 @@ KIND = Kind(
     learner=f"{_HERE}.learner:ForecastLearner",
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",
+    tries={
+        "fib": "attnlab task=sunspots, or attention={other} and then attnlab compare",
+        "": "attnlab forecast {run}, or attention={other} and then attnlab compare",
+    },
     resolved=resolved_config,
     verbs={
         "forecast": Verb("the next values of a series", f"{_HERE}.verbs.forecast:command", True)
