@@ -13,7 +13,7 @@ import shlex
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +24,8 @@ from attnlab.run import interrupts
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+    from attnlab.tasks.base import Verb
 
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
@@ -90,28 +92,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import verbs
-    from attnlab.config.rules import did_you_mean
 
     known = verbs()
     arguments = _heeded(arguments, [verb for verb in known if verb != "resume"])
     first = arguments[0] if arguments else "help"
-    if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
-        others = ("help", "train")
-        asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
-        if asked and asked[0] in known:
-            return _verb(asked[0], ["--help"])
-        if asked:  # `--help model.units`
-            try:
-                return _verb("explain", asked)
-            except RequestError:
-                if not did_you_mean(asked[0], [*known]):
-                    raise
-                raise RequestError(_unknown_verb(asked[0], [], [*known, "train"])) from None
-        from attnlab.config.help import overview
+    if query := [word for word in arguments if word.startswith("query=")]:
+        from attnlab.commands.completion import complete
 
-        lines = {verb: known[verb].help for verb in known}
-        print(overview({"train": "one run, as attnlab KEY=VALUE ...", **lines}))
+        complete(query, (*_FLAGS, *_VERBOSITY), lambda words: _parted(words)[1], _train)
         return DONE
+    if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
+        return _help(arguments, known)
     if arguments == ["--version"]:
         from attnlab import __version__
 
@@ -124,6 +115,27 @@ def _dispatch(arguments: list[str]) -> int:
     if first and first[0] not in "-+~" and "=" not in first:
         raise RequestError(_unknown_verb(first, arguments[1:], [*known, "train"]))
     return train(arguments)
+
+
+def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
+    """Help for a verb, for settings (`--help model.units`), or the overview."""
+    from attnlab.config.help import overview
+    from attnlab.config.rules import did_you_mean
+
+    others = ("help", "train")
+    asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
+    if asked and asked[0] in known:
+        return _verb(asked[0], ["--help"])
+    if asked:
+        try:
+            return _verb("explain", asked)
+        except RequestError:
+            if not did_you_mean(asked[0], [*known]):
+                raise
+            raise RequestError(_unknown_verb(asked[0], [], [*known, "train"])) from None
+    lines = {verb: known[verb].help for verb in known}
+    print(overview({"train": "one run, as attnlab KEY=VALUE ...", **lines}))
+    return DONE
 
 
 def _heeded(arguments: list[str], others: list[str]) -> list[str]:

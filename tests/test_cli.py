@@ -74,7 +74,9 @@ def test_a_run_says_how_far_it_is_and_what_came_out(trained):
     assert said[-4].startswith("epoch 2/2: train ")
     for words in ("series / luong_global / seed 0", "persistence", "train_mean", "best epoch"):
         assert words in trained.outcome.out
-    assert trained.outcome.out.endswith(f"run folder: {trained.folder}\n")
+    advice, folder = trained.outcome.out.splitlines()[-2:]
+    assert advice.startswith("next: attnlab forecast latest, or attention=bahdanau and then ")
+    assert folder == f"run folder: {trained.folder}"
     written = {path.name for path in trained.attnlab.folder.iterdir()}
     assert written == {"rain.csv", "runs"}
 
@@ -131,6 +133,7 @@ def complete(attnlab):
         function=$(complete -p attnlab | sed -E 's/.*-F ([^ ]+).*/\\1/')
         COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1)
         COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        [[ $1 == *" " ]] && COMP_CWORD=$((COMP_CWORD + 1))
         $function && printf '%s\\n' "${COMPREPLY[@]}"
     """
     path = f"{script.parent}:{attnlab.environment['PATH']}"
@@ -153,8 +156,25 @@ def complete(attnlab):
     [
         ("attnlab task=", ["task=fib", "task=fib_random", "task=series", "task=sunspots"]),
         ("attnlab task=fib attention=luong", ["attention=luong_global", "attention=luong_local"]),
-        ("attnlab attention=luong_local attention.win", ["attention.window="]),
+        ("attnlab -q -m seed=0,1 attention=luong_local attention.win", ["attention.window="]),
+        ("attnlab ", ["evaluate", "translate", "plot", "train", "task=", "trainer."]),
+        ("attnlab --qu", ["--quiet"]),
+        ("attnlab evaluate latest --", ["--epoch", "--average", "--json"]),
+        ("attnlab runs ", ["rm", "sync"]),
+        ("attnlab runs --state k", ["killed"]),
+        ("attnlab explain trainer.ep", ["trainer.epochs"]),
+        ("attnlab plot ", ["embeddings", "latest", "fib/none/2026-01-01_000000_s0"]),
+        ("attnlab resume fib/", ["fib/none/2026-01-01_000000_s0"]),
     ],
 )
-def test_bash_completes(complete, line, offered):
-    assert set(offered) <= set(complete(line))
+def test_bash_completes(complete, attnlab, line, offered):
+    (attnlab.runs / "fib" / "none" / "2026-01-01_000000_s0").mkdir(parents=True)
+    found = complete(line)
+    assert set(offered) <= set(found)
+    start = "" if line.endswith(" ") else line.split()[-1]
+    assert all(each.startswith(start) for each in found) and "task._target_=" not in found
+
+
+@pytest.mark.parametrize("line", ["attnlab task=fbi 'x atten", "attnlab --foo ", "attnlab e --y= "])
+def test_where_nothing_can_be_offered_nothing_is_said(complete, line):
+    assert not {"evaluate", "attnlab:"} & set(complete(line))

@@ -7,8 +7,13 @@ import click
 from attnlab.config import settings
 
 
+def _keys(context: click.Context, _: click.Parameter, start: str) -> list[str]:
+    """For TAB: the settings that begin like this."""
+    return [each.key for each in settings.settings() if each.key.startswith(start)]
+
+
 @click.command("explain")
-@click.argument("words", metavar="[KEY]...", nargs=-1)
+@click.argument("words", metavar="[KEY]...", nargs=-1, shell_complete=_keys)
 @click.option("--markdown", is_flag=True, help="All settings as Markdown tables.")
 def command(words: tuple[str, ...], markdown: bool) -> None:
     """Say what a setting means, what it may be, and its value unless one is given.

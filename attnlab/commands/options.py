@@ -17,6 +17,7 @@ from attnlab.records.run_directory import (
     default_runs_folder,
     find_run,
     list_runs,
+    run_folders,
 )
 from attnlab.tasks.base import Kind
 from attnlab.tasks.kinds import kind_of
@@ -54,7 +55,15 @@ _OPTIONS = {
 }
 
 
-run_argument = click.argument("run", metavar="RUN")
+def complete_run(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
+    """For TAB: the runs that begin like this, the newest first."""
+    folder = runs_folder(context.params.get("runs"))
+    names = ["/".join(path.parts[-3:]) for path in run_folders(folder)]
+    newest = sorted(names, key=lambda name: name.rpartition("/")[2], reverse=True)
+    return [name for name in ("latest", *newest) if name.startswith(start)]
+
+
+run_argument = click.argument("run", metavar="RUN", shell_complete=complete_run)
 runs_option = click.option(
     "--runs",
     metavar="DIR",

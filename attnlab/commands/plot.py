@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
-from attnlab.commands.options import find, run_argument, runs_option
+from attnlab.commands.options import complete_run, find, run_argument, runs_option
 from attnlab.errors import explained
 from attnlab.tasks.base import load
 from attnlab.tasks.kinds import kinds
@@ -29,7 +30,13 @@ class _RunOrWord(click.Group):
         path = _words().get(cmd_name)
         return load(path) if path else super().get_command(ctx, cmd_name)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        runs = [CompletionItem(name) for name in complete_run(ctx, None, incomplete)]
+        return super().shell_complete(ctx, incomplete) + runs
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing and not args:  # TAB may offer a word or a RUN
+            return super().parse_args(ctx, args)
         words = [*self.list_commands(ctx), *self.get_help_option_names(ctx)]
         return super().parse_args(ctx, args if args and args[0] in words else ["run", *args])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from attnlab.commands.options import filter_options, runs_folder, runs_option
+from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
 from attnlab.commands.runs_table import print_rows, row
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("rm")
-@click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.argument("names", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
 @filter_options()
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--keep-mlflow", is_flag=True, help="Remove the folders only, whatever MLflow has.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import filter_options, runs_folder, runs_option
+from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.mlflow.settings import default_uri, own_uri
@@ -25,7 +25,7 @@ _WRONG = 2
 
 
 @click.command("sync")
-@click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.argument("names", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
 @filter_options()
 @click.option("--uri", metavar="URI", help="Another store, as sqlite:///FILE or http://HOST:5000.")
 @runs_option

@@ -93,8 +93,9 @@ class RunDirectory:
 
     @property
     def word(self) -> str:
-        """What the command line calls it while it is the newest: `latest`, or its path."""
-        return "latest" if self.path.parents[2] == default_runs_folder() else str(self.path)
+        """What verbs may be told of it: `latest` where it is that, else its path."""
+        newest = [entry.run.path for entry in list_runs(default_runs_folder())[-1:]]
+        return "latest" if self.path in newest else str(self.path)
 
     def weights_path(self, epoch: int) -> Path:
         """The weights after `epoch` (from 1), loadable by Keras."""

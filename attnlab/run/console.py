@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 
 from attnlab.records import logs
+from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
 from attnlab.terminal.console import plain_console
 
@@ -37,6 +38,11 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
+    tries = kind_of(metrics["task"]).tries
+    if advice := tries.get(metrics["task"], tries.get("")):
+        other = "luong_global" if metrics["attention"] == "bahdanau" else "bahdanau"
+        advice = advice.format(run=RunDirectory(folder).word, other=other)
+        console.print(f"next: {advice}", soft_wrap=True)
     console.print(f"run folder: {folder}", soft_wrap=True)
 
 

@@ -138,6 +138,8 @@ class Kind:
         bars: metrics that are shown while it trains, as the history names them.
         monitored: the column of the history that chooses the best epoch, unless the setting
             `task.monitor` names another one.
+        tries: task -> what to try after a run of it, other tasks under ``; `{run}` is the run as
+            verbs are told of it, `{other}` another mechanism.
         resolved: gives a run's config.yaml, as plain mappings, with the values for which `auto`
             stood when the run was made; None: nothing to resolve.
     """
@@ -156,6 +158,7 @@ class Kind:
     serving: tuple[str, ...] = ()
     bars: tuple[str, ...] = ("train_loss", "val_loss")
     monitored: str = "val_loss"
+    tries: Mapping[str, str] = field(default_factory=dict)
     resolved: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
     def metric(self, name: str) -> Metric | None:

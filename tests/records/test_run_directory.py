@@ -40,6 +40,14 @@ def test_twenty_threads_get_twenty_folders(tmp_path):
     assert len(list_runs(tmp_path)) == 20
 
 
+def test_the_newest_run_is_called_latest_where_that_finds_it(tmp_path, run, monkeypatch):
+    assert run.word == str(run.path)  # it lies somewhere else than verbs look
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+    assert run.word == "latest"
+    newer = RunDirectory.create(tmp_path, "fib", "none", 0)
+    assert (run.word, newer.word) == (str(run.path), "latest")
+
+
 def test_new_run_is_running_and_owned_by_this_process(run):
     status = run.status.read()
     assert (status["state"], status["epoch"], status["pid"]) == ("running", 0, os.getpid())

@@ -133,7 +133,7 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
     def refuse(*_):
         raise RequestError("task.history: expected less")
 
-    monkeypatch.setattr(runner, "_prepared", refuse)
+    monkeypatch.setattr(runner, "refuse_what_does_not_fit", refuse)
     with pytest.raises(RequestError, match="task.history: expected less"):
         run_once(config, SWEEP)
     run = once.find_run(config)

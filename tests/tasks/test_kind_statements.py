@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 
+from attnlab.commands import verbs
 from attnlab.config.options import option_class, options
 from attnlab.tasks.base import load
 from attnlab.tasks.kinds import kind_of, kinds
@@ -26,3 +28,15 @@ def test_metrics_that_are_named_are_there(kind):
     assert {metric.direction for metric in kind.metrics} <= {"min", "max"}
     tests = {metric.item_test for metric in kind.metrics} - {None, "squared", "absolute"}
     assert all(callable(load(path)) for path in tests)
+
+
+@pytest.mark.parametrize("task", options("task"))
+def test_what_to_try_next_is_a_command_that_there_is(task):
+    tries = kind_of(task).tries
+    text = tries.get(task, tries[""]).format(run="latest", other="luong_global")
+    words = re.findall(r"attnlab (\S+)", text.replace(",", ""))
+    assert words[-1] == "compare" and "attention=luong_global" in text
+    for word in words:
+        key, equals, value = word.partition("=")
+        assert value in options(key) if equals else word in {**kind_of(task).verbs, **verbs()}
+    assert len(f"next: {text}".replace("{run}", "latest")) <= 90

@@ -40,6 +40,10 @@ KIND = Kind(
     learner=f"{_HERE}.learner:ForecastLearner",
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",
+    tries={
+        "fib": "attnlab task=sunspots, or attention={other} and then attnlab compare",
+        "": "attnlab forecast {run}, or attention={other} and then attnlab compare",
+    },
     resolved=resolved_config,
     serving=("steps",),
     verbs={
