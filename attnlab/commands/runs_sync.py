@@ -43,13 +43,12 @@ def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | 
         raise RequestError("RUN: expected runs or filters that choose them, not both.")
     counts: Counter[str] = Counter()
     stores: dict[str, Store] = {}
-    sweeps: dict[Path | None, Store | None] = {}
     for run in _chosen(names, filters, folder):
-        counts[_sync(run, uri, bool(names), stores, sweeps)] += 1
-    for path in [] if names or filters else sorted(folder.glob("sweeps/*/sweep.json")):
-        sweeps.setdefault(path.parent, stores.get(uri or default_uri(folder)))
-    for sweep, store in sweeps.items():
-        counts["refused"] += not _sync_sweep(sweep, store)
+        counts[_sync(run, uri, bool(names), stores)] += 1
+    store = None if names or filters else stores.get(uri or default_uri(folder))
+    if store:
+        for path in sorted(folder.glob("sweeps/*/sweep.json")):
+            counts["refused"] += not _sync_sweep(path.parent, store)
     for line in _summary(counts):
         click.echo(line)
     return _WRONG if counts["refused"] else None
@@ -65,37 +64,28 @@ def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunD
     return [entry.run for entry in found]
 
 
-def _sync(
-    run: RunDirectory,
-    uri: str | None,
-    named: bool,
-    stores: dict[str, Store],
-    sweeps: dict[Path | None, Store | None],
-) -> str:
+def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Store]) -> str:
     """Log what MLflow lacks of a run, and say so; returns what became of it, as it is counted.
 
     What is wrong with the run is only said; a store that can't be used raises `RequestError`. It
-    is that of `uri`, or the run's own. `named`: the user has named the runs. Its sweep is added to
-    `sweeps`, without a store where it is under way.
+    is that of `uri`, or the run's own. `named`: the user has named the runs.
     """
     from attnlab.records.mlflow.store import Store
     from attnlab.records.mlflow.sync import sync_run
 
     try:
         state, config = run.status.state(), run.read_config()
-        sweep = run_snapshot(run).sweep
+        run_snapshot(run)
     except RequestError as error:
         click.echo(f"attnlab: not logged: {error}", err=True)
         return "refused"
     if state == "running":
-        sweeps[sweep] = None
         return "running"
     if not named and not (config.get("tracking") or {}).get("enabled", True):
         return "untracked"
     uri = uri or own_uri(run.path, config)
     if uri not in stores:
         stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
-    sweeps.setdefault(sweep, stores[uri])
 
     def served(config: Mapping[str, Any]) -> Any:  # of a version that did not write it down
         kind = known_kind(config["task"]["name"])
@@ -111,19 +101,16 @@ def _sync(
     return "logged" if done.is_new else "completed" if done.added else "complete"
 
 
-def _sync_sweep(folder: Path | None, store: Store | None) -> bool:
+def _sync_sweep(folder: Path, store: Store) -> bool:
     """Log what MLflow lacks of a sweep's own runs, and say so; whether that went well."""
     from attnlab.records.mlflow.sync import sync_sweep
 
-    if folder is None or store is None or not (folder / "sweep.json").is_file():
-        return True
     try:
-        added = sync_sweep(folder, store)
+        if added := sync_sweep(folder, store):
+            click.echo(f"sweep {folder.name}: added {', '.join(added)}")
     except RequestError as error:
         click.echo(f"attnlab: not logged: {error}", err=True)
         return False
-    if added:
-        click.echo(f"sweep {folder.name}: added {', '.join(added)}")
     return True
 
 

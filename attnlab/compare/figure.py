@@ -234,7 +234,7 @@ def _draw_baseline(axes: Axes, comparison: Comparison, values: Sequence[float]) 
     if baseline is None or not _is_near(baseline, values):
         return False
     axes.axvline(baseline, color=GREY, linewidth=1.2, linestyle="--", zorder=0)
-    name, above = words(str(comparison.baseline)), axes.get_xaxis_transform()
+    name, above = str(comparison.baseline), axes.get_xaxis_transform()
     axes.text(baseline, 1, name, fontsize=8, color="#666666", transform=above,
               va="bottom", ha="center")  # fmt: skip
     return True

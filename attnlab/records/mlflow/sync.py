@@ -51,7 +51,10 @@ def sync_sweep(folder: Path, store: Store) -> list[str]:
     """
     added: list[str] = []
     with explained(f"{folder}: can't be locked"), flocked(folder), store.explained():
-        for task in files.read_json(folder / "sweep.json").get("parents", {}):
+        document = files.read_json(folder / "sweep.json")
+        if not document.get("finished", True) and not document.get("state"):
+            return []
+        for task in document.get("parents", {}):
             snapshot = sweep_snapshot(folder, task)
             copy = Copy.of(snapshot, store)
             added += copy.add(snapshot)
