@@ -118,12 +118,13 @@ def _one_map(block: Block, gold: np.ndarray | None, title: str, chosen: str) -> 
     longest = max(rows, columns)
     cell = min(_LARGEST_CELL, max(10.5 / longest, min(0.1, 16 / longest)))
     sizes, (block,) = _sizes([block], cell, most=24)
-    width = max(sizes.left + columns * cell + _BAR + _MARGIN, _title_width(title))
-    top = 0.66 + sizes.bottom
-    height = top + max(rows * cell, _LOWEST_BAR) + _MARGIN
     linked = np.argwhere(gold[:rows, :columns]) if gold is not None else ()
     texts = chosen, "rows: target, columns: source", "frames: gold links" if len(linked) else ""
-    figure = _empty(width, height, title, "; ".join(filter(None, texts)))
+    subtitle = "; ".join(filter(None, texts))
+    width = max(sizes.left + columns * cell + _BAR + _MARGIN, _heading_width(title, subtitle))
+    top = 0.66 + sizes.bottom
+    height = top + max(rows * cell, _LOWEST_BAR) + _MARGIN
+    figure = _empty(width, height, title, subtitle)
     norm = _scale([block])
     axes = _place(figure, sizes.left, top, columns * cell, rows * cell)
     _draw_grid(axes, block, sizes, norm)
@@ -149,7 +150,7 @@ def _many_maps(blocks: list[Block], title: str) -> Figure:
     below = sum(above + height + sizes.bottom for height in heights)
     right = sizes.left + max(widths)
     whole = top + max(below, above + _LOWEST_BAR) + _MARGIN
-    width = max(right + 0.2 + _BAR + _MARGIN, _title_width(title))
+    width = max(right + 0.2 + _BAR + _MARGIN, _heading_width(title))
     figure = _empty(width, whole, title, "")
     norm = _scale(blocks)
     _colour_bar(
@@ -236,8 +237,9 @@ def _empty(width: float, height: float, title: str, subtitle: str) -> Figure:
     return figure
 
 
-def _title_width(title: str) -> float:
-    return max(widest([drawable(title)], _TITLE_FONT) + 2 * _MARGIN, _NARROWEST_FIGURE)
+def _heading_width(title: str, subtitle: str = "") -> float:
+    texts = widest([drawable(title)], _TITLE_FONT), widest([subtitle], _LARGEST_FONT)
+    return max(max(texts) + 2 * _MARGIN, _NARROWEST_FIGURE)
 
 
 def _place(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:

@@ -160,8 +160,11 @@ def test_labels_that_no_font_has_become_squares():
     ],
     ids=["one", "empty", "short", "transformer", "base size", "long", "long, heads"],
 )
-def test_labels_neither_overlap_nor_leave_the_figure(maps, source, target, drawn_texts):
-    figure = maps_figure(maps, source, target, title="translate · bahdanau · seed 0")
+@pytest.mark.parametrize("all_heads", [True, False])
+def test_labels_neither_overlap_nor_leave_the_figure(maps, source, target, drawn_texts, all_heads):
+    title = "translate · scaled_dot_product · seed 0: attention, epoch mean of 3, 4, 5, 6"
+    gold = np.eye(len(target), len(source), dtype=bool)
+    figure = maps_figure(maps, source, target, gold, title=title, all_heads=all_heads)
     boxes = drawn_texts(figure)
     inside = figure.bbox.padded(1)
     for text, box in boxes:
