@@ -118,6 +118,10 @@ def test_the_charts_group_by_attention(page):
     page.locator(".js-plotly-plot").first.wait_for()
     page.get_by_role("button", name="Close").first.click()
     page.wait_for_timeout(1500)  # the page sets itself up anew, and would empty the field
+    first, second = "loss/train", "learning_rate"
+    page.get_by_text(second, exact=True).first.wait_for()
+    text = page.inner_text("body")
+    assert text.index(first) < text.index(second)
     page.get_by_placeholder("Search metric charts").press_sequentially("_loss", delay=50)
     page.wait_for_timeout(2500)
     curves = chart(page)
@@ -127,9 +131,11 @@ def test_the_charts_group_by_attention(page):
     assert EPOCHS in {curve["points"] for curve in curves}
 
 
-def test_parameters_figures_and_weights_of_a_run_open(page):
+def test_description_parameters_figures_and_weights_of_a_run_open(page):
     page.get_by_role("link", name=NAMES[0]).first.click()
     page.get_by_text("attention.name").first.wait_for()
+    page.get_by_text(re.compile("^test rmse ")).first.wait_for()
+    assert page.get_by_role("cell", name="persistence").first.is_visible()
     page.get_by_role("tab", name="Artifacts").click()
     page.get_by_text("plots").first.click()
     page.get_by_text("loss.png").first.click()

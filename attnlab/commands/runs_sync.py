@@ -12,7 +12,7 @@ import click
 from attnlab.commands.options import filter_options, runs_folder, runs_option
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
-from attnlab.records.mlflow.settings import default_uri, own_uri
+from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.snapshot import run_snapshot
 from attnlab.records.run_directory import RunDirectory, find_run, list_runs
 from attnlab.tasks.base import load
@@ -45,10 +45,6 @@ def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | 
     stores: dict[str, Store] = {}
     for run in _chosen(names, filters, folder):
         counts[_sync(run, uri, bool(names), stores)] += 1
-    store = None if names or filters else stores.get(uri or default_uri(folder))
-    if store:
-        for path in sorted(folder.glob("sweeps/*/sweep.json")):
-            counts["refused"] += not _sync_sweep(path.parent, store)
     for line in _summary(counts):
         click.echo(line)
     return _WRONG if counts["refused"] else None
@@ -99,19 +95,6 @@ def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Sto
     for sentence in done.missing:
         click.echo(f"attnlab: logged without it: {sentence}", err=True)
     return "logged" if done.is_new else "completed" if done.added else "complete"
-
-
-def _sync_sweep(folder: Path, store: Store) -> bool:
-    """Log what MLflow lacks of a sweep's own runs, and say so; whether that went well."""
-    from attnlab.records.mlflow.sync import sync_sweep
-
-    try:
-        if added := sync_sweep(folder, store):
-            click.echo(f"sweep {folder.name}: added {', '.join(added)}")
-    except RequestError as error:
-        click.echo(f"attnlab: not logged: {error}", err=True)
-        return False
-    return True
 
 
 def _summary(counts: Counter[str]) -> list[str]:
