@@ -103,10 +103,12 @@ def no_figures():
     Has the function that would draw, for a test that wants it.
     """
     from attnlab.figures import run
+    from attnlab.sweeps.search.study import Study
 
     draw = run.draw_run
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "draw_run", lambda folder: [])
+        patch.setattr(Study, "draw", lambda study, folder: None)
         yield draw
 
 

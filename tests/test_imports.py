@@ -26,7 +26,7 @@ BELOW = {
     "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {"compare", "config", "figures", "records", "run", "terminal", *KIND},
     "verbs": {"commands", "config", "figures", "layers", "records", "run", "terminal", *KINDS},
-    "sweeps": {"config", "records", "run", "terminal", *KIND},
+    "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
     "run": {"config", "figures", "records", "terminal", "training", *KIND},
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
     "compare": {"config", "figures", "records", "terminal", *KIND},
@@ -52,7 +52,12 @@ ONLY_IN = {
     "optuna": {"sweeps"},
     "mlflow": {"records/mlflow"},
     "pandas": {"api", "tasks/forecasting/data"},
-    "matplotlib": {"figures", "compare", *(f"tasks/{kind}/figures" for kind in KINDS)},
+    "matplotlib": {
+        "figures",
+        "compare",
+        "sweeps/search",
+        *(f"tasks/{kind}/figures" for kind in KINDS),
+    },
 }
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

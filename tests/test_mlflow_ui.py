@@ -91,6 +91,12 @@ def chart(page) -> list[dict]:
     return page.locator(".js-plotly-plot").first.evaluate(script)
 
 
+def titles(page) -> list[str]:
+    """The titles of sections and charts that are drawn, which are those in sight, in order."""
+    page.get_by_text("loss/train", exact=True).first.wait_for()
+    return re.findall(r"^[a-z_/]*(?:loss|rate|value|jobs)[a-z_/]*$", page.inner_text("body"), re.M)
+
+
 def test_the_curves_of_a_sweep_can_be_compared(page):
     rows = page.get_by_role("row").filter(has_text=re.compile("fib-(bahdanau|multi_head)-s"))
     for number in range(rows.count()):
@@ -118,6 +124,7 @@ def test_the_charts_group_by_attention(page):
     page.locator(".js-plotly-plot").first.wait_for()
     page.get_by_role("button", name="Close").first.click()
     page.wait_for_timeout(1500)  # the page sets itself up anew, and would empty the field
+    assert titles(page)[:3] == ["loss", "loss/train", "loss/validation"]
     page.get_by_placeholder("Search metric charts").press_sequentially("_loss", delay=50)
     page.wait_for_timeout(2500)
     curves = chart(page)
@@ -127,9 +134,11 @@ def test_the_charts_group_by_attention(page):
     assert EPOCHS in {curve["points"] for curve in curves}
 
 
-def test_parameters_figures_and_weights_of_a_run_open(page):
+def test_description_parameters_figures_and_weights_of_a_run_open(page):
     page.get_by_role("link", name=NAMES[0]).first.click()
     page.get_by_text("attention.name").first.wait_for()
+    page.get_by_text(re.compile("^test rmse ")).first.wait_for()
+    assert page.get_by_role("cell", name="persistence").first.is_visible()
     page.get_by_role("tab", name="Artifacts").click()
     page.get_by_text("plots").first.click()
     page.get_by_text("loss.png").first.click()

@@ -51,8 +51,7 @@ class FakeTranslator:
         }
         task = SimpleNamespace(source_tokenizer=self.source, target_tokenizer=self.target)
         model = SimpleNamespace(embeddings=lambda: tables)
-        names = {key: SimpleNamespace(name=key) for key in ("task", "attention")}
-        config = SimpleNamespace(**names)
+        config = SimpleNamespace(names={"task": "translate", "attention": "none", "seed": 0})
         return SimpleNamespace(task=task, model=model, config=config, epoch="7")
 
 

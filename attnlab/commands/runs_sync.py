@@ -12,7 +12,7 @@ import click
 from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
-from attnlab.records.mlflow.settings import default_uri, own_uri
+from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.snapshot import run_snapshot
 from attnlab.records.run_directory import RunDirectory, find_run, list_runs
 from attnlab.tasks.base import load
@@ -43,13 +43,8 @@ def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | 
         raise RequestError("RUN: expected runs or filters that choose them, not both.")
     counts: Counter[str] = Counter()
     stores: dict[str, Store] = {}
-    sweeps: dict[Path | None, Store | None] = {}
     for run in _chosen(names, filters, folder):
-        counts[_sync(run, uri, bool(names), stores, sweeps)] += 1
-    for path in [] if names or filters else sorted(folder.glob("sweeps/*/sweep.json")):
-        sweeps.setdefault(path.parent, stores.get(uri or default_uri(folder)))
-    for sweep, store in sweeps.items():
-        counts["refused"] += not _sync_sweep(sweep, store)
+        counts[_sync(run, uri, bool(names), stores)] += 1
     for line in _summary(counts):
         click.echo(line)
     return _WRONG if counts["refused"] else None
@@ -65,38 +60,34 @@ def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunD
     return [entry.run for entry in found]
 
 
-def _sync(
-    run: RunDirectory,
-    uri: str | None,
-    named: bool,
-    stores: dict[str, Store],
-    sweeps: dict[Path | None, Store | None],
-) -> str:
+def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Store]) -> str:
     """Log what MLflow lacks of a run, and say so; returns what became of it, as it is counted.
 
     What is wrong with the run is only said; a store that can't be used raises `RequestError`. It
-    is that of `uri`, or the run's own. `named`: the user has named the runs. Its sweep is added to
-    `sweeps`, without a store where it is under way.
+    is that of `uri`, or the run's own. `named`: the user has named the runs.
     """
     from attnlab.records.mlflow.store import Store
     from attnlab.records.mlflow.sync import sync_run
 
     try:
         state, config = run.status.state(), run.read_config()
-        sweep = run_snapshot(run).sweep
+        run_snapshot(run)
     except RequestError as error:
         click.echo(f"attnlab: not logged: {error}", err=True)
         return "refused"
     if state == "running":
-        sweeps[sweep] = None
         return "running"
     if not named and not (config.get("tracking") or {}).get("enabled", True):
         return "untracked"
     uri = uri or own_uri(run.path, config)
     if uri not in stores:
         stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
-    sweeps.setdefault(sweep, stores[uri])
-    done = sync_run(run, stores[uri], _served)
+
+    def served(config: Mapping[str, Any]) -> Any:  # of a version that did not write it down
+        kind = known_kind(config["task"]["name"])
+        return load(kind.served)(config) if kind else None
+
+    done = sync_run(run, stores[uri], served)
     if done.is_new:
         click.echo(f"{run.name}: logged as {done.run_id}")
     elif done.added:
@@ -104,28 +95,6 @@ def _sync(
     for sentence in done.missing:
         click.echo(f"attnlab: logged without it: {sentence}", err=True)
     return "logged" if done.is_new else "completed" if done.added else "complete"
-
-
-def _served(config: Mapping[str, Any]) -> Any:
-    """What a model is served with, for a run of a version that did not write it down."""
-    kind = known_kind(config["task"]["name"])
-    return load(kind.served)(config) if kind else None
-
-
-def _sync_sweep(folder: Path | None, store: Store | None) -> bool:
-    """Log what MLflow lacks of a sweep's own runs, and say so; whether that went well."""
-    from attnlab.records.mlflow.sync import sync_sweep
-
-    if folder is None or store is None or not (folder / "sweep.json").is_file():
-        return True
-    try:
-        added = sync_sweep(folder, store)
-    except RequestError as error:
-        click.echo(f"attnlab: not logged: {error}", err=True)
-        return False
-    if added:
-        click.echo(f"sweep {folder.name}: added {', '.join(added)}")
-    return True
 
 
 def _summary(counts: Counter[str]) -> list[str]:

@@ -99,6 +99,8 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
             axes.set_visible(False)
         else:
             _draw_curves(axes, column, histories, styles)
+            if kind and not kind.is_lower_better(column):
+                axes.set_yscale("linear")  # a score from 0 to 100
             axes.set_title(_curve_title(column, kind), fontsize=10, loc="left")
     _draw_legend(above, styles, title)
     left, right = below.subplots(1, 2, sharey=True)
@@ -218,7 +220,7 @@ def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style])
                    pad=16 if is_named else 6)  # fmt: skip
     if comparison.units:
         axes.set_xlabel(comparison.units, fontsize=9)
-    if _far_apart(values):
+    if _far_apart(values) and comparison.metric.direction < 1:
         _use_log_scale(axes, "x", values)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
@@ -234,7 +236,7 @@ def _draw_baseline(axes: Axes, comparison: Comparison, values: Sequence[float]) 
     if baseline is None or not _is_near(baseline, values):
         return False
     axes.axvline(baseline, color=GREY, linewidth=1.2, linestyle="--", zorder=0)
-    name, above = words(str(comparison.baseline)), axes.get_xaxis_transform()
+    name, above = str(comparison.baseline), axes.get_xaxis_transform()
     axes.text(baseline, 1, name, fontsize=8, color="#666666", transform=above,
               va="bottom", ha="center")  # fmt: skip
     return True

@@ -207,6 +207,11 @@ class RunConfig:
     data: Option | None = None  # the corpus; None where the task brings its own data
 
     @property
+    def names(self) -> dict[str, Any]:
+        """Which run it is, as metrics.json says it."""
+        return {"task": self.task.name, "attention": self.attention.name, "seed": self.seed}
+
+    @property
     def digest(self) -> str:
         """SHA-256 of everything that decides the result.
 

@@ -16,7 +16,7 @@ from attnlab.records.files import replacing
 # Okabe and Ito (2008): told apart by readers of every colour vision, and in grey by lightness.
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#9A9A9A", "#222222"
 COLOUR_MAP = "cividis"
-DOTS_PER_INCH = 100
+DOTS_PER_INCH = 150
 
 
 def new_figure(
@@ -74,5 +74,5 @@ def save(figure: Figure, path: Path) -> Path:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        figure.savefig(temporary)
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
     return path

@@ -44,7 +44,7 @@ def environment() -> dict[str, Any]:
 
 
 def user() -> str | None:
-    """The name of who runs this process; None where it has none, as in some containers."""
+    """Who runs this process; None where the system has no name, as in some containers."""
     with suppress(OSError, KeyError, ImportError):
         return getpass.getuser()
     return None

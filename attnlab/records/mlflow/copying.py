@@ -294,16 +294,21 @@ def _save_model(model: Model, description: Any, path: Path, data: Path) -> None:
 
 
 def _sweep_run(snapshot: Snapshot, store: Store) -> str:
-    """The id of the run that stands for the sweep of a run; it is made again if it is gone."""
+    """The id of the run that stands for the sweep of a run, which gets what it lacks.
+
+    A sweep that is under way, was killed or is of an early version stays; it is made if missing.
+    """
     folder = snapshot.sweep
     assert folder is not None
     state = "running" if snapshot.status == "RUNNING" else None
     with flocked(folder) if folder.is_dir() else nullcontext():
         sweep = sweep_snapshot(folder, snapshot.experiment, state)
         copy = Copy.of(sweep, store)
-        if not copy.run_id:  # of an early version's sweep its runs know more than its folder
-            begun, ended = sweep.started or snapshot.started, sweep.ended or snapshot.ended
-            copy.add(replace(sweep, started=begun, ended=ended))
+        ended = sweep.started and sweep.status in ("FINISHED", "FAILED")
+        if not copy.run_id or ended:
+            # Of an early version's sweep its runs know more than its folder.
+            begun, end = sweep.started or snapshot.started, sweep.ended or snapshot.ended
+            copy.add(replace(sweep, started=begun, ended=end))
     return copy.run_id
 
 

@@ -62,8 +62,7 @@ def sweep_description(folder: Path, results: Document, command: str) -> str:
             header, *rows = [row[:-2] for row in csv.reader(stream)]  # without error and folder
     except (OSError, ValueError, csv.Error):
         return _text([best], command)
-    more = f"{len(rows) - _MOST_ROWS} more: table.csv" if len(rows) > _MOST_ROWS else ""
-    return _text([best, _table(header, rows[:_MOST_ROWS]), more], command)
+    return _text([best, _table(header, rows[:_MOST_ROWS])], command)
 
 
 def _text(parts: Iterable[str], command: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
-from attnlab.records.lock import FolderLock, flocked
+from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.copying import Copy, lock_of_copy
-from attnlab.records.mlflow.snapshot import Served, Snapshot, run_snapshot, sweep_snapshot
+from attnlab.records.mlflow.snapshot import Served, Snapshot, run_snapshot
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
@@ -41,21 +40,6 @@ def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> S
         if snapshot.uri == store.uri:
             _keep_ids(snapshot, copy)
         return Synced(copy.run_id, is_new, added, snapshot.missing)
-
-
-def sync_sweep(folder: Path, store: Store) -> list[str]:
-    """Add what a store lacks of a sweep that is not under way; returns what that was, in words.
-
-    There is a run of MLflow for each task that it was tracked with. Raises `RequestError` where
-    sweep.json is damaged, or the store fails.
-    """
-    added: list[str] = []
-    with explained(f"{folder}: can't be locked"), flocked(folder), store.explained():
-        for task in files.read_json(folder / "sweep.json").get("parents", {}):
-            snapshot = sweep_snapshot(folder, task)
-            copy = Copy.of(snapshot, store)
-            added += copy.add(snapshot)
-    return added
 
 
 def _keep_ids(snapshot: Snapshot, copy: Copy) -> None:

@@ -160,6 +160,13 @@ class Study:
 
         return sorted((t for t in trials if t.number not in replaced), key=rank)
 
+    def draw(self, folder: Path) -> None:
+        """Draw how the search went; raises `OSError`, and what Optuna raises."""
+        from attnlab.sweeps.search.figures import draw_search
+
+        named = {"best_value": f"best {self.settings.monitor[0]}"}
+        draw_search(self._study(), [named.get(m, m) for m in self.settings.metrics], folder)
+
     def is_hopeless(self, number: int, epoch: int, value: float) -> bool:
         """Note what a trial's run had after an epoch; returns whether it is to be given up.
 

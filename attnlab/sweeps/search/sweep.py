@@ -60,10 +60,15 @@ class SearchSweep(Sweep):
             retried = frozenset(path for path in paths if path is not None)
             self.launch = dataclasses.replace(self.launch, retry_failed=retried)
         self.before = sum(trial.state != RUNNING for trial in study.trials())
-        if study.left():
+        if left := study.left():
             self.start_parents([self.plan.first])
         with Progress(self.folder.name, self._settings.trials, self.before, self.rows):
             self._run(study)
+        try:
+            if left:
+                study.draw(self.folder.path / "plots")
+        except (OSError, OptunaError, ValueError, RuntimeError) as error:
+            log.warning("the search is not drawn: %s", error)
 
     def rows(self, noted: bool = False) -> list[TableRow]:
         """The trials, the best first."""

@@ -91,7 +91,7 @@ def result_line(metrics: Mapping[str, Any]) -> str:
     baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get("rmse")
     if other is not None:
-        text += f"   best baseline: {baseline.replace('_', ' ')} {other:.4g}"
+        text += f"   best baseline: {baseline} {other:.4g}"
     if metrics.get("skill") is not None:
         text += f"   skill {metrics['skill']:.3g}"
     return text

@@ -33,6 +33,7 @@ class Example(NamedTuple):
     maps: dict[str, np.ndarray]
     source: list[str]  # labels of the source's tokens, END included
     target: list[str]  # labels of the translation's, END included
+    gold: np.ndarray | None = None  # (T, S), whether tokens are linked; None where nobody knows
 
 
 def example(
@@ -59,34 +60,54 @@ def examples(
     order = np.argsort(sources.lengths, kind="stable")
     # Neither the shortest nor the longest ones, which are seldom typical.
     places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
-    rows = cut_sources(model, [sources[int(order[int(place)])] for place in places])
+    numbers = [int(order[int(place)]) for place in places]
+    rows = cut_sources(model, [sources[number] for number in numbers])
     tokenizers = (task.source_tokenizer, task.target_tokenizer)
-    pairs = zip(rows, search(rows), strict=True)
-    found = [example(model, tokenizers, row, best[0].tokens) for row, best in pairs]
+    found = []
+    for number, row, (best, *_) in zip(numbers, rows, search(rows), strict=True):
+        each = example(model, tokenizers, row, best.tokens)
+        found.append(each._replace(gold=_gold(task, part, number, best.tokens)))
     return [each for each in found if each.maps]
+
+
+def _gold(task: Translate, part: str, number: int, tokens: np.ndarray) -> np.ndarray | None:
+    """The gold links of a pair, (T, S) with END, if it was translated as in the corpus."""
+    sources, references, links = task.tokenized.texts(part)
+    reference = references[number]
+    if links is None or task.target_tokenizer.decode([tokens])[0] != reference:
+        return None
+    known = parse_links(links[number])
+    columns = [*task.source_tokenizer.word_numbers(sources[number]), -1]
+    steps = [*task.target_tokenizer.word_numbers(reference), -1]
+    return np.array([[(column, step) in known for column in columns] for step in steps])
 
 
 def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
     """Examples as arrays for attention.npz, None without any.
 
     Returns:
-        `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded; `source`
-        and `target`, (N, ...) labels of tokens, "" behind the last one.
+        `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded; `gold`
+        (N, T, S), if known; `source` and `target`, (N, ...) labels, "" behind the last one.
     """
     if not found:
         return None
-    arrays = {}
-    for name in found[0].maps:
-        maps = [each.maps[name] for each in found]
-        shape = np.max([each.shape for each in maps], axis=0)
-        arrays[name] = np.zeros((len(maps), *shape), np.float32)
-        for place, each in enumerate(maps):
-            arrays[name][(place, *map(slice, each.shape))] = each
+    arrays = {name: _padded([each.maps[name] for each in found]) for name in found[0].maps}
+    if any(each.gold is not None for each in found):
+        nothing = np.zeros((0, 0))
+        arrays["gold"] = _padded([nothing if e.gold is None else e.gold for e in found])
     for side in ("source", "target"):
         labels = [getattr(each, side) for each in found]
         width = max(map(len, labels))
         arrays[side] = np.array([[*row, *[""] * (width - len(row))] for row in labels])
     return arrays
+
+
+def _padded(arrays: list[np.ndarray]) -> np.ndarray:
+    shape = np.max([each.shape for each in arrays], axis=0)
+    whole = np.zeros((len(arrays), *shape), np.float32)
+    for place, each in enumerate(arrays):
+        whole[(place, *map(slice, each.shape))] = each
+    return whole
 
 
 def attention_details(task: Translate, model: keras.Model, part: str) -> dict[str, Any]:

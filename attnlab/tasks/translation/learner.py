@@ -57,7 +57,7 @@ class TranslationLearner:
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer
-        self._seed, self._title = config.seed, f"translate · {config.attention.name}"
+        self._seed, self._names = config.seed, config.names
         jit = config.trainer.jit
         self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
         self._multiple = _WIDTH_STEP if self._jit else 1
@@ -143,10 +143,11 @@ class TranslationLearner:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
         if epoch & (epoch - 1) or "validation" not in self._task.tokenized.parts:
             return []
-        from attnlab.figures.style import save
+        from attnlab.figures.style import run_title, save
         from attnlab.tasks.translation.figures.maps import maps_figure
 
-        title, name = f"{self._title}, epoch {epoch}", f"attention_epoch_{epoch:03d}"
+        title = f"{run_title(self._names)}: attention, epoch {epoch}"
+        name = f"attention_epoch_{epoch:03d}"
         found = examples(self._task, self.model, self._search, "validation", _DRAWN)
         figures = (maps_figure(*each, title=title) for each in found)
         return [

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnlab.tasks.translation.attention_maps import attention_details
+from attnlab.tasks.translation.attention_maps import attention_details, examples, stacked
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.task import Translate
 
@@ -82,3 +82,21 @@ def test_without_gold_links_there_are_measures_alone(tmp_path):
 def test_what_does_not_attend_has_nothing(tmp_path):
     blind = SimpleNamespace(fixed_length=None, max_positions=None, attend=lambda *_: {})
     assert attention_details(task(tmp_path), blind, "test") == {}
+
+
+@pytest.mark.parametrize(("linked", "right"), [(True, True), (True, False), (False, True)])
+def test_gold_links_are_kept_of_sentences_that_were_translated_as_in_the_corpus(
+    tmp_path, linked, right
+):
+    found = task(tmp_path, linked)
+
+    def search(rows):
+        (tokens,) = found.target_tokenizer.encode(["y x" if right else "x"])
+        return [[SimpleNamespace(tokens=np.array(tokens))]]
+
+    (each,) = examples(found, looking(), search, "test", 1)  # of the shorter sentence
+    assert (each.gold is not None) == (linked and right)
+    kept = stacked([each])
+    assert ("gold" in kept) == (linked and right)
+    if linked and right:
+        assert np.argwhere(kept["gold"][0]).tolist() == [[0, 1], [1, 0]]

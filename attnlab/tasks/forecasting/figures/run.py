@@ -23,7 +23,6 @@ from attnlab.figures.style import (
     run_title,
     tidy,
     use_log_scale,
-    words,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
@@ -154,10 +153,10 @@ def _forecast_along_time(
     upper.set_ylabel(metrics.get("units", ""))
     baseline = str(metrics.get("best_baseline"))
     miss = rows["prediction"] - rows["target"]
-    lower.plot(where, miss, color=ORANGE, linewidth=1.2, label=words(metrics["attention"]))
+    lower.plot(where, miss, color=ORANGE, linewidth=1.2, label=metrics["attention"])
     if baseline in rows:
         miss = rows[baseline] - rows["target"]
-        lower.plot(where, miss, color=BLACK, linewidth=0.5, label=words(baseline))
+        lower.plot(where, miss, color=BLACK, linewidth=0.5, label=baseline)
     lower.axhline(0, color=BLACK, linewidth=0.8)
     lower.set_ylabel("error")
     for axes in more:
@@ -224,7 +223,7 @@ def _forecast_against_target(
     for name, (_, colour) in curves.items():
         places = np.append(np.sort(misses[name]).clip(least), most)
         share = np.append(np.arange(1, len(rows["target"]) + 1) / len(rows["target"]), 1)
-        right.step(places, share, where="post", color=colour, label=words(name))
+        right.step(places, share, where="post", color=colour, label=name)
     right.set_xscale("log" if least > 0 else "linear")
     right.set_xlim(least, most)
     right.set_xlabel("absolute error, at most")

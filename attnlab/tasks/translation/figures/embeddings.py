@@ -19,7 +19,7 @@ _FONT = 8.0
 _MOST_CHARACTERS = 18
 # Where a label may stand beside its point, best first: the side, then farther off.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-_DISTANCES = (4.0, 12.0, 20.0)  # pixels
+_DISTANCES = (6.0, 18.0, 30.0)  # pixels
 
 
 def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
         free = np.flatnonzero(inside & ~_overlaps(boxes, taken).any(axis=1))
         if not len(free) or not label.strip():
             continue
-        covered = _overlaps(boxes[free], np.hstack([points - 2, points + 2])).sum(axis=1)
+        covered = _overlaps(boxes[free], np.hstack([points - 3, points + 3])).sum(axis=1)
         best = free[np.lexsort((free, covered + distances[free]))[0]]
         box = boxes[best]
         taken = np.vstack([taken, box])

@@ -11,9 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
+from attnlab.errors import RequestError
 from attnlab.figures.labels import drawable, label_font, widest
-from attnlab.figures.style import COLOUR_MAP, new_figure
+from attnlab.figures.style import COLOUR_MAP, ORANGE, new_figure
 
 FORMATS = (".png", ".pdf", ".svg")
 START_LABEL = "<start>"  # as tokenizers name it
@@ -26,10 +28,10 @@ _EXPLAINED = {
 _HEADING, _HEAD_NAMES, _MARGIN, _BAR = 0.34, 0.2, 0.15, 0.95
 _WIDEST, _TALLEST, _LARGEST_CELL = 14.0, 34.0, 0.34
 _NARROWEST_FIGURE, _LOWEST_BAR, _HIGHEST_BAR = 5.2, 0.8, 2.2
+_TITLE_FONT = 12.7  # points, at which the title would be as wide as it is in bold
 _PAD = 0.05  # between a map and its labels
-# Points, dots.
+# Points.
 _SMALLEST_FONT, _LARGEST_FONT = 5.5, 9.5
-_BLURRED_FONT, _MORE_DOTS = 7.5, 150
 _LINE = 1.25  # height of a line of text, in font sizes
 
 
@@ -57,18 +59,31 @@ class _Sizes(NamedTuple):
 
 
 def maps_figure(
-    maps: Mapping[str, np.ndarray], source: list[str], target: list[str], *, title: str
+    maps: Mapping[str, np.ndarray],
+    source: list[str],
+    target: list[str],
+    gold: np.ndarray | None = None,
+    *,
+    title: str,
+    layer: int | None = None,
+    head: int | None = None,
+    all_heads: bool = False,
 ) -> Figure:
-    """Attention maps of one sentence.
+    """The attention on one sentence.
 
-    A map by itself has its tokens on the left and above it, as in Bahdanau et al. 2015, figure 3.
-    Several are small multiples: a block for each kind, a row for each layer, a column for each
-    head. All have one scale of colours, from 0 to the largest weight.
+    One map, of a layer and head, from 1, or the mean over them, has its tokens on the left and
+    above it, as in Bahdanau et al. 2015, figure 3. `all_heads` are small multiples: a block for
+    each kind, a row for each layer, a column for each head, with one scale of colours.
 
     `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S). Step t chooses
     target token t. Source and target are readable tokens, END the last one; rows and columns behind
-    it are padding.
+    it are padding. `gold`, (T, S), says which tokens belong together. Raises `RequestError` where
+    there is no such layer or head.
     """
+    if not all_heads:
+        cross, chosen = _chosen(np.nan_to_num(np.asarray(maps["cross"], np.float64)), layer, head)
+        weights = cross[:, :, : len(target), : len(source)]
+        return _one_map(Block("cross", weights, target, source), gold, title, chosen)
     labels = {
         "encoder": (source, source),
         "decoder": (target, [START_LABEL, *target[:-1]]),
@@ -80,23 +95,42 @@ def maps_figure(
             continue
         weights = np.nan_to_num(np.asarray(maps[kind], np.float64))
         blocks.append(Block(kind, weights[:, :, : len(rows), : len(columns)], rows, columns))
-    single = len(blocks) == 1 and blocks[0].weights.shape[:2] == (1, 1)
-    return _one_map(blocks[0], title) if single else _many_maps(blocks, title)
+    return _many_maps(blocks, title)
 
 
-def _one_map(block: Block, title: str) -> Figure:
-    """One map with its source above it."""
+def _chosen(weights: np.ndarray, layer: int | None, head: int | None) -> tuple[np.ndarray, str]:
+    """The mean (1, 1, T, S) over the layers and heads that are wanted, and which those are."""
+    words = []
+    for axis, (name, wanted) in enumerate({"layer": layer, "head": head}.items()):
+        count = weights.shape[axis]
+        if wanted is not None:
+            if not 1 <= wanted <= count:
+                raise RequestError(f"--{name}: expected 1 to {count}, got {wanted}.")
+            weights = np.take(weights, [wanted - 1], axis)
+        words += [f"{name} {wanted}"] if wanted else [f"mean of {count} {name}s"] * (count > 1)
+        weights = weights.mean(axis=axis, keepdims=True)
+    return weights, ", ".join(words)
+
+
+def _one_map(block: Block, gold: np.ndarray | None, title: str, chosen: str) -> Figure:
+    """One map with its source above it, and frames around what belongs together."""
     rows, columns = block.weights.shape[2:]
     longest = max(rows, columns)
     cell = min(_LARGEST_CELL, max(10.5 / longest, min(0.1, 16 / longest)))
     sizes, (block,) = _sizes([block], cell, most=24)
-    width = max(sizes.left + columns * cell + _BAR + _MARGIN, _NARROWEST_FIGURE)
+    linked = np.argwhere(gold[:rows, :columns]) if gold is not None else ()
+    texts = chosen, "rows: target, columns: source", "frames: gold links" if len(linked) else ""
+    subtitle = "; ".join(filter(None, texts))
+    width = max(sizes.left + columns * cell + _BAR + _MARGIN, _heading_width(title, subtitle))
     top = 0.66 + sizes.bottom
     height = top + max(rows * cell, _LOWEST_BAR) + _MARGIN
-    figure = _empty(width, height, title, _EXPLAINED[block.kind], sizes)
+    figure = _empty(width, height, title, subtitle)
     norm = _scale([block])
     axes = _place(figure, sizes.left, top, columns * cell, rows * cell)
     _draw_grid(axes, block, sizes, norm)
+    for row, column in linked:
+        place = column - 0.5, row - 0.5
+        axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=ORANGE, linewidth=1.5))
     _label_rows(axes, block.rows, sizes, 0)
     _label_columns(axes, block.columns, sizes, 0, above=True)
     _colour_bar(figure, norm, sizes.left + columns * cell + 0.18, top, rows * cell)
@@ -116,10 +150,12 @@ def _many_maps(blocks: list[Block], title: str) -> Figure:
     below = sum(above + height + sizes.bottom for height in heights)
     right = sizes.left + max(widths)
     whole = top + max(below, above + _LOWEST_BAR) + _MARGIN
-    width = max(right + 0.2 + _BAR + _MARGIN, _NARROWEST_FIGURE)
-    figure = _empty(width, whole, title, "", sizes)
+    width = max(right + 0.2 + _BAR + _MARGIN, _heading_width(title))
+    figure = _empty(width, whole, title, "")
     norm = _scale(blocks)
-    _colour_bar(figure, norm, right + 0.3, top + above, whole - top - above - _MARGIN)
+    _colour_bar(
+        figure, norm, sizes.left + widths[0] + 0.35, top + above, whole - top - above - _MARGIN
+    )
     for block, *inches in zip(blocks, widths, heights, strict=True):
         where = _MARGIN / width, 1 - (top + 0.06) / whole
         text = _EXPLAINED[block.kind]
@@ -194,13 +230,16 @@ def _sizes(blocks: list[Block], cell: float, most: int) -> tuple[_Sizes, list[Bl
     return _Sizes(cell, math.ceil(0.08 / cell), every, font, left, bottom), drawn
 
 
-def _empty(width: float, height: float, title: str, subtitle: str, sizes: _Sizes) -> Figure:
+def _empty(width: float, height: float, title: str, subtitle: str) -> Figure:
     figure = new_figure(width, height, drawable(title), subtitle, placed=True)
-    if sizes.font < _BLURRED_FONT:
-        figure.set_dpi(_MORE_DOTS)
     for text in figure.texts:
         text.set_parse_math(False)
     return figure
+
+
+def _heading_width(title: str, subtitle: str = "") -> float:
+    texts = widest([drawable(title)], _TITLE_FONT), widest([subtitle], _LARGEST_FONT)
+    return max(max(texts) + 2 * _MARGIN, _NARROWEST_FIGURE)
 
 
 def _place(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:

@@ -20,13 +20,10 @@ from attnlab.figures.style import (
     run_title,
     tidy,
     use_log_scale,
-    words,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.figures.maps import maps_figure
 
-# Attention is drawn for as many sentences as have no more heat maps together.
-_MOST_MAPS = 48
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats a token)": {
         # It is above the validation's while the model learns nothing by heart.
@@ -53,9 +50,11 @@ def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[s
         "loss.png": curves_figure(run.history.read(), metrics),
         "lengths.png": lengths_figure(run.read_predictions(), metrics),
     }
+    title = f"{run_title(metrics)}: attention"
     for number, example in enumerate(_examples(read_attention(run) or {}), 1):
-        title = f"{run_title(metrics)}: attention"
         figures[f"attention_{number}.png"] = maps_figure(*example, title=title)
+        if number == 1 and any(max(maps.shape[:2]) > 1 for maps in example[0].values()):
+            figures["attention_heads.png"] = maps_figure(*example, title=title, all_heads=True)
     return figures
 
 
@@ -67,7 +66,7 @@ def translation_result(metrics: Mapping[str, Any]) -> str:
     text = "test " + "   ".join(known) if known else ""
     baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get("bleu")
-    return text if other is None else f"{text}   best baseline: {words(baseline)} {other:.4g}"
+    return text if other is None else f"{text}   best baseline: {baseline} {other:.4g}"
 
 
 def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
@@ -160,17 +159,13 @@ def _finish(
 
 def _examples(
     attention: Mapping[str, np.ndarray],
-) -> Iterator[tuple[dict[str, np.ndarray], list[str], list[str]]]:
-    """Padded maps, source and target labels of some sentences, short and long ones."""
+) -> Iterator[tuple[dict[str, np.ndarray], list[str], list[str], np.ndarray | None]]:
+    """Padded maps, source and target labels and gold links of each sentence."""
     kinds = [kind for kind in ("encoder", "decoder", "cross") if kind in attention]
-    if not kinds:
-        return
-    count = len(attention["source"])
-    panels = sum(int(np.prod(attention[kind].shape[1:3])) for kind in kinds)
-    most = min(count, max(_MOST_MAPS // panels, 1))
-    for row in np.unique(np.linspace(0, count - 1, most + 1)[1:].astype(int)):
+    for row in range(len(attention["source"]) if kinds else 0):
         source, target = (_labels(attention[side][row]) for side in ("source", "target"))
-        yield {kind: attention[kind][row] for kind in kinds}, source, target
+        gold = attention["gold"][row] > 0 if "gold" in attention else None
+        yield {kind: attention[kind][row] for kind in kinds}, source, target, gold
 
 
 def _labels(padded: np.ndarray) -> list[str]:

@@ -75,19 +75,18 @@ def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str 
     """
     found = find(run, runs)
     require_kind(found, KIND)
-    from attnlab.figures.style import save
+    from attnlab.figures.style import run_title, save
     from attnlab.run.loading import TrainedRun
     from attnlab.tasks.translation.figures.embeddings import embeddings_figure
 
     trained = TrainedRun.load(found, epoch)
     task: Any = trained.task
     folder = output or found.plots
-    name = f"{trained.config.task.name} · {trained.config.attention.name}"
     drawn = []
     for side, table in trained.model.embeddings().items():
         tokenizer = task.source_tokenizer if side == "source" else task.target_tokenizer
         vectors, labels = _most_frequent(table, tokenizer, words)
-        title = f"{name}: {side} embeddings, epoch {trained.epoch}"
+        title = f"{run_title(trained.config.names)}: {side} embeddings, epoch {trained.epoch}"
         figure = embeddings_figure(vectors, labels, title=title)
         with writing(folder):
             drawn.append(save(figure, folder / f"embeddings_{side}.png"))

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
@@ -20,6 +20,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
 
 if TYPE_CHECKING:
+    from attnlab.run.loading import TrainedRun
     from attnlab.tasks.translation.sentences import SentenceTranslator, Translation
 
 # Bytes that are waited for at once at most, and lines that are translated together.
@@ -59,8 +60,11 @@ _READ, _TOGETHER = 1 << 16, 1024
     "figure",
     type=click.Path(path_type=Path),
     metavar="FILE.png",
-    help="Draw where the model looked, for one sentence.",
+    help="Draw where the model looked, for one sentence: the mean over layers and heads.",
 )
+@click.option("--layer", type=click.IntRange(min=1), metavar="N", help="Draw that layer.")
+@click.option("--head", type=click.IntRange(min=1), metavar="N", help="Draw that head.")
+@click.option("--all-heads", is_flag=True, help="Draw all by themselves, self-attention too.")
 @runs_option
 def command(
     run: str,
@@ -73,6 +77,7 @@ def command(
     as_json: bool,
     figure: Path | None,
     runs: str | None,
+    **shown: Any,
 ) -> None:
     """Translate SENTENCEs, or standard input line by line, with a trained RUN.
 
@@ -83,32 +88,34 @@ def command(
     """
     folder = find(run, runs)
     _check(folder, sentences, beam, n_best, figure)
+    if not figure and any(shown.values()):
+        raise RequestError("--layer, --head, --all-heads: expected --attention FILE.png, too.")
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
     task: Any = trained.task
     translator = task.translator(trained.model, beam=beam, n_best=n_best)
     translator.warn = lambda text: click.echo(f"attnlab: warning: {text}", err=True)
-    title = f"{trained.config.attention.name}, epoch {trained.epoch}"
+    draw = partial(_draw, translator, trained, figure, shown) if figure else None
     as_text = partial(_as_text, n_best > 1, scores)
     written = partial(_as_json, translator) if as_json else as_text
     chunks = [sentences] if sentences else _standard_input()
     try:
-        _run(translator, chunks, written, figure, title)
+        _run(translator, chunks, written, draw)
     except BrokenPipeError:
         # The reader has gone, as `| head` does; click would call it a failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(translator, chunks, written, figure: Path | None, title: str) -> None:
+def _run(translator, chunks, written, draw: Callable[[Translation], None] | None) -> None:
     for number, lines in enumerate(chunks):
-        if figure and (number or len(lines) > 1):
+        if draw and (number or len(lines) > 1):
             raise RequestError("--attention: expected one sentence, got more on standard input.")
         translations = translator.translate(lines)
         pairs = zip(lines, translations, strict=True)
         click.echo("\n".join(written(*pair) for pair in pairs).encode())
-        if figure:
-            _draw(translator, translations[0][0], figure, title)
+        if draw:
+            draw(translations[0][0])
 
 
 def _check(
@@ -171,8 +178,14 @@ def _number(value: float) -> float | None:
     return round(value, 6) if math.isfinite(value) else None
 
 
-def _draw(translator: SentenceTranslator, translation: Translation, path: Path, title: str) -> None:
-    from attnlab.figures.style import save
+def _draw(
+    translator: SentenceTranslator,
+    trained: TrainedRun,
+    path: Path,
+    shown: Mapping[str, Any],
+    translation: Translation,
+) -> None:
+    from attnlab.figures.style import run_title, save
     from attnlab.tasks.translation.figures.maps import maps_figure
 
     if len(translation.source) == 1:
@@ -181,7 +194,8 @@ def _draw(translator: SentenceTranslator, translation: Translation, path: Path, 
     if not looked.maps:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
     try:
-        save(maps_figure(*looked, title=title), path)
+        title = f"{run_title(trained.config.names)}: attention, epoch {trained.epoch}"
+        save(maps_figure(*looked, title=title, **shown), path)
     except OSError as error:
         reason = error.strerror or error
         raise RequestError(f"--attention: {path} can't be written ({reason}).") from error

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from attnlab.errors import RequestError
 from attnlab.figures.labels import drawable
 from attnlab.figures.style import save
 from attnlab.tasks.translation.figures import maps as figures
@@ -21,8 +22,12 @@ def weights(*shape):
     return np.random.default_rng(0).dirichlet(np.ones(shape[-1]), size=shape[:-1])
 
 
-def maps_figure(maps, source, target, title="attention"):
-    return figures.maps_figure(maps, source, target, title=title)
+def maps_figure(maps, source, target, gold=None, title="attention", all_heads=None, **chosen):
+    if all_heads is None:
+        all_heads = len(maps) > 1 or maps["cross"].shape[:2] != (1, 1)
+    return figures.maps_figure(
+        maps, source, target, gold, title=title, all_heads=all_heads, **chosen
+    )
 
 
 def transformer(source, target, layers=2, heads=3):
@@ -89,6 +94,37 @@ def test_a_transformer_has_three_blocks_with_one_scale():
     assert limits == {(0, max(table.max() for table in maps.values()))}
 
 
+@pytest.mark.parametrize(
+    ("chosen", "part", "words"),
+    [
+        ({}, np.s_[:, :], "mean of 2 layers, mean of 3 heads; "),
+        ({"layer": 2}, np.s_[1:, :], "layer 2, mean of 3 heads; "),
+        ({"head": 3}, np.s_[:, 2:], "mean of 2 layers, head 3; "),
+        ({"layer": 1, "head": 2}, np.s_[:1, 1:2], "layer 1, head 2; "),
+    ],
+)
+def test_one_map_is_a_mean_or_that_of_a_layer_and_head(chosen, part, words):
+    maps = transformer(6, 8)
+    figure = maps_figure(maps, SOURCE, TARGET, all_heads=False, **chosen)
+    (picture,) = pictures(figure)
+    np.testing.assert_allclose(picture, maps["cross"][part].mean(axis=(0, 1)))
+    assert figure.texts[1].get_text() == f"{words}rows: target, columns: source"
+
+
+def test_a_head_that_is_not_there_is_named():
+    with pytest.raises(RequestError, match="--head: expected 1 to 3, got 4"):
+        maps_figure(transformer(6, 8), SOURCE, TARGET, all_heads=False, head=4)
+
+
+def test_gold_links_are_framed():
+    gold = np.zeros((9, 6), bool)
+    gold[[0, 2, 8], [0, 2, 1]] = True  # the last one is padding
+    figure = maps_figure({"cross": weights(8, 6)}, SOURCE, TARGET, gold)
+    frames = [frame.get_xy() for frame in figure.axes[0].patches]
+    assert frames == [(-0.5, -0.5), (1.5, 1.5)]
+    assert figure.texts[1].get_text().endswith("; frames: gold links")
+
+
 ODD = ["Donaudampfschifffahrtsgesellschaftskapitän", "$5", "x^2$", "中文", "😀", "ß", "e\u0301"]
 ODD += ["\u200d", "\n", "العربية", "·haus", "\ud800", "\N{DOUBLE QUESTION MARK}", "", "{", "\\"]
 
@@ -124,8 +160,11 @@ def test_labels_that_no_font_has_become_squares():
     ],
     ids=["one", "empty", "short", "transformer", "base size", "long", "long, heads"],
 )
-def test_labels_neither_overlap_nor_leave_the_figure(maps, source, target, drawn_texts):
-    figure = maps_figure(maps, source, target, title="translate · bahdanau · seed 0")
+@pytest.mark.parametrize("all_heads", [True, False])
+def test_labels_neither_overlap_nor_leave_the_figure(maps, source, target, drawn_texts, all_heads):
+    title = "translate · scaled_dot_product · seed 0: attention, epoch mean of 3, 4, 5, 6"
+    gold = np.eye(len(target), len(source), dtype=bool)
+    figure = maps_figure(maps, source, target, gold, title=title, all_heads=all_heads)
     boxes = drawn_texts(figure)
     inside = figure.bbox.padded(1)
     for text, box in boxes:

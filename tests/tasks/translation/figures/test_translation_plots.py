@@ -153,22 +153,32 @@ def test_maps_are_drawn_without_padding(tmp_path):
     np.testing.assert_array_equal(axes.images[0].get_array(), kept["cross"][1, 0, 0, :4, :3])
 
 
-@pytest.mark.parametrize(("heads", "drawn"), [(2, 4), (4, 2), (8, 1), (64, 1)])
-def test_a_transformer_has_fewer_pictures_of_more_maps(tmp_path, heads, drawn):
+@pytest.mark.parametrize("heads", [1, 2, 64])
+def test_of_a_transformer_the_means_are_drawn_and_all_heads_of_one_sentence(tmp_path, heads):
     kept = attention(layers=2, heads=heads, kinds=("cross", "encoder", "decoder"))
     figures = translation_figures(make_run(tmp_path, **kept), METRICS)
-    assert len(figures) == 2 + drawn
-    *_, last = figures.values()
-    pictures = [axes.images[0].get_array() for axes in last.axes if axes.images]
-    # The longest sentence is among them: 9 source and 10 target labels, in two layers.
-    assert [np.ma.count(picture) for picture in pictures[:3]] == [
-        *(2 * heads * size for size in (9 * 9, 10 * 10, 10 * 9))
-    ]
+    assert len(figures) == 2 + 8 + 1
+    mean = figures["attention_8.png"].axes[0].images[0].get_array()
+    np.testing.assert_allclose(mean, kept["cross"][7].mean(axis=(0, 1)), rtol=1e-6)
+    every = figures["attention_heads.png"].axes
+    pictures = [axes.images[0].get_array() for axes in every if axes.images]
+    # Of the shortest sentence: 2 source and 3 target labels, in two layers.
+    sizes = [2 * heads * size for size in (2 * 2, 3 * 3, 3 * 2)]
+    assert [np.ma.count(picture) for picture in pictures[:3]] == sizes
+
+
+def test_gold_links_of_a_run_are_framed(tmp_path):
+    kept = attention()
+    gold = np.zeros((8, *kept["cross"].shape[-2:]))
+    gold[1, 0, 1] = 1
+    figures = translation_figures(make_run(tmp_path, **kept, gold=gold), METRICS)
+    drawn = [len(figures[f"attention_{number}.png"].axes[0].patches) for number in (1, 2)]
+    assert drawn == [0, 1]
 
 
 def test_the_result_stands_beside_the_best_baseline():
     assert translation_result(METRICS) == (
-        "test BLEU 41.24   chrF 60.4   perplexity 3.21   best baseline: nearest pair 12.34"
+        "test BLEU 41.24   chrF 60.4   perplexity 3.21   best baseline: nearest_pair 12.34"
     )
     assert translation_result({}) == ""
 

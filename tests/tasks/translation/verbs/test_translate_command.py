@@ -213,6 +213,7 @@ REFUSED = [
     (["--average", "3", "one"], "--average: expected at most the 2 epochs"),
     (["--attention", "map.txt", "one"], "--attention: expected a file that ends with .png"),
     (["--attention", "map.png", "one", "two"], "--attention: expected one sentence, got 2."),
+    (["--head", 2, "one"], "--layer, --head, --all-heads: expected --attention FILE.png, too."),
     (["one", "tw\udcff"], "SENTENCE 2: expected UTF-8, got 'tw\\udcff'."),
     (["--beams", "2", "one"], "--beams"),
 ]

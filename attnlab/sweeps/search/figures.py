@@ -1,0 +1,48 @@
+"""A search as Optuna draws it: how it went, which settings mattered, the front of its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import optuna
+from matplotlib import pyplot
+from optuna.trial import TrialState
+from optuna.visualization import matplotlib as optuna_plots
+
+from attnlab.figures.style import save, use_log_scale
+from attnlab.sweeps.search import storage
+
+_FEWEST = 4  # completed trials from which on something can be said of what mattered
+
+
+def draw_search(study: optuna.Study, metrics: Sequence[str], folder: Path) -> list[Path]:
+    """Draw what a study's completed trials allow into a folder; returns the files.
+
+    history.png, of several metrics one for each; importance.png; pareto_front.png of two or three
+    metrics. Raises `OSError` where one can't be written.
+    """
+    done = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    several = len(metrics) > 1
+    figures: dict[str, Any] = {}
+    matplotlib.use("agg")
+    with matplotlib.rc_context({"figure.constrained_layout.use": True}), storage.quiet():
+        for number, name in enumerate(metrics if done else ()):
+            # Without a target Optuna draws the best value so far, too.
+            target = (lambda trial, n=number: trial.values[n]) if several else None
+            axes = optuna_plots.plot_optimization_history(study, target=target, target_name=name)
+            figures[f"history_{number + 1}" if several else "history"] = axes
+            values = [trial.values[number] for trial in done]
+            if max(values) > 10 * min(values) > 0:
+                use_log_scale(axes)
+        if len(done) >= _FEWEST:
+            figures["importance"] = axes = optuna_plots.plot_param_importances(study)
+            axes.legend(metrics, loc="lower right")
+        if done and len(metrics) in (2, 3):
+            axes = optuna_plots.plot_pareto_front(study, target_names=list(metrics))
+            figures["pareto_front"] = axes
+        drawn = [save(axes.figure, folder / f"{name}.png") for name, axes in figures.items()]
+    pyplot.close("all")
+    return drawn
