@@ -92,6 +92,8 @@ def _dispatch(arguments: list[str]) -> int:
     first = arguments[0] if arguments else "help"
     if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
         others = ("help", "train")
+        if any(word.partition("=")[0] in _CONFIG_DIR for word in arguments):
+            arguments = _parted(arguments)[1]
         asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
         if asked and asked[0] in known:
             return _verb(asked[0], ["--help"])

@@ -54,7 +54,7 @@ In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
 
 def overview(verbs: Mapping[str, str]) -> str:
     """The text of `attnlab --help`; `verbs` have one line of help each."""
-    lines = "\n".join(f"  {verb:<10} {line}" for verb, line in verbs.items())
+    lines = "\n".join(f"  {verb:<15} {line}" for verb, line in verbs.items())
     groups = "\n".join(_group(group, line) for group, line in _GROUPS.items())
     return _TEXT.format(verbs=lines, groups=groups).rstrip()
 
