@@ -99,7 +99,7 @@ def _dispatch(arguments: list[str]) -> int:
     if query := [word for word in arguments if word.startswith("query=")]:
         from attnlab.commands.completion import complete
 
-        complete(query, (*_FLAGS, *_VERBOSITY), lambda words: _parted(words)[1], _train)
+        complete(query, (*_FLAGS, *_VERBOSITY), lambda words: _parted(words)[1], train)
         return DONE
     if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
         return _help(arguments, known)
@@ -123,6 +123,8 @@ def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
     from attnlab.config.rules import did_you_mean
 
     others = ("help", "train")
+    if any(word.partition("=")[0] in _CONFIG_DIR for word in arguments):
+        arguments = _parted(arguments)[1]
     asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
     if asked and asked[0] in known:
         return _verb(asked[0], ["--help"])

@@ -24,7 +24,7 @@ BELOW = {
     "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps"},
     "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps"},
-    "commands": {"compare", "config", "figures", "records", "run", "terminal", *KIND},
+    "commands": {"attention", "compare", "config", "figures", "records", "run", "terminal", *KIND},
     "verbs": {"commands", "config", "figures", "layers", "records", "run", "terminal", *KINDS},
     "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
     "run": {"config", "figures", "records", "terminal", "training", *KIND},

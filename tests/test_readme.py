@@ -25,12 +25,13 @@ RECIPES = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", README, flags=re.MULTILI
 
 
 def test_there_are_recipes_of_every_kind():
-    assert len(RECIPES) == 37
+    assert len(RECIPES) == 38
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_is_a_valid_request(recipe, mechanism_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     words = shlex.split(recipe)
     if words[0] in verbs():
         verb = command(words[0])

@@ -15,6 +15,9 @@ from attnlab.attention.functional import dtype_of, masked_softmax
 from attnlab.attention.keras_internals import keras_mask
 from attnlab.errors import RequestError
 
+# Arguments of Keras's own attention layers.
+_OF_KERAS = {"return_attention_scores", "value", "key", "use_causal_mask"}
+
 
 class AttentionOutput(NamedTuple):
     """What every mechanism returns.
@@ -78,6 +81,7 @@ class Attention(keras.layers.Layer):
 
     Raises:
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
+        RequestError: it is called as Keras's own attention layers are.
     """
 
     readout: ClassVar[str] = "concat"
@@ -151,6 +155,16 @@ class Attention(keras.layers.Layer):
     def read(self, weights, values):
         """Sum the values by their weights: (B, 1, T, S) and (B, S, V) to (B, T, V)."""
         return ops.matmul(ops.squeeze(weights, 1), values)
+
+    def __call__(self, query, *arguments, **settings):
+        """Refuse the way in which Keras's own attention layers are called; else as every layer."""
+        if isinstance(query, list | tuple) or _OF_KERAS & settings.keys():
+            raise RequestError(
+                f"{type(self).__name__}: expected `context, weights = layer(query, memory)`, got a "
+                "call as of Keras's own: [query, value] are two arguments, the weights are always "
+                "returned, and a mask of the value is memory_mask."
+            )
+        return super().__call__(query, *arguments, **settings)
 
     def call(
         self, query, memory, *, mask=None, memory_mask=None, start_index=0, training=None

@@ -18,13 +18,17 @@ _VERBS = {
     "evaluate": "test metrics of any epoch's weights",
     "plot": "a run's figures again, and others",
     "explain": "what a setting means, what it may be, its default",
+    "check-mechanism": "what a mechanism of yours lacks of the contract of all",
     "ui": "open the MLflow UI on this project's store",
 }
 
 
 def verbs() -> dict[str, Verb]:
     """All verbs: those that work for every kind of task, and each kind's own."""
-    found = {name: Verb(line, f"{__name__}.{name}:command") for name, line in _VERBS.items()}
+    found = {
+        name: Verb(line, f"{__name__}.{name.replace('-', '_')}:command")
+        for name, line in _VERBS.items()
+    }
     for kind in kinds():
         found |= {name: verb for name, verb in kind.verbs.items() if " " not in name}
     return found

@@ -55,7 +55,7 @@ With a run or a sweep: -q prints nothing but its folder, -v details, too
 
 def overview(verbs: Mapping[str, str]) -> str:
     """The text of `attnlab --help`; `verbs` have one line of help each."""
-    lines = "\n".join(f"  {verb:<10} {line}" for verb, line in verbs.items())
+    lines = "\n".join(f"  {verb:<15} {line}" for verb, line in verbs.items())
     groups = "\n".join(_group(group, line) for group, line in _GROUPS.items())
     return _TEXT.format(verbs=lines, groups=groups).rstrip()
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from attnlab.attention import contract
 from attnlab.config.options import option_class, option_content, options
-
-NOT_SETTINGS = ("name", "_target_", "rules")
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,7 @@ class Mechanism:
 
     @property
     def settings(self) -> dict[str, Any]:
-        own = {key: value for key, value in self.content.items() if key not in NOT_SETTINGS}
-        return {**own, **self.choices}
+        return {**contract.settings(self.content), **self.choices}
 
     @property
     def cls(self) -> type:
@@ -40,21 +38,12 @@ class Mechanism:
         return self.cls(**{**self.settings, **changes})
 
 
-def variants(mechanism: Mechanism) -> list[Mechanism]:
-    """Each choice and each switch at each of its values once; they work independently."""
-    own = mechanism.settings
-    rules = {key: rule for key, rule in mechanism.content["rules"].items() if key in own}
-    values = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
-    values |= {key: [False, True] for key, rule in rules.items() if rule.get("type") == "bool"}
-    most = max(map(len, values.values()), default=1)
-    return [
-        Mechanism(mechanism.option, {key: each[at % len(each)] for key, each in values.items()})
-        for at in range(most)
-    ]
-
-
 MECHANISMS = [Mechanism(name) for name in options("attention")]
-VARIANTS = [variant for mechanism in MECHANISMS for variant in variants(mechanism)]
+VARIANTS = [
+    Mechanism(each.option, choices)
+    for each in MECHANISMS
+    for choices in contract.variants(each.content)
+]
 
 
 def pytest_generate_tests(metafunc):

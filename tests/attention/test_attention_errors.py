@@ -65,6 +65,20 @@ def test_weights_per_position_need_a_known_length(layer):
         layer.build((2, 3, 7), (2, None, 7))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda layer, query, memory: layer([query, memory]),
+        lambda layer, query, memory: layer(query, memory, return_attention_scores=True),
+        lambda layer, query, memory: layer(query, value=memory),
+    ],
+)
+def test_calls_as_of_keras_own_layers_are_told_the_right_form(call):
+    query, memory = np.zeros((2, 3, 7), "float32"), np.zeros((2, 5, 7), "float32")
+    with pytest.raises(RequestError, match="LuongGlobal.* expected `context, weights = layer"):
+        call(LuongGlobalAttention(), query, memory)
+
+
 def test_memories_of_another_length_than_the_weights_have():
     query, memory = np.zeros((2, 3, 7), "float32"), np.zeros((2, 5, 7), "float32")
     pooling, location = PoolingAttention(), LuongGlobalAttention(score="location")

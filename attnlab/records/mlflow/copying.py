@@ -13,13 +13,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab import __version__
 from attnlab.records.environment import user
 from attnlab.records.lock import flocked
 from attnlab.records.mlflow import internals
 from attnlab.records.mlflow.description import MARK, NOTE
 from attnlab.records.mlflow.snapshot import Model, Snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
+from attnlab.records.mlflow.wheel import NAME, requirements, wheel
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -282,15 +282,21 @@ def _save_model(model: Model, description: Any, path: Path, data: Path) -> None:
     for name, part in model.files.items():
         copy = shutil.copytree if part.is_dir() else shutil.copy
         copy(part, data / name)
-    served = [np.array(part["values"], dtype=part["dtype"]) for part in model.served or ()]
+    served = [
+        part["values"] if part["dtype"] == "object" else np.array(part["values"], part["dtype"])
+        for part in model.served or ()
+    ]
     mlflow.pyfunc.save_model(
         str(path),
         loader_module=_LOADER_MODULE,
         data_path=str(data),
         mlflow_model=description,
-        pip_requirements=[f"attnlab=={__version__}"],
+        pip_requirements=requirements(),
         signature=infer_signature(*served) if served else None,  # type: ignore[arg-type]
+        input_example=served[0] if served else None,
     )
+    (path / NAME).parent.mkdir()
+    (path / NAME).write_bytes(wheel())
 
 
 def _sweep_run(snapshot: Snapshot, store: Store) -> str:

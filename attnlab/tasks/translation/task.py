@@ -218,5 +218,5 @@ class Translate:
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """An input of the model that MLflow serves, one sentence, and an output, its translation."""
-    sentence = {"values": [""], "dtype": "object"}
+    sentence = {"values": ["The old dog sleeps."], "dtype": "object"}
     return sentence, sentence

@@ -6,6 +6,7 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import Outcome
 
@@ -118,7 +119,9 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
     lines = ["The old dog sleeps.", "", "The king reads the newspaper."]
     trained = TrainedRun.load(RunDirectory.open(translating.folder))
     wanted = [best[0].text for best in trained.task.translator(trained.model).translate(lines)]
-    assert served.predict(np.array(lines, object)).tolist() == wanted
+    for inputs in (lines, np.array(lines, object), pd.DataFrame({"sentence": lines})):
+        assert list(served.predict(inputs)) == wanted
+    assert served.input_example is not None and len(served.predict(served.input_example)) == 1
     steps = client.get_metric_history(logged.info.run_id, "val_bleu")
     assert [metric.step for metric in steps] == [1, 2]
 

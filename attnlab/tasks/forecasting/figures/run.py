@@ -179,7 +179,7 @@ def _draw_steps(
             errors = (predictions[column] - predictions["target"]).reshape(shape)
             rmse = np.sqrt(np.mean(errors**2, axis=0))
             steps = np.arange(1, len(rmse) + 1)
-            axes.plot(steps, rmse, "o-", color=colour, markersize=3, label=words(label))
+            axes.plot(steps, rmse, "o-", color=colour, markersize=3, label=label)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("step ahead")

@@ -1,0 +1,247 @@
+"""What a mechanism promises: checks that the tests and `attnlab check-mechanism` share.
+
+A check takes `make`, which makes the layer with some of its settings changed; its docstring is the
+promise. It raises `AssertionError` with what is lacking, or whatever the layer raises.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from attnlab.attention.base import Attention, AttentionOutput
+from attnlab.attention.functional import causal_mask
+
+B, T, S, W = 2, 3, 5, 16  # four heads have to divide the width, the rest is prime
+LENGTHS = np.array([[[1, 1, 1, 1, 1]], [[1, 1, 1, 0, 0]]], bool)
+Make = Callable[..., Attention]
+
+
+def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:
+    """Standard normal numbers, the same for a seed."""
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+QUERY, MEMORY = normal(B, T, W, seed=1), normal(B, S, W, seed=2)
+
+
+def variants(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each choice and each switch of a YAML at each of its values once; they work independently."""
+    rules = {key: rule for key, rule in content.get("rules", {}).items() if key in content}
+    values = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
+    values |= {key: [False, True] for key, rule in rules.items() if rule.get("type") == "bool"}
+    most = max(map(len, values.values()), default=1)
+    return [{key: each[at % len(each)] for key, each in values.items()} for at in range(most)]
+
+
+def settings(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The constructor's arguments that a YAML has."""
+    return {k: v for k, v in content.items() if k not in ("name", "_target_", "rules")}
+
+
+def check_settings(cls: type[Attention], content: Mapping[str, Any]) -> None:
+    """YAML and `get_config` have the constructor's settings, the YAML a rule for each."""
+    classes = cls.__mro__[: cls.__mro__.index(Attention) + 1]
+    made = [vars(each)["__init__"] for each in reversed(classes) if "__init__" in vars(each)]
+    parameters = [each for init in made for each in inspect.signature(init).parameters.values()]
+    keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+    own = {each.name: each.default for each in keywords if each.name != "seed"}
+    found = settings(content)
+    _require(found == own, f"the YAML has {found}, the constructor {own}")
+    kept = {key: value for key, value in cls().get_config().items() if key in own}
+    _require(kept == own, f"get_config has {kept}, the constructor {own}")
+    unruled = found.keys() - content.get("rules", {}).keys()
+    _require(not unruled, f"rules has nothing about {', '.join(sorted(unruled))}")
+
+
+def built(make: Make, **changes: Any) -> Attention:
+    """The layer with weights that are not those it begins with."""
+    layer = make(**changes)
+    layer.build((B, T, W), (B, S, W))
+    for number, weight in enumerate(layer.weights):
+        if "seed" not in weight.path:
+            weight.assign(normal(*weight.shape, seed=50 + number, dtype=weight.dtype) / 2)
+    return layer
+
+
+def weighted_sum(output: AttentionOutput) -> tf.Tensor:
+    """A loss that every number of the output enters with its own factor."""
+    factors = [tf.constant(normal(*x.shape, seed=9 + i)) for i, x in enumerate(output)]
+    return sum(tf.reduce_sum(x * tf.cast(f, x.dtype)) for x, f in zip(output, factors, strict=True))
+
+
+def results(layer: Attention, query, memory, mask=None) -> dict[str, np.ndarray]:
+    """Context, weights, and the gradients of `weighted_sum`, by name."""
+    query = tf.convert_to_tensor(query)
+    with tf.GradientTape() as tape:
+        tape.watch(query)
+        output = layer(query, memory, mask=mask)
+        loss = weighted_sum(output)
+    named = {"query": query, **{weight.path: weight.value for weight in layer.trainable_weights}}
+    found = tape.gradient(loss, named, unconnected_gradients="zero")
+    gradients = {f"the gradient of {name}": value for name, value in found.items()}
+    return {k: np.array(v) for k, v in {**output._asdict(), **gradients}.items()}
+
+
+def check_outputs(make: Make) -> None:
+    """Call gives context (B, T, V) and weights (B, H, T, S), 0 to 1, that add up to 1 at most."""
+    layer = built(make)
+    output, heads = layer(QUERY, MEMORY), getattr(layer, "heads", 1)
+    _require(isinstance(output, AttentionOutput), f"call gives a {type(output).__name__}")
+    shapes = tuple(output.context.shape), tuple(output.weights.shape)
+    wanted = (B, T, layer.context_width(W, W)), (B, heads, T, S)
+    _require(shapes == wanted, f"the shapes are {shapes}, expected {wanted}")
+    weights = np.array(output.weights)
+    _require(np.all(weights >= 0), f"the smallest weight is {weights.min():.3g}")
+    _require(np.all(weights.sum(-1) < 1 + 1e-5), f"a sum is {weights.sum(-1).max():.3g}")
+
+
+def check_projection(make: Make) -> None:
+    """A memory that `project` made ready gives the same as a raw one."""
+    layer = built(make)
+    projected = layer.project(MEMORY)
+    axes = {(x.shape[0], x.shape[-2]) for x in projected}
+    _require(axes == {(B, S)}, f"batch and steps of keys and values are {axes}, expected {(B, S)}")
+    _same(layer(QUERY, MEMORY), layer(QUERY, projected), 0)
+
+
+def check_padding(make: Make) -> None:
+    """What stands in masked memory changes no bit of results and gradients, and gets no weight."""
+    layer, padded = built(make), MEMORY.copy()
+    padded[1, 3:] = -3e4
+    one, other = (results(layer, QUERY, memory, LENGTHS) for memory in (MEMORY, padded))
+    for name in one:
+        _same(one[name], other[name], 0, name)
+    _same(one["weights"][1, :, :, 3:], 0, 0, "a masked weight")
+
+
+def check_fully_masked(make: Make) -> None:
+    """A query that may look nowhere has zero weights, a zero context and finite gradients."""
+    layer, mask = built(make), np.ones((B, T, S), bool)
+    mask[1, 2] = False
+    found = results(layer, QUERY, MEMORY, mask)
+    _same(found["weights"][1, :, 2], 0, 0, "weights")
+    _same(found["context"][1, 2], 0, 0, "context")
+    _finite(found)
+
+
+def check_zero_states(make: Make) -> None:
+    """All is finite where query and memory are zero, as a recurrent encoder's first state is."""
+    _finite(results(built(make), np.zeros_like(QUERY), np.zeros_like(MEMORY)))
+
+
+def check_stepwise(make: Make) -> None:
+    """Queries one at a time, each with its `start_index`, give what they give together."""
+    layer = built(make)
+    layer.window = 1  # so that the position of a query matters where there is one
+    mask = LENGTHS & np.array(causal_mask(T, S, start_index=1))
+    together, ready = layer(QUERY, MEMORY, mask=mask, start_index=1), layer.project(MEMORY)
+    for t in range(T):
+        index = 1 + t if t < 2 else tf.constant(1 + t)
+        step = layer(QUERY[:, t : t + 1], ready, mask=mask[:, t : t + 1], start_index=index)
+        _same(step.context[:, 0], together.context[:, t], 1e-5, f"the context of query {t}")
+        _same(step.weights[:, :, 0], together.weights[:, :, t], 1e-6, f"the weights of query {t}")
+
+
+def check_compiled(make: Make) -> None:
+    """Eager, as a graph of unknown lengths and compiled by XLA, it gives the same."""
+    layer = built(make)
+
+    def attend(query, memory, mask, index):
+        return tuple(layer(query, layer.project(memory), mask=mask, start_index=index))
+
+    unknown = [tf.TensorSpec((None, None, W)), tf.TensorSpec((None, None, W))]
+    unknown += [tf.TensorSpec((None, 1, None), tf.bool), tf.TensorSpec((), tf.int32)]
+    arguments = (QUERY, MEMORY, LENGTHS, tf.constant(1))
+    eager = attend(*arguments)
+    _same(eager, tf.function(attend, input_signature=unknown)(*arguments), 1e-6, "as a graph")
+    _same(eager, tf.function(attend, jit_compile=True)(*arguments), 1e-5, "by XLA")
+
+
+def check_gradients(make: Make) -> None:
+    """Each gradient in float64 is that of central differences."""
+    layer = built(make, dtype="float64")
+    inputs = [tf.Variable(normal(B, n, W, seed=n, dtype="float64")) for n in (T, S)]
+
+    def loss():
+        return weighted_sum(layer(*(tf.identity(x) for x in inputs), mask=LENGTHS))
+
+    with tf.GradientTape() as tape:
+        value = loss()
+    tensors = [*inputs, *(w.value for w in layer.trainable_weights)]
+    names = ["query", "memory", *(w.path for w in layer.trainable_weights)]
+    gradients = tape.gradient(value, tensors, unconnected_gradients="zero")
+    for number, (tensor, gradient) in enumerate(zip(tensors, gradients, strict=True)):
+        direction = normal(*tensor.shape, seed=70 + number, dtype="float64")
+        start, ends = tensor.numpy(), []
+        for sign in (1, -1):
+            tensor.assign(start + sign * 1e-6 * direction)
+            ends.append(float(loss()))
+        tensor.assign(start)
+        slope = (ends[0] - ends[1]) / 2e-6
+        most = 1e-7 + 1e-6 * abs(slope)
+        _same(np.sum(gradient * direction), slope, most, f"the gradient of {names[number]}")
+
+
+def check_precision(make: Make) -> None:
+    """In mixed precision it neither overflows nor drifts away."""
+    exact = built(make)(QUERY, MEMORY, mask=LENGTHS).context
+    for precision, most in (("float16", 0.02), ("bfloat16", 0.15)):
+        layer = built(make, dtype=f"mixed_{precision}")
+        output = layer(QUERY, MEMORY, mask=LENGTHS)
+        types = {tensor.dtype.name for tensor in output}
+        _require(types == {precision}, f"in {precision} it gives {types}")
+        _same(tf.cast(output.context, "float32"), exact, most, f"in {precision}")
+        large = layer(300 * QUERY, layer.project(300 * MEMORY), mask=LENGTHS)._asdict()
+        _finite({f"{k} of large values": tf.cast(v, "float32") for k, v in large.items()})
+
+
+def check_saving(make: Make) -> None:
+    """`from_config` makes the same layer, and a saved Keras model gives the same when loaded."""
+    config = make(dropout=0.25, seed=11, name="a").get_config()
+    again = type(make()).from_config(config).get_config()
+    _require(again == config, f"get_config gives {config}, and of a layer made of that {again}")
+    query, memory = keras.Input((T, W)), keras.Input((S, W))
+    model = keras.Model([query, memory], list(make()(query, memory)))
+    with tempfile.NamedTemporaryFile(suffix=".keras") as file:
+        model.save(file.name)
+        _same(model([QUERY, MEMORY]), keras.models.load_model(file.name)([QUERY, MEMORY]), 0)
+
+
+def check_widths(make: Make) -> None:
+    """Query and memory of unequal widths work, or are refused by `require_equal_widths`."""
+    layer, memory = make(), normal(B, S, 11)
+    try:
+        context = layer(QUERY, memory).context
+    except Exception as error:
+        refused = isinstance(error, ValueError) and "of equal width, got 16 and 11" in str(error)
+        _require(refused, f"build() doesn't call it, so there is a {type(error).__name__}")
+    else:
+        wanted = (B, T, layer.context_width(W, 11))
+        _require(tuple(context.shape) == wanted, f"the context has {tuple(context.shape)}")
+
+
+CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")][1:]
+
+
+def _require(fits: Any, lacking: str) -> None:
+    if not fits:
+        raise AssertionError(lacking)
+
+
+def _same(one: Any, other: Any, most: float, what: str = "the result") -> None:
+    """Require equal arrays, or pairs of them, up to a difference."""
+    pairs = zip(one, other, strict=True) if isinstance(one, list | tuple) else [(one, other)]
+    apart = max(np.abs(np.asarray(a, "float64") - np.asarray(b)).max() for a, b in pairs)
+    _require(apart <= most, f"{what} differs by {apart:.3g}, expected {most:.3g} at most")
+
+
+def _finite(found: Mapping[str, Any]) -> None:
+    wrong = [name for name, value in found.items() if not np.all(np.isfinite(value))]
+    _require(not wrong, f"not finite: {', '.join(wrong)}; a norm or a quotient in score()?")

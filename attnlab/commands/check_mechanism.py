@@ -1,0 +1,59 @@
+"""`attnlab check-mechanism NAME`: what the contract of all mechanisms asks, and what is lacking."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from attnlab.config.options import add_folder, option_class, option_content
+
+
+@click.command("check-mechanism")
+@click.argument("name")
+@click.option(
+    "--config-dir",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False),
+    help="Of your own: FOLDER/attention/NAME.yaml, with its module beside it.",
+)
+def command(name: str, config_dir: str | None) -> int:
+    """Check that the mechanism NAME keeps the promises of every mechanism, in all its variants.
+
+    Prints a line for each promise, and what is lacking; the exit code is 1 where something is.
+    """
+    if config_dir:
+        add_folder(config_dir)
+    from attnlab.run.building import import_tensorflow
+
+    import_tensorflow()
+    logging.getLogger("tensorflow").setLevel("ERROR")  # which is astonished at so many traces
+    from attnlab.attention import contract
+
+    cls, content = option_class("attention", name), option_content("attention", name) or {}
+    made = [{**contract.settings(content), **each} for each in contract.variants(content)]
+    checks = [(contract.check_settings, [functools.partial(contract.check_settings, cls, content)])]
+    for check in contract.CHECKS:
+        makes = (functools.partial(cls, **each) for each in made)
+        checks.append((check, [functools.partial(check, make) for make in makes]))
+    failed = sum(_has_failed(check.__doc__ or "", calls) for check, calls in checks)
+    click.echo(f"{name} keeps {len(checks) - failed} of {len(checks)} promises")
+    return 1 if failed else 0
+
+
+def _has_failed(promise: str, calls: Sequence[Callable[[], Any]]) -> bool:
+    """Say whether a promise is kept; of one that isn't, each thing that is lacking."""
+    lacking = []
+    for call in calls:
+        try:
+            call()
+        except Exception as error:
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            lacking.append(kind + " ".join(str(error).split()))
+    click.echo(f"{'lacking' if lacking else 'ok':<8}{promise}")
+    for text in dict.fromkeys(lacking):
+        click.echo(f"{'':<8}- {text}")
+    return bool(lacking)
