@@ -7,7 +7,8 @@ The first job pays for importing TensorFlow and for compiling, the others should
 how long the sweep took as a share of what it may take: 2.5 times what one run takes alone, plus
 2 seconds a job. The exit code is 1 if that is exceeded. Both are timed by the command line, start
 of the process included; the run alone twice, before and after the sweep, and its longer time
-counts, so that a machine that becomes busy meanwhile slows down both sides.
+counts, so that a machine that becomes busy meanwhile slows down both sides. A line before it has
+the same sweep by two processes of joblib, each of which pays for itself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 
 RUN = ("task=fib", "trainer.epochs=3")
+JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 # What a sweep may take: so many times a run alone, and so many seconds a job.
 TIMES, SECONDS = 2.5, 2.0
 
@@ -49,6 +51,8 @@ def main(words: list[str]) -> int:
     before = seconds(*RUN)
     sweep = seconds("-m", *RUN, f"seed=range({jobs})")
     alone = max(before, seconds(*RUN))
+    joblib = seconds("-m", *RUN, f"seed=range({jobs})", *JOBLIB)
+    print(f"the same by joblib, 2 processes: {joblib:.1f} s, {joblib / sweep:.2f} times as long")
     bound = TIMES * alone + jobs * SECONDS
     name = f"{jobs} jobs in one sweep / (2.5 x one alone + 2 s each)"
     detail = f"{sweep:.1f} s against {alone:.1f} s alone, {(sweep - alone) / jobs:.2f} s a job more"

@@ -75,7 +75,7 @@ def test_a_run_says_how_far_it_is_and_what_came_out(trained):
     for words in ("series / luong_global / seed 0", "persistence", "train_mean", "best epoch"):
         assert words in trained.outcome.out
     advice, folder = trained.outcome.out.splitlines()[-2:]
-    assert advice.startswith("next: attnlab forecast latest, or attention=bahdanau and then ")
+    assert advice.startswith("next: attnlab forecast latest, or attention=bahdanau and attnlab ")
     assert folder == f"run folder: {trained.folder}"
     written = {path.name for path in trained.attnlab.folder.iterdir()}
     assert written == {"rain.csv", "runs"}

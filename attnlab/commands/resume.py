@@ -16,7 +16,8 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     """Go on with RUN in its folder and its MLflow run.
 
     On a CPU the result has the bits of a run that was never interrupted. A finished run is shown
-    again; with a larger trainer.epochs it is trained longer. No other setting may change.
+    again; with a larger trainer.epochs it is trained longer. No other setting may change. -q prints
+    nothing but the run folder, -v details, too.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
     """

@@ -52,6 +52,8 @@ _BESIDE = ("experiment", "search", "sweep")
 # The settings of models of a kind that has no files for them.
 _PLAIN = "plain"
 _NO_SETTINGS = ("rules", "defaults", "_target_")
+# What a value begins with that is a list, a mapping or one of Hydra's functions.
+_NO_TEXT = ("[", "{", "range(", "glob(", "choice(")
 # What people type for a setting's last part.
 _SHORT = {"lr": "learning_rate", "batch": "batch_size"}
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}
@@ -253,7 +255,7 @@ def _explain_unreadable(override: str, reason: str, overrides: list[str]) -> str
     before = overrides[: overrides.index(override)] if override in overrides else []
     if "=" not in override and before and "." in before[-1].partition("=")[0]:
         return f"{override}: expected KEY=VALUE. {_typed_as_text(f'{before[-1]} {override}')}"
-    if "=" not in override or override.partition("=")[2].startswith(("[", "{")):
+    if "=" not in override or override.partition("=")[2].startswith(_NO_TEXT):
         return f"{override}: expected KEY=VALUE as Hydra reads it, but: {reason}."
     return f"{override}: expected quotes around such a value. {_typed_as_text(override)}"
 

@@ -120,9 +120,7 @@ class SweepConfig:
 class SearchConfig:
     """What a search tries, and how; what is open here is checked with the space."""
 
-    space: Any = ruled(
-        None, "settings with their ranges or choices: {model.units: {int: [4, 64], log: true}}"
-    )
+    space: Any = ruled(None, "settings with ranges or choices: {model.units: {int: [4, 64]}}")
     sampler: str = ruled(
         None,
         "who suggests the values; null: tpe, with several metrics nsgaii",
@@ -138,13 +136,9 @@ class SearchConfig:
     )
     seed: int = ruled(0, "of the sampler", type="int", min=0, max=2**31 - 1)
     metrics: Any = ruled(
-        "best_value",
-        "what is to be good, one or a list: best_value, parameters, seconds, epochs, best_epoch",
+        "best_value", "one of best_value, parameters, seconds, epochs, best_epoch, or a list"
     )
-    directions: Any = ruled(
-        None,
-        "min or max for each metric; null: of best_value as the task's monitor has it, else min",
-    )
+    directions: Any = ruled(None, "min or max for each metric; null: the task's, else min")
     pruner: str = ruled(
         None,
         "who gives hopeless runs up, by each epoch's validation; null: median, with other metrics "
@@ -152,28 +146,18 @@ class SearchConfig:
         choices=["none", "median", "asha", "hyperband"],
         optional=True,
     )
-    startup_trials: int = ruled(
-        10,
-        "runs with random values before the sampler goes by what it has seen",
-        type="int",
-        min=1,
-    )
-    prune_after_trials: int = ruled(
-        5, "completed runs before median gives any run up", type="int", min=1
-    )
+    startup_trials: int = ruled(10, "runs with random values at first", type="int", min=1)
+    prune_after_trials: int = ruled(5, "runs that median lets be complete", type="int", min=1)
     prune_after_epochs: int = ruled(5, "epochs that every run may have", type="int", min=1)
     population: int | None = ruled(
         None,
-        "runs in a generation of nsgaii or cmaes; null: by the number of trials or of settings",
+        "runs in a generation of nsgaii or cmaes; null: fitting",
         type="int",
         min=4,
         optional=True,
     )
     storage: str | None = ruled(
-        None,
-        "file or database URL that several sweeps share; null: study.log in the sweep's folder",
-        type="str",
-        optional=True,
+        None, "file or database that sweeps share; null: their own", type="str", optional=True
     )
 
 

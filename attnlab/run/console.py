@@ -33,7 +33,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
             result = f"{metric} {number(extra['test'][metric])}"
         console.print(f"{name}: {result}", soft_wrap=True)
     for note in metrics.get("notes", []):
-        console.print(f"note: {note}", soft_wrap=True)
+        console.print(f"note: {note}", soft_wrap=not console.is_terminal)
     console.print(
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
@@ -74,7 +74,7 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         skill = "" if own else number(metrics["skills"].get(row[0]))
         table.add_row(row[0], *cells, skill, style="bold" if own else "")
     console.print(table)
-    console.print(_verdict(metrics), soft_wrap=True)
+    console.print(_verdict(metrics), soft_wrap=not console.is_terminal)
 
 
 def _verdict(metrics: Mapping[str, Any]) -> str:

@@ -22,6 +22,10 @@ from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, words
 from attnlab.sweeps.worker import Outcome, run_point
 from attnlab.tasks.kinds import kind_of
 
+_EACH_FOR_ITSELF = (
+    "each process of joblib imports TensorFlow and compiles for itself: jobs of a few seconds are "
+    "done sooner without hydra/launcher=joblib, by one process that shares its programs"
+)
 _WOULD = {
     NOT_RUN: "would run",
     KILLED: "would go on",
@@ -64,6 +68,8 @@ class GridSweep(Sweep):
             failed = frozenset(row.path for row in rows if row.state == FAILED and row.path)
             self.launch = dataclasses.replace(self.launch, retry_failed=failed)
         with Progress(self.folder.name, len(rows), len(rows) - len(todo), self.rows) as progress:
+            if todo and self.launcher.threads:  # joblib's, measured by scripts/bench_sweeps.py
+                progress.say(_EACH_FOR_ITSELF)
             if len(todo) < len(rows):
                 progress.say(self._standing(rows, len(todo)))
             self._run(todo)

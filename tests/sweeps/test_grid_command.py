@@ -340,6 +340,9 @@ def test_a_preset_may_choose_the_launcher(here, monkeypatch):
     assert code == 1 and "attnlab: the launcher failed: " in err and "not today" in err
     (launcher,) = asked
     assert launcher._target_.endswith("JoblibLauncher") and launcher.n_jobs == 3
+    assert "done sooner without hydra/launcher=joblib" in err
+    err = here("-q", "-m", *words, *SMALL, UNTRACKED).err
+    assert err.startswith("attnlab: the launcher failed: ")
 
 
 def begun(attnlab, epochs: int = 1):

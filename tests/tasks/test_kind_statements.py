@@ -39,4 +39,4 @@ def test_what_to_try_next_is_a_command_that_there_is(task):
     for word in words:
         key, equals, value = word.partition("=")
         assert value in options(key) if equals else word in {**kind_of(task).verbs, **verbs()}
-    assert len(f"next: {text}".replace("{run}", "latest")) <= 90
+    assert len(f"next: {text}".replace("{run}", "latest")) <= 86

@@ -41,8 +41,8 @@ KIND = Kind(
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",
     tries={
-        "fib": "attnlab task=sunspots, or attention={other} and then attnlab compare",
-        "": "attnlab forecast {run}, or attention={other} and then attnlab compare",
+        "fib": "attnlab task=sunspots, or attention={other} and attnlab compare",
+        "": "attnlab forecast {run}, or attention={other} and attnlab compare",
     },
     resolved=resolved_config,
     serving=("steps",),

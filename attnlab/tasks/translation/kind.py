@@ -68,6 +68,6 @@ KIND = Kind(
     serving=("beam",),
     bars=("train_loss", "val_loss", "val_bleu"),
     monitored="val_bleu",
-    tries={"": 'attnlab translate {run} "...", or attention={other} and then attnlab compare'},
+    tries={"": 'attnlab translate {run} "...", or attention={other} and attnlab compare'},
     resolved=resolved_config,
 )
