@@ -349,6 +349,8 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
     updated = {**read_json(folder / "sweep.json"), "results": results}
     write_json(folder / "sweep.json", updated)
     (folder / "table.csv").write_text("a\n1\n")
+    (folder / "plots").mkdir()
+    (folder / "plots" / "history.png").write_bytes(b"png")
     assert first.ended("running") and client.get_run(parent).info.status == "RUNNING"
     assert second.ended("completed")
     logged = client.get_run(parent)
@@ -357,7 +359,7 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
     assert logged.data.metrics == {"jobs": 2, "best_value": 0.5}
     assert logged.data.tags["attnlab.best"] == "seed=1"
     assert logged.data.tags["attnlab.command"] == "seed=0,1"
-    assert [entry.path for entry in client.list_artifacts(parent)] == ["table.csv"]
+    assert [entry.path for entry in client.list_artifacts(parent)] == ["plots", "table.csv"]
 
 
 def test_a_tracker_that_was_not_started_keeps_nothing(monkeypatch):

@@ -339,6 +339,9 @@ def test_optuna_says_nothing(tmp_path, capfd, recwarn):
         study = Study.open(chosen, tmp_path / str(index), "a")
         work(study)
         study.trials()
+    study.draw(tmp_path / "plots")
+    drawn = sorted(path.name for path in tmp_path.glob("plots/*"))
+    assert drawn == ["history.png", "importance.png"]
     assert capfd.readouterr() == ("", "")
     assert not recwarn.list
     assert logging.getLogger("optuna").level == logging.ERROR
