@@ -1,7 +1,9 @@
 """What the README tells people to type works."""
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -56,6 +58,26 @@ def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
     history = np.random.default_rng(0).random((3, 24, 1))
     loaded = keras.models.load_model("forecaster.keras")
     np.testing.assert_array_equal(names["model"](history), loaded(history))
+
+
+def test_a_saved_model_loads_elsewhere_once_the_layers_are_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(LAYERS, {})
+    code = """if True:
+        import keras
+        try:
+            keras.models.load_model("forecaster.keras")
+        except TypeError as error:
+            print(error)
+        import attnlab.attention
+        print(keras.models.load_model("forecaster.keras").output_shape)
+    """
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert "Could not locate class 'BahdanauAttention'" in done.stdout
+    assert "make sure they are all imported" in done.stdout and "attnlab.attention" in done.stdout
+    assert done.stdout.endswith("(None, 1)\n")
 
 
 @pytest.mark.slow

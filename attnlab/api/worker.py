@@ -27,6 +27,8 @@ _START = "import json, sys; sys.path[:], owner = json.loads(sys.argv.pop()); "
 _START += "from attnlab.api.worker import serve; serve(owner)"
 _MARK = b"\0attnlab\0"  # before an answer, which comes the way of what is printed
 _SECONDS_TO_STOP = 20.0
+# Jupyter sets these; they would have what is printed for no terminal look like one's.
+_COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE")
 
 
 class Worker:
@@ -150,7 +152,7 @@ def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dic
     try:
         os.chdir(folder)
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update({k: v for k, v in environment.items() if k not in _COLOURS})
         signal.signal(signal.SIGINT, signal.default_int_handler)
         interrupts.listen()
         return getattr(work, name)(*arguments)

@@ -69,8 +69,9 @@ def result():
     return attnlab.run(*FIB, "attention=bahdanau", seed=1)
 
 
-def test_nothing_of_this_process_changes_and_the_worker_stays(folder):
+def test_nothing_of_this_process_changes_and_the_worker_stays(folder, monkeypatch, capsys):
     tensorflow_config.disable_op_determinism()
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as Jupyter does
     before = everything()
     first = attnlab.run(*FIB, attention="bahdanau", seed=1)
     worker = Worker._current
@@ -79,6 +80,7 @@ def test_nothing_of_this_process_changes_and_the_worker_stays(folder):
     assert len(found.figure.png) > 1000 and first.predict(steps=2).shape == (2,)
     assert attnlab.load().folder == Path(attnlab.runs()["path"].iloc[-1])
     assert everything() == before
+    assert "\x1b" not in capsys.readouterr().err + repr(first)
     assert Worker._current is worker
     assert sorted(swept["seed"]) == [1, 1, 2, 2] and set(swept["state"]) == {"completed"}
     assert str(first.folder) in set(swept["path"])  # what is done is not done again
