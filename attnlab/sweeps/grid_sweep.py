@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,7 +25,7 @@ from attnlab.tasks.kinds import kind_of
 
 _EACH_FOR_ITSELF = (
     "each process of joblib imports TensorFlow and compiles for itself: jobs of a few seconds are "
-    "done sooner without hydra/launcher=joblib, by one process that shares its programs"
+    "done sooner by one process that shares its programs; hydra/launcher=auto finds out which"
 )
 _WOULD = {
     NOT_RUN: "would run",
@@ -54,6 +55,7 @@ class GridSweep(Sweep):
         print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {self.folder.path}")
 
     def work(self) -> None:  # noqa: D102
+        self._began = time.perf_counter()
         self._say_duplicates()
         self.wait_for_orphans()
         rows = self.rows()
@@ -72,6 +74,9 @@ class GridSweep(Sweep):
                 progress.say(_EACH_FOR_ITSELF)
             if len(todo) < len(rows):
                 progress.say(self._standing(rows, len(todo)))
+            if self.launcher.chooses and len(todo) > 2:
+                todo = self._tried(todo)
+                progress.say(f"hydra/launcher=auto: {len(todo)} jobs go on {self._place()}")
             self._run(todo)
 
     def rows(self, noted: bool = False) -> list[TableRow]:  # noqa: D102
@@ -134,6 +139,24 @@ class GridSweep(Sweep):
             path=found.path,
             epoch=int(status.get("epoch") or 0),
         )
+
+    def _tried(self, points: list[Point]) -> list[Point]:
+        """Run two points here, and choose who runs the others, which it returns.
+
+        The second one compiles nothing, as long as shapes are equal.
+        """
+        self._run(points[:1])
+        first = time.perf_counter()
+        self._run(points[1:2])
+        seconds = time.perf_counter() - first
+        self.launcher.choose(len(points) - 2, seconds, start=first - self._began - seconds)
+        self.launch = dataclasses.replace(self.launch, threads=self.launcher.threads)
+        return points[2:]
+
+    def _place(self) -> str:
+        if self.launcher.here:
+            return "in this process, which has compiled what they need"
+        return f"in {self.launcher.workers} processes"
 
     def _run(self, points: Sequence[Point]) -> None:
         """Launch points, and again those that a process which died left undone."""

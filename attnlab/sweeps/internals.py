@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 # Hydra takes sweepers of this package alone. There is none: the class is registered by that name.
 _TARGET = "hydra_plugins.attnlab.AttnlabSweeper"
+# `hydra/launcher=auto` is one of the other two, which is found while a sweep goes.
+AUTO = "attnlab.auto"
+_BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
 
 
 def register_sweeper(sweeper: type[Sweeper]) -> None:
@@ -33,9 +37,10 @@ def register_sweeper(sweeper: type[Sweeper]) -> None:
     plugins = Plugins.instance()
     plugins.register(sweeper)
     plugins.class_name_to_class[_TARGET] = sweeper
-    ConfigStore.instance().store(
-        group="hydra/sweeper", name="attnlab", node={"_target_": _TARGET}, provider="attnlab"
-    )
+    store = ConfigStore.instance().store
+    store(group="hydra/sweeper", name="attnlab", node={"_target_": _TARGET}, provider="attnlab")
+    auto = {"_target_": AUTO, "n_jobs": -1}
+    store(group="hydra/launcher", name="auto", node=auto, provider="attnlab")
 
 
 def apply_overrides(overrides: Sequence[Override], composed: DictConfig) -> None:
@@ -73,6 +78,19 @@ def in_folder(composed: DictConfig, folder: Path) -> DictConfig:
     with flag_override(composed.hydra, ["readonly", "struct"], [False, False]):
         composed.hydra.sweep.dir = str(folder)
         composed.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")
+    return composed
+
+
+def settled(composed: DictConfig, joblib: bool) -> DictConfig:
+    """The configuration with the launcher that `auto` stands for: joblib's, or Hydra's own."""
+    composed = composed.copy()
+    launcher: dict[str, Any] = _BASIC
+    if joblib:
+        from hydra_plugins.hydra_joblib_launcher.config import JobLibLauncherConf
+
+        launcher = asdict(JobLibLauncherConf(n_jobs=composed.hydra.launcher.n_jobs))
+    with flag_override(composed.hydra, ["readonly", "struct"], [False, False]):
+        composed.hydra.launcher = launcher
     return composed
 
 
