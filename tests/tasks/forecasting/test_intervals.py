@@ -20,6 +20,7 @@ def test_steps_with_too_few_errors_have_no_interval():
     errors[0, 1], errors[:, 2] = np.nan, np.nan
     assert FEWEST == 39
     np.testing.assert_array_equal(np.isnan(interval_ends(errors)), [[False, True, True]] * 2)
+    assert np.isnan(interval_ends(np.zeros((7, 2)))).all()
 
 
 def test_of_exchangeable_errors_it_holds_at_least_the_share_that_it_says():

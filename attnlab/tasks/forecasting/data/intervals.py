@@ -23,8 +23,8 @@ def interval_ends(errors: np.ndarray) -> np.ndarray:
     ordered = np.sort(errors, axis=0)  # NaN last
     counts = np.isfinite(errors).sum(axis=0)
     ranks = np.floor((counts + 1) * (1 - LEVEL) / 2 + 1e-9).astype(int)
-    steps = np.arange(errors.shape[1])
-    ends = np.stack([ordered[ranks - 1, steps], ordered[counts - ranks, steps]])
+    steps, places = np.arange(errors.shape[1]), np.maximum(ranks, 1)
+    ends = np.stack([ordered[places - 1, steps], ordered[counts - places, steps]])
     return np.where(ranks > 0, ends, np.nan)
 
 
