@@ -114,7 +114,7 @@ def test_exit_codes_are_those_of_the_process(attnlab):
 CSV_FILES = {
     "empty": (b"", "expected rows of numbers, got an empty file"),
     "header_alone": (b"v\n", "got the header ['v'] alone"),
-    "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected a CSV file of UTF-8 text"),
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected a CSV file of text, got a binary file"),
     "no_such_column": (b"month,rain\n1,2\n2,3\n", "among 1 'month', 2 'rain'; got 'v'"),
     "text": (b"v\n1\n2\nmuch\n4\n", "row 4, column 'v': expected a finite number, got 'much'"),
     "nan": (b"v\n1\nnan\n3\n", "row 3, column 'v': expected a finite number, got 'nan'"),

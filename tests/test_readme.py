@@ -60,6 +60,7 @@ def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
     np.testing.assert_array_equal(names["model"](history), loaded(history))
 
 
+@pytest.mark.slow
 def test_a_saved_model_loads_elsewhere_once_the_layers_are_imported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(LAYERS, {})

@@ -187,6 +187,7 @@ def test_compare_says_what_the_command_prints(three_groups):
         attnlab.compare(runs_folder=three_groups, attention="nne")
 
 
+@pytest.mark.slow
 def test_a_module_of_the_users_that_was_changed_is_loaded_again(folder, three_groups):
     (folder / "mine/attention").mkdir(parents=True)
     module = folder / "mine/attention/shift.py"

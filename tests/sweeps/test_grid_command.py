@@ -340,7 +340,7 @@ def test_a_preset_may_choose_the_launcher(here, monkeypatch):
     assert code == 1 and "attnlab: the launcher failed: " in err and "not today" in err
     (launcher,) = asked
     assert launcher._target_.endswith("JoblibLauncher") and launcher.n_jobs == 3
-    assert "done sooner without hydra/launcher=joblib" in err
+    assert "hydra/launcher=auto finds out which" in err
     err = here("-q", "-m", *words, *SMALL, UNTRACKED).err
     assert err.startswith("attnlab: the launcher failed: ")
 
@@ -352,6 +352,7 @@ def begun(attnlab, epochs: int = 1):
 LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED)
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_keeps_what_is_done(attnlab):
     here = InProcess(attnlab.folder)
     with attnlab.start(*LONG) as process:

@@ -167,9 +167,8 @@ def _numbers(table: Table, at: int, reading: Reading) -> np.ndarray:
         )
     numbers = np.array([to_number(cell, mark) for cell in cells])
     empty = np.array([cell.lower() in _EMPTY for cell in cells])
-    wrong = ~(np.abs(numbers) <= LARGEST) & ~(
-        empty & (reading.missing == "interpolate")
-    )  # NaN compares false
+    may_lack = empty & (reading.missing == "interpolate")
+    wrong = ~(np.abs(numbers) <= LARGEST) & ~may_lack  # NaN compares false
     if not wrong.any():
         return np.where(empty, math.nan, numbers)
     first = int(wrong.argmax())
