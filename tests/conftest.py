@@ -32,9 +32,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What MLflow itself writes into the environment when it logs a model, for all that comes after.
-MLFLOW = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID")
-MLFLOW_BEFORE = {name: os.environ[name] for name in MLFLOW if name in os.environ}
+# What MLflow and `--config-dir` write into the environment, for all that comes after.
+WRITTEN = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "ATTNLAB_CONFIG_DIR")
+WRITTEN_BEFORE = {name: os.environ[name] for name in WRITTEN if name in os.environ}
 
 
 def pytest_collection_finish():
@@ -48,10 +48,12 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True)
 def same_environment():
-    """Let no test find the MLflow store of another one."""
-    for name in MLFLOW:
+    """Let no test find the MLflow store, or the options, of another one."""
+    for name in WRITTEN:
         os.environ.pop(name, None)
-    os.environ.update(MLFLOW_BEFORE)
+    os.environ.update(WRITTEN_BEFORE)
+    if "mlflow" in sys.modules:  # it remembers by a run's id where its artifacts lie
+        sys.modules["mlflow.tracking._tracking_service.utils"]._artifact_repos_cache.clear()
 
 
 @pytest.fixture(autouse=True)

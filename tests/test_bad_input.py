@@ -272,6 +272,7 @@ TINY_FIB = (
 )
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_files_and_not_the_result(attnlab, nearly_full):
     folder, prefix = nearly_full
     words = (*TINY_FIB, "trainer.epochs=4", "tracking.enabled=false", f"paths.runs={folder}")

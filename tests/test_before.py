@@ -125,6 +125,7 @@ def test_a_killed_run_goes_on(runs, killed, compose):
     assert found is not None and found.path == killed
 
 
+@pytest.mark.slow
 def test_its_configuration_runs_again_to_the_same_result(forecaster, runs):
     words = ["--config-path", str(forecaster), "tracking.enabled=false", f"paths.runs={runs}/more"]
     assert main(words) == 0
@@ -176,6 +177,7 @@ def figures(no_figures, monkeypatch):
     monkeypatch.setattr("attnlab.figures.run.draw_run", no_figures)
 
 
+@pytest.mark.slow
 def test_they_are_drawn(forecaster, translator, figures):
     for run in (forecaster, translator):
         assert main(["plot", str(run)]) == 0

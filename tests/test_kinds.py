@@ -49,14 +49,12 @@ def begin_store(folder: Path, empty_store: Path) -> None:
     shutil.copy(empty_store, folder / "runs" / "mlflow.db")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hidden", "settings", "verb"),
     [
         ("translation", FORECASTING, ("forecast", "latest", "--steps", "2")),
-        pytest.param(
-            *("forecasting", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
-            marks=pytest.mark.slow,
-        ),
+        ("forecasting", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
     ],
 )
 def test_without_one_kind_the_whole_command_line_of_the_other_works(

@@ -22,7 +22,7 @@ from attnlab.tasks.translation.corpora.builtin import Builtin
 from attnlab.tasks.translation.text.tokenizers import Tokenizer
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-FUNCTIONS, LAYERS, MECHANISM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+MECHANISM, FUNCTIONS, LAYERS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 RECIPES = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", README, flags=re.MULTILINE)
 
 

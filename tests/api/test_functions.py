@@ -99,6 +99,7 @@ def test_a_result_has_frames_figures_and_a_model(result):
     np.testing.assert_array_equal(result.predict(histories[0]), result.predict(histories)[0])
 
 
+@pytest.mark.slow
 def test_a_run_that_translates_takes_and_gives_sentences(translating):
     result = attnlab.load(translating.folder)
     translations = result.predict(["The dog sleeps.", ""], beam=2)
@@ -130,6 +131,7 @@ def test_settings_are_words_of_the_command_line(folder):
         attnlab.sweep(*FIB, model={"units": (4, 0)}, trainer={"jit": None})
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_the_run_which_can_be_gone_on_with(folder, capsys):
     def interrupt():
         while not list(folder.glob("runs/*/*/*/weights/epoch_002*")):
@@ -149,6 +151,7 @@ def test_ctrl_c_stops_the_run_which_can_be_gone_on_with(folder, capsys):
     assert repr(attnlab.load()).endswith(": killed")
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_is_told_and_replaced(three_groups):
     attnlab.runs(runs_folder=three_groups)
     worker = Worker._current

@@ -278,6 +278,7 @@ def locked(path):
         yield
 
 
+@pytest.mark.slow
 def test_a_store_that_hangs_is_waited_for_a_limited_time_and_synced_later(runs, caplog):
     run, next_run = make_run(runs, state="running"), make_run(runs, state="running")
     with locked(runs / "mlflow.db"):
@@ -313,6 +314,7 @@ def test_a_helper_process_that_cannot_start_is_one_warning(runs, caplog, monkeyp
     assert len(warned(caplog)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_two_processes_may_make_the_store_at_once_and_a_killed_one_is_marked_so(tmp_path):
     whole, killed = (

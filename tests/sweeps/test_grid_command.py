@@ -380,6 +380,7 @@ def killed(attnlab, *command, when) -> None:
         process.communicate(timeout=120)
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab, empty_store):
     here = InProcess(attnlab.folder, empty_store)
     command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1")

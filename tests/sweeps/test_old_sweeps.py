@@ -57,6 +57,7 @@ def test_verbs_know_which_runs_are_theirs(before, sweep, count):
     assert before("compare", "--sweep", sweep, "--by", "attention").code == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_is_missing_is_made_again(before, tmp_path):
     here = InProcess(tmp_path)
     shutil.copytree(before.runs, here.runs)

@@ -66,6 +66,7 @@ def test_a_search_that_was_killed_ends_as_one_that_was_not(attnlab, tmp_path_fac
     assert begun in here.run_folders()
 
 
+@pytest.mark.slow
 def test_trials_that_fail_stop_no_other(here):
     space = "search.space={optimizer.learning_rate: {choice: [1e30, 0.01]}}"
     command = ("-m", *SMALL, "optimizer=sgd", space, "search.sampler=grid", UNTRACKED)

@@ -107,6 +107,7 @@ def test_what_enters_no_trace_is_no_reason_to_compile(learner):
         assert learner(*FIB, "trainer.jit=false", other).model is model, other
 
 
+@pytest.mark.slow
 def test_what_enters_a_trace_is_compiled_anew(learner, monkeypatch):
     monkeypatch.setattr(program_cache, "_MOST", 99)
     model = learner(*FIB, "trainer.jit=false").model

@@ -25,6 +25,7 @@ def draw_search(study: optuna.Study, metrics: Sequence[str], folder: Path) -> li
     metrics. Raises `OSError` where one can't be written.
     """
     done = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    columns = [*zip(*(trial.values for trial in done), strict=True)]  # of each metric its values
     several = len(metrics) > 1
     figures: dict[str, Any] = {}
     matplotlib.use("agg")
@@ -34,8 +35,7 @@ def draw_search(study: optuna.Study, metrics: Sequence[str], folder: Path) -> li
             target = (lambda trial, n=number: trial.values[n]) if several else None
             axes = optuna_plots.plot_optimization_history(study, target=target, target_name=name)
             figures[f"history_{number + 1}" if several else "history"] = axes
-            values = [trial.values[number] for trial in done]
-            if max(values) > 10 * min(values) > 0:
+            if _is_wide(columns[number]):
                 use_log_scale(axes)
         if len(done) >= _FEWEST:
             figures["importance"] = axes = optuna_plots.plot_param_importances(study)
@@ -43,6 +43,13 @@ def draw_search(study: optuna.Study, metrics: Sequence[str], folder: Path) -> li
         if done and len(metrics) in (2, 3):
             axes = optuna_plots.plot_pareto_front(study, target_names=list(metrics))
             figures["pareto_front"] = axes
+            for scale, values in zip((axes.set_xscale, axes.set_yscale), columns, strict=False):
+                scale("log" if _is_wide(values) and len(metrics) == 2 else "linear")
         drawn = [save(axes.figure, folder / f"{name}.png") for name, axes in figures.items()]
     pyplot.close("all")
     return drawn
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    """Whether values are so far apart that a linear axis would hide the small ones."""
+    return max(values) > 10 * min(values) > 0

@@ -33,6 +33,7 @@ def test_attention_draws_at_each_target_step_where_it_stands_in_the_loop(
     assert translator(attention, **settings).draws(LONG) == draws
 
 
+@pytest.mark.slow
 def test_no_step_draws_numbers_of_the_next_one():
     model = translator(lambda: BahdanauAttention(dropout=0.5))
     program = TranslationProgram(model, keras.optimizers.SGD(0.0), seed=3)

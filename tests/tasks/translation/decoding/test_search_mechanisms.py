@@ -61,13 +61,10 @@ def test_a_translation_does_not_depend_on_its_batch(name, attention, beam):
         assert found[0].log_probability == pytest.approx(truth, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, attention, beam",
-    [
-        ("transformer", "multi_head", 1),
-        pytest.param("transformer", "multi_head", 3, marks=pytest.mark.slow),
-        pytest.param("rnn", "bahdanau", 3, marks=pytest.mark.slow),
-    ],
+    [("transformer", "multi_head", 1), ("transformer", "multi_head", 3), ("rnn", "bahdanau", 3)],
 )
 def test_xla_and_caches_of_fixed_length_find_the_same(name, attention, beam):
     model = build(name, attention)

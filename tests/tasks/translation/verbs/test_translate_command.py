@@ -165,6 +165,7 @@ def test_many_lines_come_in_order(translate):
     assert len(lines) == 1100 and lines[:25] * 44 == lines
 
 
+@pytest.mark.slow
 def test_each_line_is_answered_as_it_comes_and_a_reader_may_go_away(run):
     with subprocess.Popen(
         [sys.executable, "-m", "attnlab", "translate", "latest", "--beam", "1"],
