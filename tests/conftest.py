@@ -22,6 +22,11 @@ from command_line import (
     TrainedRun,
     some_pairs,
 )
+from hypothesis import settings
+
+# No test asserts a duration: a busy machine takes long for the first example.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 for variable in THREADS:
