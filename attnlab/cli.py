@@ -47,6 +47,7 @@ _VALUES = {
 _CONFIG_PATH = {"--config-path", "-cp"}
 _CONFIG_DIR = {"--config-dir", "-cd"}
 _MULTIRUN = {"-m", "--multirun"}
+_COMPLETION = {"-sc", "--shell-completion"}
 # How much a run or a sweep says: see `attnlab.records.logs`.
 _VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
 # Groups whose files may set Hydra's own settings, of the launcher for example.
@@ -96,9 +97,10 @@ def _dispatch(arguments: list[str]) -> int:
     known = verbs()
     arguments = _heeded(arguments, [verb for verb in known if verb != "resume"])
     first = arguments[0] if arguments else "help"
-    if query := [word for word in arguments if word.startswith("query=")]:
+    if _COMPLETION & set(arguments) and any(word.startswith("query=") for word in arguments):
         from attnlab.commands.completion import complete
 
+        query = [word for word in arguments if word.startswith("query=")]
         complete(query, (*_FLAGS, *_VERBOSITY), lambda words: _parted(words)[1], train)
         return DONE
     if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
