@@ -66,16 +66,16 @@ def find_folder(run: str, runs: str | None) -> Path:
 
 def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """What `attnlab compare` says: as text, as Markdown, as rows of numbers, and its figure."""
-    from attnlab.compare import tables
+    from attnlab.compare import formats
     from attnlab.compare.figure import comparison_figure
 
     found, text, png = compared(filters, runs, **options), io.StringIO(), io.BytesIO()
-    tables.print_comparisons(found, text)
+    formats.print_comparisons(found, text)
     comparison_figure(found).savefig(png, format="png")
     return {
         "text": text.getvalue().rstrip(),
-        "markdown": tables.markdown(found),
-        "rows": tables.numbers(found),
+        "markdown": formats.markdown(found),
+        "rows": formats.numbers(found),
         "warnings": [text for each in found.tasks for text in each.warnings] + found.left_out,
         "png": png.getvalue(),
     }

@@ -115,15 +115,15 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def _show(found: Comparisons, form: str) -> None:
-    from attnlab.compare import tables
+    from attnlab.compare import formats
 
     if form == "table":
-        return tables.print_comparisons(found)
+        return formats.print_comparisons(found)
     write = {
-        "md": tables.markdown,
-        "csv": tables.comma_separated,
-        "latex": tables.latex,
-        "json": tables.as_json,
+        "md": formats.markdown,
+        "csv": formats.comma_separated,
+        "latex": formats.latex,
+        "json": formats.as_json,
     }
     click.echo(write[form](found).rstrip("\n"))
     if form == "csv":
@@ -143,11 +143,11 @@ def _draw(found: Comparisons, path: Path) -> None:
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:
     """Send the tables and the figure to MLflow; returns the run's id there."""
-    from attnlab.compare import tables
+    from attnlab.compare import formats
     from attnlab.records.mlflow.copying import Copy
     from attnlab.records.mlflow.store import Store
 
-    write = {"md": tables.markdown, "csv": tables.comma_separated, "json": tables.as_json}
+    write = {"md": formats.markdown, "csv": formats.comma_separated, "json": formats.as_json}
     with tempfile.TemporaryDirectory() as scratch:
         files = [Path(scratch, f"comparison.{ending}") for ending in write]
         for path, text in zip(files, write.values(), strict=True):

@@ -9,16 +9,14 @@ import json
 import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_group
 
-from attnlab.compare.tables import (
+from attnlab.compare.formats import (
     as_json,
     comma_separated,
     latex,
     markdown,
-    number_format,
-    p_text,
     print_comparisons,
-    results_table,
 )
+from attnlab.compare.tables import number_format, p_text, results_table
 
 
 @pytest.fixture(scope="module")
