@@ -43,8 +43,8 @@ lint: $(VENV)/.installed-dev  ## Check format, style and types
 format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-bench: $(VENV)/.installed-test  ## Measure training against keras.Model.fit
-	$(BIN)/python scripts/bench_training.py
+bench: $(VENV)/.installed-test  ## Measure all ratios, half an hour: a page in runs/bench
+	$(BIN)/python scripts/bench.py
 
 clean:  ## Remove .venv and caches
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache

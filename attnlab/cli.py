@@ -12,15 +12,22 @@ import os
 import shlex
 import sys
 import tempfile
-from collections import deque
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from attnlab.config.arguments import (
+    CONFIG_DIR,
+    FLAGS,
+    VERBOSITY,
+    is_hydras,
+    key_of,
+    parted,
+    refuse_class,
+)
 from attnlab.errors import RequestError, RunFailed, SweepFailed
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
-from attnlab.run import interrupts
+from attnlab.run import interrupts, profile
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -29,27 +36,8 @@ if TYPE_CHECKING:
 
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
-# Hydra's flags, and whether a value follows.
-_FLAGS = {
-    **dict.fromkeys(["--hydra-help", "--resolve", "--run", "-r", "--multirun", "-m"], False),
-    **dict.fromkeys(["--shell-completion", "-sc", "--version", "--help", "-h"], False),
-    **dict.fromkeys(["--cfg", "-c", "--package", "-p", "--config-path", "-cp"], True),
-    **dict.fromkeys(["--config-name", "-cn", "--config-dir", "-cd"], True),
-    **{"--experimental-rerun": True, "--info": False, "-i": False},
-}
-_INFO = {"--info", "-i"}  # may have a value
-_INFO_VALUES = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-# Flags that know their values.
-_VALUES = {
-    **dict.fromkeys(["--cfg", "-c"], ("job", "hydra", "all")),
-    **dict.fromkeys(_INFO, _INFO_VALUES),
-}
-_CONFIG_PATH = {"--config-path", "-cp"}
-_CONFIG_DIR = {"--config-dir", "-cd"}
 _MULTIRUN = {"-m", "--multirun"}
 _COMPLETION = {"-sc", "--shell-completion"}
-# How much a run or a sweep says: see `attnlab.records.logs`.
-_VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
 # Groups whose files may set Hydra's own settings, of the launcher for example.
 _PRESETS = ("experiment", "search")
 # Flags that only show something; the configuration is shown without this project's settings.
@@ -70,6 +58,7 @@ def run() -> NoReturn:
     os._exit(code)
 
 
+@profile.told()
 def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default this process's.
 
@@ -101,7 +90,7 @@ def _dispatch(arguments: list[str]) -> int:
         from attnlab.commands.completion import complete
 
         query = [word for word in arguments if word.startswith("query=")]
-        complete(query, (*_FLAGS, *_VERBOSITY), lambda words: _parted(words)[1], train)
+        complete(query, (*FLAGS, *VERBOSITY), lambda words: parted(words)[1], train)
         return DONE
     if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
         return _help(arguments, known)
@@ -125,8 +114,8 @@ def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
     from attnlab.config.rules import did_you_mean
 
     others = ("help", "train")
-    if any(word.partition("=")[0] in _CONFIG_DIR for word in arguments):
-        arguments = _parted(arguments)[1]
+    if any(word.partition("=")[0] in CONFIG_DIR for word in arguments):
+        arguments = parted(arguments)[1]
     asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
     if asked and asked[0] in known:
         return _verb(asked[0], ["--help"])
@@ -144,14 +133,14 @@ def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
 
 def _heeded(arguments: list[str], others: list[str]) -> list[str]:
     """Go by `-q` and `-v`, and leave them out; but `others` are verbs that have no use for them."""
-    words = [word for word in arguments if word not in _VERBOSITY]
-    given = [word for word in arguments if word in _VERBOSITY]
+    words = [word for word in arguments if word not in VERBOSITY]
+    given = [word for word in arguments if word in VERBOSITY]
     logs.verbosity = 0
     if words[:1] and words[0] in others:
         if arguments[0] in given:
             raise RequestError(f"{given[0]}: expected with a run, a sweep or attnlab resume.")
         return arguments
-    logs.verbosity = _VERBOSITY[given[-1]] if given else 0
+    logs.verbosity = VERBOSITY[given[-1]] if given else 0
     return words
 
 
@@ -221,10 +210,13 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
     return max(codes, default=DONE)
 
 
+@profile.spent("composing")
 def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
     """Let Hydra compose; what it shows for `--cfg job` leaves out what is not for users."""
     from attnlab.config.composing import without_rules
+    from attnlab.config.hydra_internals import mode_by_words
 
+    compose = mode_by_words()(compose)
     if not {"--cfg", "-c"} & set(words) or "job" not in words:
         compose()
         return
@@ -233,6 +225,7 @@ def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
     print(without_rules(shown.getvalue()), end="")
 
 
+@profile.spent()
 def _job(cfg: DictConfig) -> int:
     """Run one composed configuration."""
     from attnlab.config import composing as config
@@ -255,9 +248,9 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     from attnlab.config.composing import HYDRA_SETTINGS
     from attnlab.config.options import own_folders
 
-    flags, overrides = _parted(arguments)
+    flags, overrides = parted(arguments)
     for override in overrides:
-        _refuse_class(override)
+        refuse_class(override)
     # Hydra's grammar of overrides wants these two escaped.
     paths = [str(folder).replace("\\", "\\\\").replace("'", "\\'") for folder in own_folders()]
     urls = ",".join(f"'file://{path}'" for path in paths)
@@ -268,52 +261,12 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
         settings += _sweeper(overrides, saved="--config-path" in flags)
         # What Hydra is to see when it composes its own settings.
-        seen = [word for word in overrides if _is_hydras(word) or _key(word) in _PRESETS]
+        seen = [word for word in overrides if is_hydras(word) or key_of(word) in _PRESETS]
         return [*flags, *settings, *seen]
     for override in overrides:
-        if _key(override).partition(".")[0] in ("sweep", "search"):
+        if key_of(override).partition(".")[0] in ("sweep", "search"):
             raise RequestError(f"{override}: expected together with -m, for it is about sweeps.")
     return [*flags, *settings, *overrides]
-
-
-def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Flags with their values, checked, and overrides."""
-    from attnlab.config.options import add_folder
-
-    flags: list[str] = []
-    overrides: list[str] = []
-    words = deque(arguments)
-    while words:
-        word = words.popleft()
-        flag, joined, value = word.partition("=")
-        if not word.startswith("-"):
-            overrides.append(word)
-            continue
-        if flag not in _FLAGS:
-            raise RequestError(_unknown_flag(flag, value if joined else next(iter(words), "")))
-        if not joined:
-            value = _next_value(flag, words)
-        if _FLAGS[flag] and not value:
-            raise RequestError(f"{flag}: expected a value after it, got none.")
-        if flag in _VALUES and value not in _VALUES[flag]:
-            raise RequestError(f"{flag}: expected one of {', '.join(_VALUES[flag])}, got {value}.")
-        if flag in _CONFIG_PATH:
-            flags += ["--config-path", *_config_location(value)]
-        elif flag in _CONFIG_DIR:
-            if not Path(value).expanduser().is_dir():
-                raise RequestError(f"{flag}: expected a folder, got {value}.")
-            add_folder(value)
-        else:
-            flags += [flag, value] if value else [flag]
-    return flags, overrides
-
-
-def _next_value(flag: str, words: deque[str]) -> str:
-    """The word behind a flag, taken away where it is the flag's value; empty without one."""
-    if flag in _INFO:
-        is_value = bool(words) and "=" not in words[0] and not words[0].startswith(("-", "~"))
-        return words.popleft() if is_value else _INFO_VALUES[0]
-    return words.popleft() if _FLAGS[flag] and words else ""
 
 
 def _sweeper(overrides: list[str], saved: bool) -> list[str]:
@@ -324,56 +277,9 @@ def _sweeper(overrides: list[str], saved: bool) -> list[str]:
     from attnlab.sweeps import plugin
 
     add = "++" if saved else ""
-    register = [word for word in overrides if not _is_hydras(word)]
+    register = [word for word in overrides if not is_hydras(word)]
     plugin.register([f"{add}{word}" if word.startswith("sweep.") else word for word in register])
     return ["hydra/sweeper=attnlab"]
-
-
-def _is_hydras(override: str) -> bool:
-    """Whether it is one of Hydra's own settings."""
-    return override.startswith(("hydra.", "hydra/"))
-
-
-def _key(override: str) -> str:
-    return override.lstrip("+~").partition("=")[0]
-
-
-def _refuse_class(override: str) -> None:
-    if _key(override).endswith("._target_"):
-        group = _key(override).partition(".")[0]
-        raise RequestError(
-            f"{override}: there is no such key: {group}=NAME chooses the class, by the file "
-            f"{group}/NAME.yaml of the shipped ones or of a folder given by --config-dir."
-        )
-
-
-def _unknown_flag(flag: str, value: str) -> str:
-    from attnlab.config.composing import full_keys
-    from attnlab.config.rules import did_you_mean
-
-    settings = [f"{key}={value or 'VALUE'}" for key in full_keys(flag.strip("-").replace("-", "_"))]
-    if settings:
-        return f"{flag}: settings have no dashes: {' or '.join(settings)}."
-    known = [known for known in (*_FLAGS, *_VERBOSITY) if known.startswith("--")]
-    hint = did_you_mean(flag, known)
-    return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"
-
-
-def _config_location(given: str) -> list[str]:
-    """A saved configuration as Hydra is told of it."""
-    from attnlab.config.options import read_yaml
-
-    path = Path(given).expanduser().absolute()
-    file = path / "config.yaml" if path.is_dir() else path
-    if not file.is_file():
-        raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
-    for key in ("hydra", "defaults"):  # they would have Hydra load something else, or run code
-        if key in read_yaml(file):
-            raise RequestError(
-                f"--config-path: expected the settings of a run, got {file} with the key {key}, "
-                "which no run saves."
-            )
-    return [str(file.parent), "--config-name", file.stem]
 
 
 def _report(error: BaseException) -> int:

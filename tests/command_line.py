@@ -16,7 +16,7 @@ CONF = ROOT / "conf"
 # How many threads TensorFlow and NumPy take: one each, for tests run beside each other.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
 # The smallest run that is still a run.
-TINY = ("model.units=4", "trainer.epochs=2", "trainer.batch_size=61")
+TINY = ("model.units=4", "model.cell=simple", "trainer.epochs=2", "trainer.batch_size=61")
 
 
 class Outcome(NamedTuple):
@@ -77,6 +77,16 @@ class CommandsHere(CommandLine):
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main([str(argument) for argument in arguments])
         return Outcome(code, out.getvalue(), err.getvalue())
+
+
+class Undrawn:
+    """In place of `attnlab.figures.drawing.Drawing`: no figures."""
+
+    def __init__(self, folder, then):
+        then()
+
+    def wait(self):
+        return None
 
 
 class TrainedRun(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
 import shutil
 import signal
 import sys
@@ -20,6 +21,7 @@ from command_line import (
     CommandsHere,
     Outcome,
     TrainedRun,
+    Undrawn,
     some_pairs,
 )
 from hypothesis import settings
@@ -42,18 +44,25 @@ WRITTEN = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "ATTNLAB_CONFIG_DIR")
 WRITTEN_BEFORE = {name: os.environ[name] for name in WRITTEN if name in os.environ}
 
 
-def pytest_collection_finish():
+def pytest_collection_finish(session):
     """Have the garbage collector leave alone what was imported: TensorFlow's objects are millions.
 
-    Each run collects garbage before it begins.
+    Each run collects garbage before it begins. By default TensorFlow doesn't optimize the graphs
+    of this process: it takes longer than they run. Slow tests hold their bits against those of
+    other processes, which do.
     """
+    if "tensorflow" in sys.modules and session.config.option.markexpr == "not slow":
+        optimizer = sys.modules["tensorflow"].config.optimizer
+        optimizer.set_experimental_options({"disable_meta_optimizer": True})
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def same_environment():
-    """Let no test find the MLflow store, or the options, of another one."""
+    """Let no test find the MLflow store, or the options, of another one, or its `-q`."""
+    if "attnlab.records.logs" in sys.modules:
+        sys.modules["attnlab.records.logs"].verbosity = 0
     for name in WRITTEN:
         os.environ.pop(name, None)
     os.environ.update(WRITTEN_BEFORE)
@@ -69,21 +78,28 @@ def same_random_state():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def composed_once():
-    """Let Hydra compose a command's configuration once, where no word is about its mode.
+def files_read_once():
+    """Let Hydra read a file, as long as it stays the same, once: to unpickle it takes a fifth."""
+    from hydra._internal.config_repository import ConfigRepository
+    from hydra.core.object_type import ObjectType
 
-    It composes everything to read `hydra.mode`, and then again; None has it go by `-m` alone.
-    """
-    from hydra._internal.hydra import Hydra
+    read, known = ConfigRepository.load_config, {}
 
-    read = Hydra.get_mode
-
-    def get_mode(self, config_name, overrides):
-        asked = any(word.startswith("hydra.mode") for word in overrides)
-        return read(self, config_name, overrides) if asked else None
+    def load_config(self, config_path):
+        source = self._find_object_source(config_path, ObjectType.CONFIG)
+        if source is None:
+            return None
+        file = Path(source.path.partition("://")[2], source._normalize_file_name(config_path))
+        if source.scheme() == "file" and not file.is_file():
+            return read(self, config_path)
+        state = file.stat().st_mtime_ns if file.is_file() else None
+        key = (source.path, source.provider, config_path, state)
+        if key not in known:
+            known[key] = pickle.dumps(read(self, config_path))
+        return pickle.loads(known[key])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Hydra, "get_mode", get_mode)
+        patch.setattr(ConfigRepository, "load_config", load_config)
         yield
 
 
@@ -105,18 +121,15 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
 
 @pytest.fixture(scope="module")
 def no_figures():
-    """Draw nothing at the end of the runs of this process: that takes longer than training.
-
-    Has the function that would draw, for a test that wants it.
-    """
-    from attnlab.figures import run
+    """Draw nothing at the end of the runs of this process: that takes longer than training."""
+    from attnlab.figures import drawing
     from attnlab.sweeps.search.study import Study
 
-    draw = run.draw_run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "draw_run", lambda folder: [])
+        patch.setattr(drawing, "start", lambda: None)
+        patch.setattr("attnlab.run.ending.Drawing", Undrawn)
         patch.setattr(Study, "draw", lambda study, folder: None)
-        yield draw
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -186,6 +199,7 @@ def translating(of_all_workers, empty_store) -> TrainedRun:
     words = (
         *("task=translate", "data=files", "data.path=pairs.tsv", "data.links=pairs.links"),
         *("attention=bahdanau", "model.units=8", "model.embedding=6", "model.maxout_units=4"),
+        "model.cell=simple",
         *("trainer.epochs=2", "trainer.batch_size=400", "paths.data=cache"),
     )
     files = {"pairs.tsv": "".join(lines).encode(), "pairs.links": links.encode()}

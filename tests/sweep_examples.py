@@ -17,7 +17,7 @@ from command_line import CommandLine, Outcome
 # A run of a second.
 SMALL = (
     *("task=fib", "task.count=61", "task.history=5", "attention=none", "model.units=3"),
-    *("trainer.batch_size=61", "trainer.epochs=2", "trainer.jit=false"),
+    *("trainer.batch_size=61", "trainer.epochs=2", "trainer.jit=false", "model.cell=simple"),
 )
 UNTRACKED = "tracking.enabled=false"
 # A run that goes on until it is stopped.

@@ -268,7 +268,7 @@ def nearly_full(tmp_path):
 
 TINY_FIB = (
     *("task=fib", "task.count=61", "model.units=4", "trainer.batch_size=61"),
-    "trainer.jit=false",
+    *("trainer.jit=false", "attention=none", "model.cell=simple"),
 )
 
 
@@ -312,7 +312,7 @@ def wait_for(condition, seconds=120):
 def test_an_interrupted_run_says_so_everywhere(attnlab, empty_store, number):
     attnlab.runs.mkdir()
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")
-    words = (*TINY_FIB, "trainer.epochs=999", "trainer.batch_size=1", "attention=multi_head")
+    words = (*TINY_FIB, "trainer.epochs=999", "trainer.batch_size=1")
     with attnlab.start(*words) as process:
         wait_for(lambda: [*attnlab.runs.glob("fib/*/*/weights/epoch_001.weights.h5")])
         process.send_signal(number)

@@ -171,14 +171,8 @@ def test_a_removed_run_goes_from_the_store_too(runs, forecaster, capsys):
         assert found.fetchone() == (0,)
 
 
-@pytest.fixture
-def figures(no_figures, monkeypatch):
-    """Have figures drawn all the same."""
-    monkeypatch.setattr("attnlab.figures.run.draw_run", no_figures)
-
-
 @pytest.mark.slow
-def test_they_are_drawn(forecaster, translator, figures):
+def test_they_are_drawn(forecaster, translator):
     for run in (forecaster, translator):
         assert main(["plot", str(run)]) == 0
         assert (run / "plots" / "loss.png").stat().st_size > 5_000

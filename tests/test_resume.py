@@ -33,6 +33,7 @@ pytestmark = pytest.mark.usefixtures("no_figures")
 SMALL = (
     *("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=7"),
     *("trainer.epochs=4", "trainer.jit=false", "model.dropout=0.3", "attention.dropout=0.2"),
+    "model.cell=simple",
 )
 
 

@@ -10,12 +10,11 @@ import h5py
 import numpy as np
 import pytest
 import yaml
-from command_line import some_pairs
+from command_line import Undrawn, some_pairs
 
 from attnlab.cli import main
 from attnlab.config.options import options
 from attnlab.config.sections import RunConfig, parse
-from attnlab.figures import run as plots
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loading import TrainedRun
@@ -24,6 +23,8 @@ from attnlab.run.runner import run
 import_tensorflow()
 
 FIB = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=7")
+# As a plain graph, with the smallest cell: fast to build.
+PLAIN = (*FIB, "trainer.jit=false", "model.cell=simple")
 DROPPING = ("attention=bahdanau", "attention.dropout=0.2", "model.dropout=0.3")
 # One step of a few numbers, as a plain graph: fast to build, and the same code.
 QUICK = ("trainer.epochs=1", "trainer.batch_size=997", "trainer.jit=false")
@@ -68,7 +69,7 @@ def folder(config) -> Path:
 
 @pytest.fixture
 def no_figures(monkeypatch):
-    monkeypatch.setattr(plots, "draw_run", lambda folder: [])
+    monkeypatch.setattr("attnlab.run.ending.Drawing", Undrawn)
 
 
 def test_a_run_folder_has_all_that_users_rely_on(config, folder):
@@ -133,7 +134,7 @@ def test_another_seed_is_another_run(compose, folder, no_figures):
 
 def test_the_loss_falls(compose, no_figures):
     settings = ("trainer.epochs=7", "optimizer.learning_rate=0.01", "model.anchor=false")
-    folder = run(compose(*FIB, *settings, "trainer.jit=false", "attention=none"))
+    folder = run(compose(*PLAIN, *settings, "attention=none"))
     losses = [float(loss) for loss in history(folder)["train_loss"]]
     assert losses[-1] < 0.9 * losses[0]
 
@@ -154,7 +155,7 @@ def test_early_stopping_ends_the_run_and_keeps_the_best_weights(
     compose, validation_losses, no_figures, capsys
 ):
     validation_losses(5.0, 3.0, 4.0, 3.0)
-    folder = run(compose(*FIB, "trainer.epochs=9", "trainer.patience=2", "trainer.jit=false"))
+    folder = run(compose(*PLAIN, "trainer.epochs=9", "trainer.patience=2"))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["epochs"], metrics["best_epoch"], metrics["best_value"]) == (4, 2, 3.0)
     capsys.readouterr()
@@ -166,7 +167,7 @@ def test_early_stopping_ends_the_run_and_keeps_the_best_weights(
 def test_a_plateau_in_validation_lowers_the_rate(compose, validation_losses, no_figures):
     validation_losses(5.0, 5.0, 4.0, 4.0)
     schedule = ("schedule=plateau", "schedule.patience=1", "schedule.factor=0.5")
-    folder = run(compose(*FIB, "trainer.epochs=4", "trainer.jit=false", *schedule))
+    folder = run(compose(*PLAIN, "trainer.epochs=4", *schedule))
     rates = [float(rate) for rate in history(folder)["learning_rate"]]
     np.testing.assert_allclose(np.divide(rates, rates[0]), [1, 1, 0.5, 0.5])
 
@@ -176,21 +177,21 @@ NAN = float("nan")
 
 def test_patience_counts_scored_epochs_alone(compose, validation_losses, no_figures):
     validation_losses(NAN, NAN, NAN, 5.0, NAN, 6.0, NAN, 7.0, NAN)
-    folder = run(compose(*FIB, "trainer.epochs=9", "trainer.patience=2", "trainer.jit=false"))
+    folder = run(compose(*PLAIN, "trainer.epochs=9", "trainer.patience=2"))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["epochs"], metrics["best_epoch"], metrics["best_value"]) == (8, 4, 5.0)
 
 
 def test_a_schedule_spans_the_whole_run(compose, no_figures):
     schedule = ("schedule=cosine", "schedule.final=0.2", "optimizer.learning_rate=0.01")
-    folder = run(compose(*FIB, "trainer.epochs=2", "trainer.jit=false", *schedule))
+    folder = run(compose(*PLAIN, "trainer.epochs=2", *schedule))
     rates = [float(rate) for rate in history(folder)["learning_rate"]]
     # Half a cosine from 0.01 down to a fifth of it: the middle after one epoch of two.
     np.testing.assert_allclose(rates, [0.006, 0.002])
 
 
 def test_without_a_validation_part_the_last_epoch_counts(compose, no_figures):
-    folder = run(compose(*FIB, "task.validation=0", "trainer.epochs=2", "trainer.jit=false"))
+    folder = run(compose(*PLAIN, "task.validation=0", "trainer.epochs=2"))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["best_epoch"], metrics["best_value"], metrics["monitor"]) == (2, None, None)
     assert any("No validation part" in note for note in metrics["notes"])
@@ -276,6 +277,7 @@ def test_every_forecast_and_every_mechanism_runs(compose, no_figures, tmp_path, 
     if task == "fib_random":
         needed = [f"task.{part}_windows=41" for part in ("train", "validation", "test")]
     given = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
+    given += ("model.cell=simple",)
     folder = run(compose(*given, *QUICK, *needed))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["task"], metrics["attention"]) == (task, attention)

@@ -68,7 +68,8 @@ class Result:
 
     @property
     def figures(self) -> dict[str, Picture]:
-        """The run's figures by name, such as `loss`."""
+        """The run's figures by name, such as `loss`; of a run just made it waits for them."""
+        Worker.finish()
         return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
 
     def predict(self, inputs: Any = None, *, epoch: int | str = "best", **settings: Any) -> Any:

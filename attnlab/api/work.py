@@ -22,14 +22,20 @@ def train(words: list[str]) -> Path:
     """Make one run by the words of a command; its folder."""
     from attnlab import cli
     from attnlab.config import composing
-    from attnlab.run import runner
+    from attnlab.run import profile, runner
+    from attnlab.sweeps.again import configuration
 
     os.environ[TYPED] = shlex.join(["attnlab", *words])
+    with profile.spent("composing"):
+        config = configuration(words)
+    if config is not None:
+        return runner.run(config, finish=False)
     results: list[Path | Exception] = []
 
+    @profile.spent()
     def job(cfg: Any) -> int:
         try:
-            results.append(runner.run(composing.from_hydra(cfg)))
+            results.append(runner.run(composing.from_hydra(cfg), finish=False))
         except Exception as error:  # Hydra would take it for one about the words
             results.append(error)
         return cli.DONE
@@ -40,6 +46,13 @@ def train(words: list[str]) -> Path:
     if isinstance(results[0], Exception):
         raise results[0]
     return results[0]
+
+
+def finish() -> None:
+    """Wait for what the runs that were made still get."""
+    from attnlab.run import ending
+
+    ending.wait()
 
 
 def sweep(words: list[str]) -> list[dict[str, Any]]:

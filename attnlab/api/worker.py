@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from attnlab.errors import RequestError, RunFailed, SweepFailed
 from attnlab.records.processes import this_process
+from attnlab.run import profile
 
 _START = "import json, sys; sys.path[:], owner = json.loads(sys.argv.pop()); "
 _START += "from attnlab.api.worker import serve; serve(owner)"
@@ -65,6 +66,12 @@ class Worker:
                 cls.end()
                 cls._current = worker = cls()
             return worker._ask(name, arguments)
+
+    @classmethod
+    def finish(cls) -> None:
+        """Wait for figures of the worker's runs and for MLflow; without a worker there are none."""
+        if cls._current and cls._current._is_usable():
+            cls.call("finish")
 
     @classmethod
     def end(cls) -> None:
@@ -144,6 +151,7 @@ def serve(owner: dict[str, Any]) -> NoReturn:
     os._exit(0)
 
 
+@profile.told()
 def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dict[str, str]) -> Any:
     """What a function of `work` gives, or the error that it raises."""
     from attnlab.api import work

@@ -15,7 +15,7 @@ from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 
 # Settings that decide nothing: where files lie, how the run was started, the seed within groups.
-_IDLE = ("seed", "data.path", "data.url", "trainer.checkpoint_every_seconds")
+_IDLE = ("seed", "data.path", "data.url", "trainer.checkpoint_every_seconds", "trainer.together")
 _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra", "experiment")
 # Packages of environment.json that results can depend on.
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")

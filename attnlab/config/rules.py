@@ -31,6 +31,7 @@ class Rule:
     above: float | None = None  # the value must be greater
     below: float | None = None  # the value must be smaller
     choices: Sequence[Any] | None = None  # the only values allowed
+    words: Sequence[str] = ()  # allowed beside values of the type
     optional: bool = False  # whether null is allowed
     # Dotted path of a whole number in the configuration that the value must divide.
     divides: str | None = None
@@ -57,6 +58,7 @@ class Rule:
             if bound is not None
         ]
         words = " ".join([words, " and ".join(bounds)]).strip()
+        words = " or ".join([*filter(None, [", ".join(self.words)]), words])
         return f"{words}, or null" if self.optional else words
 
 
@@ -66,6 +68,8 @@ def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | Non
     `config` is the whole configuration, for rules that look across groups.
     """
     if value is None and (rule.optional or (rule.choices and None in rule.choices)):
+        return
+    if value in rule.words:
         return
     if not _fits(value, rule):
         given = "null" if value is None else str(value)

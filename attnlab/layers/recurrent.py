@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import keras
+import tensorflow as tf
 from keras import ops
+
+from attnlab.layers import recurrence
 
 _CELLS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
@@ -16,7 +19,7 @@ class LayerStates(NamedTuple):
     Attributes:
         states: (B, S, W) of the last layer.
         last: layer, direction, number -> (B, units) after the last real step: the state and, of an
-            LSTM, the cell's. Empty without `last_states`.
+            LSTM, the cell's.
     """
 
     states: keras.KerasTensor
@@ -34,7 +37,6 @@ class RecurrentEncoder(keras.layers.Layer):
         dropout: share of each layer's output that is dropped in training.
         reset_after: of a GRU: whether its reset gate acts behind the matrix on the state, as fast
             kernels have it, or before, as Cho et al. (2014) do.
-        last_states: whether `encode` is to give each layer's last states.
         **kwargs: of every Keras layer.
     """
 
@@ -47,12 +49,11 @@ class RecurrentEncoder(keras.layers.Layer):
         bidirectional: bool = False,
         dropout: float = 0.0,
         reset_after: bool = True,
-        last_states: bool = False,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
         self.cell, self.units, self.bidirectional = cell, units, bidirectional
-        self.reset_after, self.last_states = reset_after, last_states
+        self.reset_after = reset_after
         self.recurrent = [self._layer(number) for number in range(layers)]
         self.dropouts = [keras.layers.Dropout(dropout) for _ in range(layers)] if dropout else []
 
@@ -61,13 +62,18 @@ class RecurrentEncoder(keras.layers.Layer):
         layer = _CELLS[self.cell](
             self.units,
             return_sequences=True,
-            return_state=self.last_states,
+            return_state=not self._is_known,
             name=f"{self.cell}_{number}",
             **form,
         )
         if not self.bidirectional:
             return layer
         return keras.layers.Bidirectional(layer, name=f"bidirectional_{number}")
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether `recurrence` has the cell: not a GRU with its reset gate before the product."""
+        return self.reset_after or self.cell != "gru"
 
     @property
     def width(self) -> int:
@@ -89,10 +95,29 @@ class RecurrentEncoder(keras.layers.Layer):
         """
         states = self.encode(sequence, training=training).states
         if not self.bidirectional:
-            return states, states[:, -1]
+            return states, states[..., -1, :]
         # Read backwards, the sequence ends at its first step.
-        forward, backward = states[:, -1, : self.units], states[:, 0, self.units :]
+        forward, backward = states[..., -1, : self.units], states[..., 0, self.units :]
         return states, ops.concatenate([forward, backward], axis=-1)
+
+    def _recurred(self, layer, sequence, lengths):
+        """What a Keras layer gives on sequences of some lengths, or of one, sooner.
+
+        Leading axes before the batch are those of stacked weights.
+        """
+        if not self.bidirectional:
+            states = recurred(self.cell, layer.cell, sequence)
+            return states[0], (_ends(states, lengths),)
+        forward = recurred(self.cell, layer.forward_layer.cell, sequence)
+        turned = _reversed(sequence, lengths)
+        backward = recurred(self.cell, layer.backward_layer.cell, turned)
+        joined = ops.concatenate([forward[0], _reversed(backward[0], lengths)], axis=-1)
+        return joined, (_ends(forward, lengths), _ends(backward, lengths))
+
+    def _by_keras(self, layer, sequence, mask, training):
+        """The same by the layer itself."""
+        states, *ends = layer(sequence, mask=mask, training=training)
+        return states, tuple((end,) for end in ends)
 
     def encode(self, sequence, mask=None, training=None) -> LayerStates:
         """Encode sequences of several lengths.
@@ -106,10 +131,34 @@ class RecurrentEncoder(keras.layers.Layer):
             States, finite and without meaning where masked, and each layer's last real ones.
         """
         states, last = sequence, []
+        lengths = None if mask is None else ops.sum(ops.cast(mask, "int32"), axis=-1)
         for number, layer in enumerate(self.recurrent):
-            output = layer(states, mask=mask, training=training)
-            states, *ends = output if self.last_states else (output,)
-            last.append(tuple(zip(*[iter(ends)] * (2 if self.cell == "lstm" else 1), strict=True)))
+            if self._is_known:
+                states, ends = self._recurred(layer, states, lengths)
+            else:
+                states, ends = self._by_keras(layer, states, mask, training)
+            last.append(ends)
             if self.dropouts:
                 states = self.dropouts[number](states, training=training)
         return LayerStates(states, tuple(last))
+
+
+def recurred(kind: str, cell, sequence, first: tuple = ()) -> tuple:
+    """The states (..., B, S, U) of a Keras cell on sequences (..., B, S, F); see `recur`."""
+    weights = (cell.kernel, cell.recurrent_kernel, cell.bias)
+    weights = [ops.cast(weight, cell.compute_dtype) for weight in weights]
+    return recurrence.recur(kind, ops.cast(sequence, cell.compute_dtype), *weights, first)
+
+
+def _reversed(sequence, lengths):
+    """Sequences (..., B, S, W) read from their ends; what is behind an end stays there."""
+    if lengths is None:
+        return ops.flip(sequence, axis=-2)
+    return tf.reverse_sequence(sequence, lengths, seq_axis=1)
+
+
+def _ends(states: tuple, lengths) -> tuple:
+    """The last state of each sequence, (..., B, U); the first one of an empty one."""
+    if lengths is None:
+        return tuple(each[..., -1, :] for each in states)
+    return tuple(tf.gather(each, ops.maximum(lengths, 1) - 1, batch_dims=1) for each in states)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from attnlab.layers.recurrent import recurred
+
 _CELLS = {
     "simple": keras.layers.SimpleRNNCell,
     "gru": keras.layers.GRUCell,
@@ -73,6 +75,26 @@ class StackedCells(keras.layers.Layer):
         shape = (*ops.shape(inputs)[:2], self.units)
         ones = ops.ones(shape, self.compute_dtype)
         return tuple(dropout(ones, training=True) for dropout in self.dropouts)
+
+    @property
+    def can_go_through(self) -> bool:
+        """Whether `through` knows the cells: not a GRU with its reset gate before the product."""
+        return self.reset_after or self.kind != "gru"
+
+    def through(self, inputs, states: tuple, training):
+        """The output of the last cell at each step, (B, T, units).
+
+        Args:
+            inputs: (B, T, F), all of them known beforehand.
+            states: as of `advance`, before the first step.
+            training: whether to drop what passes from one cell to the next.
+        """
+        drops = self.drops(inputs, training)
+        for number, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
+            if number and drops:
+                inputs = inputs * drops[number - 1]
+            inputs = recurred(self.kind, cell, inputs, first)[0]
+        return inputs
 
     def advance(self, states: tuple, projected, drops: tuple = ()) -> tuple:
         """Take a step.

@@ -30,17 +30,24 @@ def replacing(path: Path) -> Iterator[Path]:
     """Hand out a temporary path beside `path`, and put it in the place of `path` at the end.
 
     The file is synced to disk before it is renamed. When the body raises, `path` stays as it was.
-    The temporary name ends like `path`, because Keras and matplotlib choose a format by it.
     """
-    temporary = path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
+    beside = temporary(path)
     try:
-        yield temporary
-        with open(temporary, "rb+") as stream:
+        yield beside
+        with open(beside, "rb+") as stream:
             os.fsync(stream.fileno())
-        os.replace(temporary, path)
+        os.replace(beside, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
+
+
+def temporary(path: Path) -> Path:
+    """A path beside `path` that nobody else has; what a kill leaves there is taken for nothing.
+
+    It ends like `path`, because Keras and matplotlib choose a format by that.
+    """
+    return path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,37 +18,62 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 verbosity = 0
 
 
+# The files that are open, and what they have in common as long as there is one.
+_files: list[_FileHandler] = []
+_shared = ExitStack()
+# The files that what works here logs to, where it is known; runs may take turns in a process.
+_here: ContextVar[tuple[_FileHandler, ...]] = ContextVar("here", default=())
+
+
 @contextmanager
 def logging_to(path: Path) -> Iterator[None]:
     """Append what the body logs and warns to a file; logging is as before after it.
 
     What goes there: records of the logger `attnlab` from INFO on, other loggers' and Python's
     warnings from WARNING on. Warnings keep appearing on the terminal; where nobody has set up
-    logging, warnings of `attnlab` are shown on standard error, with `-v` all that it logs. Raises
-    `OSError`.
+    logging, warnings of `attnlab` are shown on standard error, with `-v` all that it logs.
     """
-    with ExitStack() as stack:
-        file = _FileHandler(path, encoding="utf-8")
-        stack.callback(file.close)
-        file.setFormatter(logging.Formatter(FORMAT))
-        file.addFilter(lambda record: record.levelno >= logging.WARNING or _is_ours(record.name))
-        root, ours = logging.getLogger(), logging.getLogger("attnlab")
-        if not root.handlers:  # warnings of ours go to the user, like the command line's errors
-            terminal = logging.StreamHandler(stack.enter_context(standard_error()))
-            terminal.setLevel(logging.DEBUG if verbosity > 0 else logging.WARNING)
-            terminal.setFormatter(logging.Formatter("attnlab: %(message)s"))
-            terminal.addFilter(lambda record: _is_ours(record.name))
-            _attach(stack, root, terminal)
-        _attach(stack, root, file)
-        stack.callback(ours.setLevel, ours.level)
-        level = logging.DEBUG if verbosity > 0 else logging.INFO
-        ours.setLevel(min(level, ours.getEffectiveLevel()))
-        stack.enter_context(_warnings_to(file))
+    file, root = _FileHandler(path, encoding="utf-8", delay=True), logging.getLogger()
+    file.setFormatter(logging.Formatter(FORMAT))
+    file.addFilter(lambda record: record.levelno >= logging.WARNING or _is_ours(record.name))
+    file.addFilter(lambda record: not _here.get() or file in _here.get())
+    if not _files:
+        _set_up(root)
+    _files.append(file)
+    root.addHandler(file)
+    before = _here.set((*_here.get(), file))
+    try:
         yield
+    finally:
+        _here.reset(before)
+        root.removeHandler(file)
+        _files.remove(file)
+        file.close()
+        if not _files:
+            _shared.close()
+
+
+def _set_up(root: logging.Logger) -> None:
+    ours = logging.getLogger("attnlab")
+    if not root.handlers:  # warnings of ours go to the user, like the command line's errors
+        terminal = logging.StreamHandler(_shared.enter_context(standard_error()))
+        terminal.setLevel(logging.DEBUG if verbosity > 0 else logging.WARNING)
+        terminal.setFormatter(logging.Formatter("attnlab: %(message)s"))
+        terminal.addFilter(lambda record: _is_ours(record.name))
+        root.addHandler(terminal)
+        _shared.callback(root.removeHandler, terminal)
+    _shared.callback(ours.setLevel, ours.level)
+    level = logging.DEBUG if verbosity > 0 else logging.INFO
+    ours.setLevel(min(level, ours.getEffectiveLevel()))
+    _shared.enter_context(_warnings_logged())
 
 
 class _FileHandler(logging.FileHandler):
-    """A log file whose failures, such as a full disk, don't disturb the run."""
+    """A log file whose failures, such as a full disk or no folder, don't disturb the run."""
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: D102
+        with suppress(OSError):  # it is opened here
+            super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: D102
         pass
@@ -55,11 +81,6 @@ class _FileHandler(logging.FileHandler):
     def close(self) -> None:  # noqa: D102
         with suppress(OSError):
             super().close()
-
-
-def _attach(stack: ExitStack, logger: logging.Logger, handler: logging.Handler) -> None:
-    logger.addHandler(handler)
-    stack.callback(logger.removeHandler, handler)
 
 
 def in_words(entries: Mapping[str, Any]) -> str:
@@ -95,17 +116,19 @@ def _is_ours(name: str) -> bool:
 
 
 @contextmanager
-def _warnings_to(handler: logging.Handler) -> Iterator[None]:
-    """Let `handler` have each Python warning before it is shown as always."""
+def _warnings_logged() -> Iterator[None]:
+    """Let the files have each Python warning before it is shown as always."""
     show = warnings.showwarning
 
     def show_and_log(
         message: Any, category: type[Warning], filename: str, lineno: int, *rest: Any
     ) -> None:
         text = f"{filename}:{lineno}: {category.__name__}: {message}"
-        handler.handle(
-            logging.LogRecord("py.warnings", logging.WARNING, filename, lineno, text, None, None)
+        record = logging.LogRecord(
+            "py.warnings", logging.WARNING, filename, lineno, text, None, None
         )
+        for file in _files:
+            file.handle(record)
         show(message, category, filename, lineno, *rest)
 
     warnings.showwarning = show_and_log  # type: ignore[assignment]

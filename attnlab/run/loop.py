@@ -13,17 +13,20 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError, RunFailed
+from attnlab.figures import drawing
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.logs import in_words
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import interrupts
 from attnlab.run.building import make_model, start_afresh
 from attnlab.run.loading import load_weights
+from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
 from attnlab.run.screen import Screen
 from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
+from attnlab.training.together import runs_here, width_of
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
@@ -104,21 +107,33 @@ class Session:
         done = checkpoint.state["history"] if checkpoint else []
         learner = make_learner(self.config, self.task)
         learner.progress = self.screen.working
+        self._stack(learner)
         self._best_weights = learner.model.get_weights()
         if self.resumed:
             self._restore(learner, checkpoint)
         self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.bars)
+        drawing.start()
         self._train(learner)
         learner.model.set_weights(self._best_weights)
         self.screen.working(0, None, "scoring the test part")
         metrics, report = self._evaluate(learner)
         self.recorder.write_results(learner, metrics, report)
-        self.screen.working(0, None, "drawing")
-        self.recorder.draw()
         with self.recorder.writing("the checkpoints"):
             self._checkpoints.keep(1)  # to train longer
         log.info("best epoch %d; test: %s", metrics["best_epoch"], in_words(metrics["test"]))
         return metrics
+
+    def _stack(self, learner: Any) -> None:
+        """Have it trained in a stack, as it began: to the last bits results depend on that."""
+        if self.resumed:
+            width = self.folder.status.read().get("together", 1)
+        else:
+            width = width_of(getattr(learner, "stackable", 1))
+            if width > 1:
+                with self.recorder.writing("status.json"):
+                    self.folder.status.write(together=width)
+        if width > 1:
+            learner.width = width
 
     def _monitored(self) -> list[float]:
         """The monitored value of each epoch, NaN where it was not scored; [] if it never is."""
@@ -142,7 +157,8 @@ class Session:
             if self._best_epoch() == self.state.epochs:
                 self._best_weights = learner.model.get_weights()
             self.recorder.write_epoch(learner, row)
-            if time.perf_counter() - self._saved_at >= _TRAINING_PER_SAVING * self._saving_took:
+            training = (time.perf_counter() - self._saved_at) / runs_here()
+            if training >= _TRAINING_PER_SAVING * self._saving_took:
                 self._save_checkpoint(learner)
             self.screen.advance(row)
             if self.sweep and self.sweep.on_epoch:
@@ -165,7 +181,8 @@ class Session:
         for chunk in chunks[state.chunks_done :]:
             done = state.steps_in_epoch
             own_rates = rates[done : done + chunk.steps]
-            losses = learner.train(chunk, own_rates, state.steps_taken + done)
+            with spent("training" if state.steps_taken + done else "first steps"):
+                losses = learner.train(chunk, own_rates, state.steps_taken + done)
             if state.steps_taken + done == 0:
                 took = time.perf_counter() - self._epoch_started
                 log.debug("the first %d steps took %.2f s, to compile them too", chunk.steps, took)
@@ -182,7 +199,8 @@ class Session:
         values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
         row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
-        row |= {"train_loss": float(loss), **learner.validate(epoch)}
+        with spent("validating"):
+            row |= {"train_loss": float(loss), **learner.validate(epoch)}
         row["seconds"] = round(self._seconds_in_epoch(), 6)
         return row
 
@@ -205,6 +223,7 @@ class Session:
 
     # Checkpoints
 
+    @spent("saving")
     def _save_checkpoint(self, learner: Learner) -> None:
         """Save all that the next step depends on; once for a step."""
         state, started = self.state, time.perf_counter()
@@ -250,6 +269,7 @@ class Session:
 
     # The result
 
+    @spent("evaluating")
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
         """What metrics.json says of the run, and the best weights' report on the test part."""
         config, report = self.config, learner.report()
@@ -276,6 +296,7 @@ class Session:
         return metrics, report
 
 
+@spent("building")
 def make_learner(config: RunConfig, task: Task) -> Learner:
     """What trains the model of a configuration, of the task's kind; its task is loaded."""
     return load(task.kind.learner)(config, task, make_model(config, task))

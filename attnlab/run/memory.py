@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import RequestError
-from attnlab.run.building import counted_model
+from attnlab.run.building import counted_model, make_task
 from attnlab.tasks.base import Task, TaskData
 
 # Sizes up to this one are made without counting: no machine is too small for them.
-_ALWAYS_FITS = 2048
+_ALWAYS_FITS, _ALWAYS_FIT_TOGETHER = 2048, 256
 # Arrays of a weight's size beside itself: its gradient, and what the optimizer keeps.
 _STATES = {"adam": 2, "adamw": 2, "adadelta": 2, "rmsprop": 2}
 _BYTES, _GIB = 4, 2**30
@@ -34,9 +34,7 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
     Raises:
         RequestError: weights, optimizer and a batch take more than there is.
     """
-    sizes = [*config.model.settings.values(), *config.attention.settings.values()]
-    largest = max((size for size in sizes if isinstance(size, int)), default=0)
-    if max(largest, config.trainer.batch_size) <= _ALWAYS_FITS:
+    if _largest(config) <= _ALWAYS_FITS:
         return
     needs, there = _needs(config, task, data), _memory()
     if sum(needs) <= there:
@@ -50,6 +48,27 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
         f"{total:,.1f} GiB at least: {weights:,.1f} for weights, gradients and optimizer, "
         f"{batch:,.1f} for a batch.{advice}"
     )
+
+
+def most_that_fit(config: RunConfig, wanted: int) -> int:
+    """How many runs like one, of those wanted, fit into half of the machine's memory; at least 1.
+
+    A power of two, if it is not all of them.
+    """
+    if wanted == 1 or _largest(config) <= _ALWAYS_FIT_TOGETHER:
+        return wanted
+    try:
+        task = make_task(config)
+        needs = sum(_needs(config, task, task.load(config.seed)))
+    except RequestError:  # which the run itself will raise
+        return wanted
+    fitting = _memory() // 2 // needs
+    return wanted if fitting >= wanted else 1 << max(0, fitting.bit_length() - 1)
+
+
+def _largest(config: RunConfig) -> int:
+    settings = [*config.model.settings.values(), *config.attention.settings.values()]
+    return max(size for size in [*settings, config.trainer.batch_size] if isinstance(size, int))
 
 
 def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:

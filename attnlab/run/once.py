@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import RunBusy, RunFailed
+from attnlab.errors import Pruned, RunBusy, RunFailed
 from attnlab.records.lock import flocked
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import runner
-from attnlab.run.index import COMPLETED, FAILED, RUNNING, IndexedRun, RunIndex
+from attnlab.run.building import import_tensorflow
+from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING, IndexedRun, RunIndex
 from attnlab.run.loop import SweepMember
+from attnlab.run.profile import spent
 
+Result = TypeVar("Result")
 # One for this process: a worker with many runs to make reads each of the others once.
 _index = cache(RunIndex)
 
@@ -30,8 +35,10 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     with flocked(folder):  # of two processes only one begins it
         found = find_run(config)
         begin = found is None or (found.state == FAILED and found.path in sweep.retry_failed)
-        if found is not None and sweep.on_epoch and found.status.get("sweep") == sweep.name:
-            begin = begin or found.state == RUNNING  # two trials of a search may be equal
+        ours = found is not None and found.status.get("sweep") == sweep.name
+        searched = ours and sweep.on_epoch is not None
+        if found is not None and searched:
+            begin = begin or found.state == RUNNING  # two trials may be equal
         new = runner.new_folder(config, sweep) if begin else None
     if new is not None:
         return runner.run_in(new, config, sweep)
@@ -40,9 +47,22 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         return found.path
     if found.state == FAILED:
         raise RunFailed(str(found.status.get("error") or "it failed before"))
+    if found.state == PRUNED and searched:
+        raise Pruned(str(found.status.get("error")).removeprefix("pruned: "))
     if found.state == RUNNING:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
     return runner.resume(RunDirectory(found.path), sweep=sweep)
+
+
+def together(
+    works: Sequence[Callable[[], Result]], alike: Sequence[str], threads: int
+) -> list[Result]:
+    """Do works that make runs, which train together; see `training.together.Together`."""
+    import_tensorflow()
+    from attnlab.training.together import Together
+
+    with spent("jobs together"):
+        return Together(threads).carry_out(works, alike)
 
 
 def find_run(config: RunConfig) -> IndexedRun | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
-import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from contextvars import copy_context
+from typing import Any
 
 import numpy as np
 
@@ -21,23 +18,22 @@ from attnlab.records.environment import environment
 from attnlab.records.logs import in_words
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
+from attnlab.run.profile import spent
 from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 
-if TYPE_CHECKING:
-    import keras
-
 log = logging.getLogger("attnlab")
-# Bytes of a file that each variable takes beside its numbers, amply.
-_HDF5_OVERHEAD = 8192
+_disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
 
 
 class Recorder:
     """Writes a run's folder, and tells its copy in MLflow when there is something new."""
 
     def __init__(self, config: RunConfig, folder: RunDirectory, tracker: Tracker) -> None:
-        self.config, self.folder, self._tracker = config, folder, tracker
+        self.config, self.folder, self.tracker = config, folder, tracker
         self._write_failed = False
+        self._writing: Future[None] | None = None  # of the last epoch
 
+    @spent("saving")
     def write_request(self, task: Task, data: TaskData) -> None:
         """What is about to run: before anything is computed."""
         log.info("configuration %s", self.config.digest)
@@ -56,7 +52,7 @@ class Recorder:
             task.save(self.folder.assets)
             taken, given = load(task.kind.served)(self.config.document)
             self.folder.write_json("served.json", {"input": taken, "output": given})
-        self._tracker.changed()
+        self.tracker.changed()
 
     def rewind(self, history: Sequence[Mapping[str, float]]) -> None:
         """Take back what the folder holds of later epochs, and what was half written."""
@@ -64,46 +60,70 @@ class Recorder:
             self.folder.discard_after(len(history))
             self.folder.history.replace(history)
 
+    @spent("saving")
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
-        """An epoch's weights, numbers and figures."""
-        epoch = int(row["epoch"])
+        """An epoch's weights, numbers and figures; the disk is waited for while the next trains."""
+        from attnlab.training.weights_file import weights_file
+
+        epoch, content = int(row["epoch"]), None
         with self.writing(f"the weights of epoch {epoch}"):
-            with files.replacing(self.folder.weights_path(epoch)) as temporary:
-                save_weights(learner.model, temporary)
-        with self.writing("history.csv"):
-            self.folder.history.append(row)
-            self.folder.status.write(epoch=epoch)
+            scratch = files.temporary(self.folder.weights_path(epoch))
+            content = weights_file(learner.model, scratch)
         with self.writing("a figure"):
             learner.draw_epoch(epoch, self.folder.plots)
-        self._tracker.changed()
+        inside = copy_context().run  # what it logs belongs to this run
+        self._writing = _disk.submit(inside, self._write_epoch, epoch, content, row)
 
+    def _write_epoch(self, epoch: int, content: bytes | None, row: Mapping[str, float]) -> None:
+        path = self.folder.weights_path(epoch)
+        if content is not None:
+            with self._writes(path.name), files.replacing(path) as temporary:
+                temporary.write_bytes(content)
+        with self._writes("history.csv"):
+            self.folder.history.append(row)
+            self.folder.status.write(epoch=epoch)
+        self.tracker.changed()
+
+    @spent("saving")
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
         """The result, as files; the learner's model has the best weights."""
         with self.writing("the results"):
             self.folder.write_predictions(report.predictions)
-            examples = learner.examples()
+            with spent("evaluating"):
+                examples = learner.examples()
             if examples is not None:
                 with files.replacing(self.folder.path / "attention.npz") as temporary:
                     np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
             self.folder.write_json("metrics.json", metrics)
-        self._tracker.changed()
+        self.tracker.changed(much=True)  # while figures are drawn
 
-    def draw(self) -> None:
-        """The result as figures: last, while MLflow is busy with the rest."""
-        from attnlab.figures.run import draw_run
-
-        with self.writing("the figures"):
-            draw_run(self.folder)
-
-    def close(self, state: str, error: str | None = None, **entries: Any) -> None:
-        """Write the final state to the folder and to MLflow."""
+    @spent("saving")
+    def write_state(self, state: str, error: str | None = None, **entries: Any) -> None:
+        """The final state."""
         with self.writing("status.json"):
             self.folder.status.write(state, error=error, **entries)
-        self._tracker.ended(state)
+
+    def close(self, state: str, error: str | None = None, **entries: Any) -> None:
+        """Write the final state to the folder, and wait until MLflow has it."""
+        self.write_state(state, error, **entries)
+        with spent("tracking"):
+            self.tracker.ended(state)
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
         """Let a failing disk cost what is being written, not the run or its result; say so once."""
+        self.settle()
+        with self._writes(what):
+            yield
+
+    def settle(self) -> None:
+        """Wait until the last epoch is on the disk."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    @contextmanager
+    def _writes(self, what: str) -> Iterator[None]:
         try:
             yield
         except (OSError, RequestError) as error:  # a figure asks for files that may be missing
@@ -115,17 +135,3 @@ class Recorder:
                     getattr(error, "strerror", None) or error,
                 )
             self._write_failed = True
-
-
-def save_weights(model: keras.Model, path: Path) -> None:
-    """Save a model's weights as HDF5; raises `OSError`, of which HDF5 has several kinds."""
-    size = 4 * model.count_params() + _HDF5_OVERHEAD * (len(model.weights) + 1)
-    if shutil.disk_usage(path.parent).free < size:  # HDF5 may crash where it finds that out itself
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    try:
-        model.save_weights(path)
-    except (OSError, RuntimeError) as error:
-        found = re.search(r"errno = (\d+)", str(error))
-        if found is None:
-            raise
-        raise OSError(int(found.group(1)), os.strerror(int(found.group(1)))) from error

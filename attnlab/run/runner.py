@@ -20,10 +20,11 @@ from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
-from attnlab.run import console
+from attnlab.run import console, ending
 from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import Session, SweepMember
 from attnlab.run.memory import refuse_what_does_not_fit
+from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
 from attnlab.run.screen import Screen, screen
 from attnlab.tasks.base import Task, TaskData
@@ -32,8 +33,10 @@ from attnlab.tasks.kinds import resolved
 log = logging.getLogger("attnlab")
 
 
-def run(config: RunConfig) -> Path:
+def run(config: RunConfig, finish: bool = True) -> Path:
     """Train, evaluate and report one run; returns its folder.
+
+    Its figures and its copy in MLflow are whole then, or if not `finish`, after `ending.wait`.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -48,6 +51,8 @@ def run(config: RunConfig) -> Path:
         with FolderLock(folder.path):
             metrics = _carry_out(Session(config, task, data, folder, started, shown))
     console.print_result(metrics, folder.path)
+    if finish:
+        _finish(folder)
     return folder.path
 
 
@@ -103,6 +108,7 @@ def resume(
         metrics = metrics or _go_on(config, folder, sweep, started)
     if sweep is None:
         console.print_result(metrics, folder.path)
+        _finish(folder)
     return folder.path
 
 
@@ -154,6 +160,7 @@ def _require_same(data: TaskData, folder: RunDirectory, digest: str) -> None:
         )
 
 
+@spent("preparing")
 def _prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     """The task of a new run and its data; one that can't be is refused before it is made."""
     task = make_task(config)
@@ -191,12 +198,19 @@ def _carry_out(session: Session) -> dict[str, Any]:
             on_run_id=lambda run_id: folder.status.write(mlflow_run_id=run_id),
         )
         recorder = Recorder(config, folder, tracker)
-        with _closing(recorder.close):
-            metrics = session.execute(recorder)
-        if config.tracking.enabled:
-            session.screen.working(0, None, "sending to MLflow")
-        recorder.close("completed")
+        try:
+            with _closing(recorder.close):
+                metrics = session.execute(recorder)
+        finally:
+            recorder.settle()
+        recorder.write_state("completed")
+    ending.begin(recorder)
     return metrics
+
+
+def _finish(folder: RunDirectory) -> None:
+    with _told_where(folder):
+        ending.wait()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from attnlab.errors import SweepFailed
@@ -15,12 +15,13 @@ from attnlab.records import files, logs
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
+from attnlab.run.memory import most_that_fit
 from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
 from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, words
-from attnlab.sweeps.worker import Outcome, run_point
+from attnlab.sweeps.worker import MOST_PROGRAMS, MOST_TOGETHER, Outcome, run_points
 from attnlab.tasks.kinds import kind_of
 
 _EACH_FOR_ITSELF = (
@@ -42,7 +43,8 @@ class GridSweep(Sweep):
     def __init__(self, plan: SweepPlan, launcher: Launcher):
         super().__init__(plan, launcher)
         self.points, self.duplicates = plan.points()
-        self._launched = False
+        self._launched = self._is_short_of_memory = False
+        self._most_that_fit = cache(self._count_what_fits)
         self._failures: dict[str, str | None] = {}  # of runs that left no folder
         self._ended: set[str] = set()  # those that the system ended
 
@@ -74,7 +76,11 @@ class GridSweep(Sweep):
                 progress.say(_EACH_FOR_ITSELF)
             if len(todo) < len(rows):
                 progress.say(self._standing(rows, len(todo)))
-            if self.launcher.chooses and len(todo) > 2:
+            groups = self._groups(todo)
+            if self.launcher.here and len(groups) < len(todo):
+                more = "; more would not fit into memory" if self._is_short_of_memory else ""
+                progress.say(f"{max(map(len, groups))} jobs at a time train together{more}")
+            elif self.launcher.chooses and len(todo) > 2:
                 todo = self._tried(todo)
                 progress.say(f"hydra/launcher=auto: {len(todo)} jobs go on {self._place()}")
             self._run(todo)
@@ -181,20 +187,77 @@ class GridSweep(Sweep):
 
     def _launch(self, points: Sequence[Point]) -> LauncherDied | None:
         """Launch once; returns what the launcher died of."""
-        work, overrides = partial(run_point, launch=self.launch), [p.overrides for p in points]
-        try:
-            returned = self.launcher(work, overrides)
-        except LauncherDied as death:
-            return death
-        for point, result in zip(points, returned, strict=True):
-            self.index.forget(point.digest)
-            if isinstance(result, Outcome) and result.state == FAILED:
-                self._failures[point.digest] = result.error
-            elif self.launcher.was_ended(result):
-                self._ended.add(point.digest)
-            elif isinstance(result, Exception):
-                self._failures[point.digest] = one_line(result)
+        for groups in self._parts(self._groups(points)):
+            configs = {group[0].digest: [point.config for point in group] for group in groups}
+            work = partial(run_points, launch=self.launch, groups=configs)
+            try:
+                returned = self.launcher(work, [group[0].overrides for group in groups])
+            except LauncherDied as death:
+                return death
+            for group, results in zip(groups, returned, strict=True):
+                each = results if isinstance(results, list) else [results] * len(group)
+                for point, result in zip(group, each, strict=True):
+                    self._take_in(point, result)
         return None
+
+    def _parts(self, groups: Sequence[list[Point]]) -> list[list[list[Point]]]:
+        """The groups that a process makes, where that has room for so many programs only."""
+        if not self.launcher.here:
+            return [list(groups)]
+        parts: list[list[list[Point]]] = [[]]
+        shapes: set[str] = set()
+        for group in groups:
+            own = {point.config.program for point in group}
+            if parts[-1] and len(shapes | own) > MOST_PROGRAMS:
+                parts.append([])
+                shapes = set()
+            parts[-1].append(group)
+            shapes |= own
+        return parts
+
+    def _take_in(self, point: Point, result: Outcome | Exception) -> None:
+        self.index.forget(point.digest)
+        if isinstance(result, Outcome) and result.state == FAILED:
+            self._failures[point.digest] = result.error
+        elif self.launcher.was_ended(result):
+            self._ended.add(point.digest)
+        elif isinstance(result, Exception):
+            self._failures[point.digest] = one_line(result)
+
+    def _groups(self, points: Sequence[Point]) -> list[list[Point]]:
+        """The points that a process trains at a time; those of equal shapes beside each other."""
+        alike: dict[tuple[int, str], list[Point]] = {}
+        for point in points:
+            most = self._most_together(point, len(points))
+            alike.setdefault((most, point.config.program), []).append(point)
+        groups: list[list[Point]] = []
+        room = 0
+        programs: set[str] = set()
+        for (most, program), found in alike.items():
+            for point in found:
+                if not room or most == 1 or len(programs | {program}) > MOST_PROGRAMS:
+                    groups.append([])
+                    room, programs = most, set()
+                groups[-1].append(point)
+                programs.add(program)
+                room -= 1
+        return groups
+
+    def _most_together(self, point: Point, points: int) -> int:
+        """How many of some points a process may train beside this one, with it."""
+        wanted, kind = point.config.trainer.together, kind_of(point.config.task.name)
+        # A cluster's queue has a job for each.
+        if wanted == "never" or not kind.together or not self.launcher.bound:
+            return 1
+        share = -(-points // self.launcher.workers)
+        most = min(MOST_TOGETHER, share) if wanted == "auto" else wanted
+        return self._most_that_fit(point.config.program, most)
+
+    def _count_what_fits(self, program: str, wanted: int) -> int:
+        config = next(p.config for p in self.points if p.config.program == program)
+        most = most_that_fit(config, wanted)
+        self._is_short_of_memory |= most < wanted
+        return most
 
     def _stamp(self, point: Point) -> tuple[Any, ...]:
         """What differs as soon as a process has begun the run of a point, or gone on with it."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
+from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext
@@ -69,6 +70,22 @@ def launch(
         [list(words) for words in overrides], initial_job_idx=0
     )
     return [each._return_value for each in returned]
+
+
+def launch_aside(*arguments: Any) -> list[Any]:
+    """As `launch`, in a process of its own, which ends with it."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    pool = ProcessPoolExecutor(max_workers=1)
+    try:
+        return pool.submit(_launch_there, Singleton.get_state(), *arguments).result()
+    finally:
+        pool.shutdown(kill_workers=True)
+
+
+def _launch_there(state: Any, *arguments: Any) -> list[Any]:
+    Singleton.set_state(state)
+    return launch(*arguments)
 
 
 def in_folder(composed: DictConfig, folder: Path) -> DictConfig:

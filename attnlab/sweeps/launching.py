@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 
 from attnlab.records.environment import processors
 from attnlab.sweeps import internals
+from attnlab.sweeps.worker import Room
 
 
 class LauncherDied(Exception):
@@ -26,6 +27,7 @@ class Launcher:
 
     def __init__(self, context: HydraContext, config: DictConfig, folder: Path):
         self._context = context
+        self._room: Room | None = None
         self._composed = internals.in_folder(config, folder)
         self.chooses = str(config.hydra.launcher._target_) == internals.AUTO
         self._use(internals.settled(self._composed, False) if self.chooses else self._composed)
@@ -66,13 +68,18 @@ class Launcher:
     ) -> list[Any]:
         """Do work once for each list of overrides; returns what each did, or its exception.
 
+        When this process has compiled what it has room for, another one is begun for each call.
+
         Raises:
             LauncherDied: the launcher itself failed, or one of its processes has gone.
             KeyboardInterrupt: interrupted.
         """
+        self._room = self._room or Room()
+        aside = self.here and self._room.is_full()
+        launch = internals.launch_aside if aside else internals.launch
         try:
             with nullcontext() if self.bound else internals.every_result():
-                return internals.launch(self._context, work, self._config, overrides)
+                return launch(self._context, work, self._config, overrides)
         except Exception as error:
             raise LauncherDied(one_line(error)) from error
         finally:

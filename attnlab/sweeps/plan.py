@@ -103,11 +103,10 @@ class SweepPlan:
             found.setdefault(point.digest, point)
         return list(found.values()), len(points) - len(found)
 
-    def check_space(self) -> None:
-        """Check trials that touch every end and every choice; raises `RequestError`."""
-        if self.search is not None:
-            for probe in self.search.space.probes():
-                self.composer.check([*self.grid.points()[0], *probe])
+    def ends(self) -> list[RunConfig]:
+        """Trials that touch every end and every choice of a search; raises `RequestError`."""
+        probes = self.search.space.probes() if self.search else ()
+        return [self.composer.check([*self.grid.points()[0], *probe]) for probe in probes]
 
     def trial(self, number: int, overrides: Sequence[str]) -> Point:
         """A trial of a search; raises `RequestError` where its values can't be combined."""

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from rich.progress import TaskID
 
+from attnlab.errors import RequestError
 from attnlab.records import logs
 from attnlab.records.logs import standard_error
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.console import number
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.run.screen import bars
 from attnlab.sweeps.table import TableRow, read_results, result_words
+from attnlab.tasks.kinds import kind_of
 from attnlab.terminal.console import plain_console
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _PAUSES_PER_LOOK = 20  # a large table takes a twentieth of the time at most
 _ENDED = (COMPLETED, FAILED, KILLED, PRUNED)
-_MOST_RUNNING = 8
+# More runs under way than these have one bar for all, with this number.
+_MOST_BARS, _ALL = 8, -1
 log = logging.getLogger("attnlab")
 
 
@@ -83,18 +89,27 @@ class Progress:
                 self._ended[row.number] = row.state
                 self.say(self._line(row), always=row.state == FAILED)
         self._bars.update(self._whole, completed=self._done)
-        self._show_running([row for row in rows if row.state == RUNNING][:_MOST_RUNNING])
+        if not self._bars.disable:
+            self._show_running([row for row in rows if row.state == RUNNING])
 
     def _show_running(self, rows: Sequence[TableRow]) -> None:
-        """A bar with its epochs for each run under way."""
-        for number in self._running.keys() - {row.number for row in rows}:
-            self._bars.remove_task(self._running.pop(number))
-        for row in rows:
-            if row.number not in self._running:
-                self._running[row.number] = self._bars.add_task(
-                    f"  {row.label}", total=row.epochs, unit="epochs"
-                )
-            self._bars.update(self._running[row.number], completed=row.epoch)
+        """Bars of the runs under way: their epochs, and how good they are."""
+        groups = {row.number: [row] for row in rows}
+        if len(rows) > _MOST_BARS:
+            groups = {_ALL: list(rows)}
+        for key in self._running.keys() - groups.keys():
+            self._bars.remove_task(self._running.pop(key))
+        for key, group in groups.items():
+            label = f"{len(group)} under way" if key == _ALL else group[0].label
+            if key not in self._running:
+                self._running[key] = self._bars.add_task("", unit="")
+            self._bars.update(
+                self._running[key],
+                description=f"  {label}",
+                total=sum(row.epochs for row in group),
+                completed=sum(row.epoch for row in group),
+                unit=f"epochs{_spread(group)}",
+            )
 
     def _line(self, row: TableRow) -> str:
         count = f"{self._done}/{self._total}"
@@ -112,6 +127,18 @@ class Progress:
     def _done(self) -> int:
         """How many runs came to an end; one that was interrupted did not."""
         return self._before + sum(state != KILLED for state in self._ended.values())
+
+
+def _spread(rows: Sequence[TableRow]) -> str:
+    """What runs monitor, as they have it now, from the least to the greatest."""
+    column, values = kind_of(rows[0].task).monitored, []
+    for row in rows:
+        with suppress(RequestError):
+            history = RunDirectory(row.path).history.read() if row.path else {}
+            values += history.get(column, [])[-1:]
+    values = [value for value in values if math.isfinite(value)]
+    ends = [number(end(values)) for end in (min, max) if values]
+    return f", {column} {' to '.join(dict.fromkeys(ends))}" if ends else ""
 
 
 def _mark(row: TableRow) -> tuple[str, Path | None]:

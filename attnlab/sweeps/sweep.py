@@ -18,6 +18,7 @@ from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
+from attnlab.run import ending
 from attnlab.run.building import import_tensorflow
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
 from attnlab.sweeps.launching import Launcher
@@ -79,6 +80,7 @@ class Sweep(ABC):
             stop: BaseException | None = None
             try:
                 self.work()
+                ending.wait()
             except (KeyboardInterrupt, StoppedEarly) as error:
                 stop = error
                 if not self.launcher.bound:  # jobs may wait in a queue

@@ -9,18 +9,21 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from omegaconf import DictConfig
 
 from attnlab.config import composing
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.records.environment import processors
 from attnlab.records.processes import is_running, this_process
 from attnlab.run import interrupts
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
@@ -29,6 +32,10 @@ from attnlab.sweeps.sweep_folder import SweepFolder
 composing.register_schema()
 
 NEW = "new"
+MOST_TOGETHER = 32
+# What XLA compiled, about 18 MB a program, stays in memory as long as the process does.
+MOST_PROGRAMS = 16
+Result = TypeVar("Result")
 OnEpoch = Callable[[Mapping[str, float]], None]
 _SECONDS_BETWEEN_LOOKS, _SECONDS_TO_STOP = 1.0, 20.0
 # For how long a worker may outlive the process that launched it.
@@ -68,6 +75,23 @@ class Launch:
             log.warning("%s: can't be written: %s", self.folder, error)
 
 
+class Room:
+    """Room in this process for programs, counted from when it is made."""
+
+    def __init__(self) -> None:
+        self._before = _programs()
+
+    def is_full(self) -> bool:
+        """Whether another process had better compile what comes next."""
+        return _programs() - self._before >= MOST_PROGRAMS
+
+
+def _programs() -> int:
+    """How many this process has compiled."""
+    cache = sys.modules.get("attnlab.training.program_cache")
+    return cache.compiled if cache else 0
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a run."""
@@ -77,18 +101,42 @@ class Outcome:
     error: str | None = None  # why it failed, or was given up
 
 
-def run_point(cfg: DictConfig, *, launch: Launch) -> Outcome:
-    """Make, or go on with, the run of one composed configuration.
+def run_points(
+    cfg: DictConfig, *, launch: Launch, groups: Mapping[str, Sequence[RunConfig]]
+) -> list[Outcome]:
+    """Make, or go on with, the runs of some configurations that train together.
+
+    `groups` has them by the digest of their first one, which is the composed `cfg`.
 
     Raises:
         KeyboardInterrupt: interrupted.
-        StoppedEarly: it failed, and that ends the sweep.
+        StoppedEarly: one failed, and that ends the sweep.
     """
     interrupts.check()
+    prepare_process(launch)
+    configs = groups[composing.from_hydra(cfg).digest]
+    works = [partial(_run_point, config, launch) for config in configs]
+    return carry_out_together(works, [config.program for config in configs], launch)
+
+
+def carry_out_together(
+    works: Sequence[Callable[[], Result]], programs: Sequence[str], launch: Launch
+) -> list[Result]:
+    """Do works that make runs of some programs, which train together; what each returned."""
+    from attnlab.run import ending
+    from attnlab.run.once import together
+
+    alone = len(works) == 1
+    found = [works[0]()] if alone else together(works, programs, launch.threads or processors())
+    if os.getpid() != launch.owner.get("pid"):  # which may end this process at any time
+        ending.wait()
+    return found
+
+
+def _run_point(config: RunConfig, launch: Launch) -> Outcome:
     if not launch.goes_on():
         return Outcome(NEW)
-    prepare_process(launch)
-    outcome = carry_out(composing.from_hydra(cfg), launch)
+    outcome = carry_out(config, launch)
     if outcome.state == FAILED:
         stop_early(launch, outcome)
     return outcome

@@ -132,6 +132,7 @@ class Kind:
             an output of the model that MLflow serves: `{"values": nested lists, "dtype": name}`.
         verbs: its own words of the command line; `plot embeddings` is a word of the verb `plot`.
         takes_data: whether its tasks take a corpus from the group `data`.
+        together: whether runs of it are sooner done side by side in one process.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
         evaluation: names of the settings that `Task.evaluate` takes beside the part.
         serving: names of the settings that `Task.serve` takes beside the inputs.
@@ -153,6 +154,7 @@ class Kind:
     served: str
     verbs: Mapping[str, Verb] = field(default_factory=dict)
     takes_data: bool = False
+    together: bool = False
     architectures: Mapping[str, str] = field(default_factory=dict)
     evaluation: tuple[str, ...] = ()
     serving: tuple[str, ...] = ()
@@ -289,6 +291,9 @@ class Learner(Protocol):
         model: what is trained.
         optimizer: what trains it, with all its variables.
         progress: is told how far a long scoring is; the runner sets it.
+        stackable: how many runs of equal shapes are sooner trained in one stack than one by one;
+            may be missing, as may
+        width: how many there are in its stack; the runner sets it.
     """
 
     model: keras.Model

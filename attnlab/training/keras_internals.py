@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import keras
+import numpy as np
 from keras.src.backend.common import global_state
+from keras.src.optimizers.base_optimizer import BaseOptimizer, clip_by_global_norm
 
 _WAITING = "uninitialized_variables"
 
@@ -38,3 +41,72 @@ def adam_moments(optimizer, variable) -> tuple[keras.Variable, keras.Variable]:
     """Where Adam keeps the means of a variable's gradients and of their squares."""
     index = optimizer._get_variable_index(variable)
     return optimizer._momentums[index], optimizer._velocities[index]
+
+
+@contextmanager
+def having(
+    variables: Sequence[keras.Variable], values: Sequence[Any]
+) -> Iterator[keras.StatelessScope]:
+    """Let variables have other values, which may have leading axes of their own."""
+    with keras.StatelessScope() as scope:
+        for variable, value in zip(variables, values, strict=True):
+            scope.add_update((variable, value))  # as an argument their shapes would be checked
+        yield scope
+
+
+class _Functional:
+    """What TensorFlow's optimizers do to variables by `tf.distribute`, as for other backends."""
+
+    _var_key = BaseOptimizer._var_key
+    assign = BaseOptimizer.assign
+    assign_add = BaseOptimizer.assign_add
+    assign_sub = BaseOptimizer.assign_sub
+    _apply_weight_decay = BaseOptimizer._apply_weight_decay
+    _backend_update_step = BaseOptimizer._backend_update_step
+
+    def _clip_gradients(self, grads):
+        """As Keras's, which asks whether a setting is above 0: of a tensor that isn't known."""
+        if self.global_clipnorm is not None:
+            return clip_by_global_norm(grads, self.global_clipnorm)
+        if self.clipvalue is not None:
+            return [keras.ops.clip(grad, -self.clipvalue, self.clipvalue) for grad in grads]
+        return grads
+
+
+class OptimizerFunction:
+    """An optimizer's formula as a function; with TensorFlow, Keras's own only change variables.
+
+    Weight decay and the bounds of clipping are arguments, too, for those that have them.
+
+    Args:
+        optimizer: of Keras, or of a class that does the same by other means.
+        variables: those that it trains.
+    """
+
+    _OF_EACH_RUN = ("weight_decay", "global_clipnorm", "clipvalue")
+
+    def __init__(self, optimizer: keras.Optimizer, variables: Sequence[keras.Variable]) -> None:
+        kind = next(c for c in type(optimizer).__mro__ if c.__module__.startswith("keras."))
+        own = type(kind.__name__, (_Functional, kind), {})
+        self.optimizer, self._variables = own.from_config(optimizer.get_config()), variables
+        self.optimizer.build(variables)
+        known = [name for name in self._OF_EACH_RUN if getattr(optimizer, name) is not None]
+        self._settings = known
+
+    def settings(self, optimizer: keras.Optimizer) -> np.ndarray:
+        """The values (n,) of another optimizer that differs from this one in nothing else."""
+        return np.array([getattr(optimizer, name) for name in self._settings], np.float32)
+
+    def __call__(self, states, rate, settings, gradients, values) -> tuple[list, list]:
+        """New values of the trained variables, and new states, after a step of a rate."""
+        optimizer, variables = self.optimizer, self._variables
+        for name, value in zip(self._settings, keras.ops.unstack(settings), strict=True):
+            setattr(optimizer, name, value)
+        with having([*optimizer.variables, *variables], [*states, *values]) as scope:
+            optimizer.learning_rate = rate
+            optimizer.apply(gradients, variables)
+            new = [
+                [keras.ops.cast(scope.get_current_value(v), v.dtype) for v in of]
+                for of in (variables, optimizer.variables)
+            ]
+        return new[0], new[1]

@@ -24,6 +24,8 @@ from attnlab.training.optimizers import make_optimizer
 # How many are kept, and how many bytes of weights and optimizer states. What XLA compiled stays in
 # memory as long as the process does, so forgetting a program early would gain little.
 _MOST, _MOST_BYTES = 16, 2**29
+# Bytes of a model that may stay until Python looks for garbage by itself, which takes a while.
+_SMALL = 2**22
 
 
 class Program(Protocol):
@@ -34,8 +36,23 @@ class Program(Protocol):
 
 
 Cached = TypeVar("Cached", bound=Program)
+compiled = 0  # how many programs this process has made
 # Program and user by what entered the trace, the one used last at the end.
-_cache: OrderedDict[str, tuple[Any, weakref.ref]] = OrderedDict()
+_cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
+
+
+def shared_program(
+    config: RunConfig, model: keras.Model, compile: Callable[[], Cached], *shapes: Any
+) -> Cached:
+    """A program that holds no run's values, for all runs of equal shapes; see `cached_program`."""
+    key = _key(config, model, shapes)
+    known = bool(_cache)
+    program, _ = _cache.pop(key, (None, None))
+    if known and (program is None or _bytes(model) > _SMALL):
+        gc.collect()
+    if program is None:
+        program = _counted(compile())
+    return _keep(key, program, None)
 
 
 def cached_program(
@@ -54,33 +71,37 @@ def cached_program(
         compile: makes a program of a model and an optimizer that are not trained yet.
         *shapes: what of the data enters the trace, as JSON has it.
     """
-    if _cache:
-        gc.collect()  # graphs, figures and errors of the run before hold each other
-    key = _key(config, model, shapes)
+    constants = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
+    key = _key(config, model, (constants, *shapes))
+    program, owner = _cache.get(key, (None, None))
+    is_free = program is not None and owner() is None
+    if _cache and not (is_free and _bytes(model) <= _SMALL):
+        gc.collect()  # graphs and errors of the run before hold each other
     program, owner = _cache.pop(key, (None, None))
     if program is None or owner() is not None or _layout(program.model) != _layout(model):
         settings = config.optimizer
-        program = compile(model, make_optimizer(settings.name, settings.settings))
+        program = _counted(compile(model, make_optimizer(settings.name, settings.settings)))
     else:
         _start_anew(program, model, config.optimizer.settings["learning_rate"])
-    _cache[key] = program, weakref.ref(user)
-    while len(_cache) > 1 and (len(_cache) > _MOST or _bytes() > _MOST_BYTES):
+    return _keep(key, program, weakref.ref(user))
+
+
+def _counted(program: Cached) -> Cached:
+    global compiled
+    compiled += 1
+    return program
+
+
+def _keep(key: str, program: Cached, owner: weakref.ref | None) -> Cached:
+    _cache[key] = program, owner
+    while len(_cache) > 1 and (len(_cache) > _MOST or _all_bytes() > _MOST_BYTES):
         _cache.popitem(last=False)
     return program
 
 
 def _key(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
     """All that enters a trace, as text."""
-    options = [config.task, config.attention, config.model, config.data]
-    optimizer = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
-    parts = [
-        *([option.name, dict(option.settings)] for option in options if option),
-        [config.optimizer.name, optimizer],
-        [config.trainer.precision, config.trainer.jit],
-        _layout(model),
-        shapes,
-    ]
-    return json.dumps(parts, sort_keys=True, default=str)
+    return json.dumps([config.program, _layout(model), shapes], default=str)
 
 
 def _layout(model: keras.Model) -> list:
@@ -97,10 +118,13 @@ def _start_anew(program: Program, model: keras.Model, learning_rate: float) -> N
     program.optimizer.learning_rate = learning_rate
 
 
-def _bytes() -> int:
+def _all_bytes() -> int:
     """What the weights and optimizer states of all kept programs take."""
-    return sum(
-        variable.value.dtype.size * variable.value.shape.num_elements()
-        for program, _ in _cache.values()
-        for variable in (*program.model.variables, *program.optimizer.variables)
-    )
+    programs = [program for program, _ in _cache.values()]
+    return sum(_bytes(program.model) + _bytes(program.optimizer) for program in programs)
+
+
+def _bytes(part: keras.Model | keras.Optimizer) -> int:
+    """What its variables take."""
+    values = [variable.value for variable in part.variables]
+    return sum(value.dtype.size * value.shape.num_elements() for value in values)

@@ -40,8 +40,10 @@ class RandomStates:
         drawn = np.random.SeedSequence(seed).generate_state(len(self.states) + 1)
         return tf.constant(drawn, tf.uint32)
 
-    def set(self, seeds: tf.Tensor, step: tf.Tensor, draws: tf.Tensor | Literal[1] = 1) -> None:
-        """Put every state where `step` has it, whatever was drawn before.
+    def at(
+        self, seeds: tf.Tensor, step: tf.Tensor, draws: tf.Tensor | Literal[1] = 1
+    ) -> list[tf.Tensor]:
+        """Where every state stands before a step, (2,) each, whatever was drawn before.
 
         Args:
             seeds: of `seeds`.
@@ -54,5 +56,11 @@ class RandomStates:
             turned = tf.bitwise.bitwise_xor(tf.cast(seeds, tf.int64), turned)
             seeds = tf.where(many, turned, tf.cast(seeds, tf.int64))
             counter = tf.where(many, tf.zeros_like(counter), counter)
-        for number, state in enumerate(self.states):
-            state.assign(tf.stack([tf.cast(seeds[number], tf.uint32), tf.cast(counter, tf.uint32)]))
+        counter = tf.cast(counter, tf.uint32)
+        pairs = [tf.stack([tf.cast(seeds[n], tf.uint32), counter]) for n in range(len(self.states))]
+        return [tf.cast(pair, state.dtype) for pair, state in zip(pairs, self.states, strict=True)]
+
+    def set(self, seeds: tf.Tensor, step: tf.Tensor, draws: tf.Tensor | Literal[1] = 1) -> None:
+        """Put every state where `at` has it."""
+        for state, value in zip(self.states, self.at(seeds, step, draws), strict=True):
+            state.assign(value)

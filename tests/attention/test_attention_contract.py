@@ -194,7 +194,8 @@ def functional_model(layer, horizon=7):
 def test_ordinary_model_trains_saves_and_loads(mechanism, query, memory, tmp_path):
     layer = mechanism.layer()
     model = functional_model(layer)
-    model.compile("sgd", [keras.losses.MeanSquaredError(), None])
+    losses = [keras.losses.MeanSquaredError(), None]
+    model.compile("sgd", losses, run_eagerly=True)  # `check_compiled` has graphs
     before = [np.array(w) for w in layer.weights]
     model.fit([query, memory], [normal(B, T, 7), None], epochs=1, verbose=0)
     moved = [np.abs(np.array(w) - b).max() > 0 for w, b in zip(layer.weights, before, strict=True)]

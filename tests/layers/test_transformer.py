@@ -198,7 +198,7 @@ def test_cached_steps_equal_one_call(make, norm, vectors, memory):
     layer = shaken(decoder(make, norm=norm), vectors.shape, memory.shape)
     whole = layer(vectors, memory, memory_mask=MEMORY_MASK)
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def step(vector, projected, cache, index):
         output = layer(vector, projected, memory_mask=MEMORY_MASK, cache=cache, start_index=index)
         return output.vectors, output.cross_attention.weights, output.cache
@@ -244,7 +244,7 @@ def test_every_mechanism_gets_gradients_in_an_encoder_layer_which_compiles(name)
     gradients = tape.gradient(eager, [w.value for w in layer.trainable_weights])
     assert all(g is not None and np.all(np.isfinite(g)) for g in gradients)
     if name == "multi_head":  # that each mechanism compiles is a test of its own
-        compiled = tf.function(loss, jit_compile=True)(vectors)
+        compiled = tf.function(loss, jit_compile=True, autograph=False)(vectors)
         np.testing.assert_allclose(compiled, eager, rtol=1e-3)
 
 

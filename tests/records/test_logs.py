@@ -57,6 +57,12 @@ def test_our_warnings_reach_the_terminal_where_nobody_set_up_logging(tmp_path, c
     assert capsys.readouterr().err == "attnlab: MLflow lacks this run\n"
 
 
+def test_a_folder_that_is_gone_does_not_disturb(tmp_path, capsys):
+    with logging_to(tmp_path / "gone" / "run.log"):
+        logging.getLogger("attnlab").info("nobody reads this")
+    assert capsys.readouterr().err == ""
+
+
 def test_full_disk_does_not_disturb(tmp_path, capsys):
     path = tmp_path / "run.log"
     path.symlink_to("/dev/full")

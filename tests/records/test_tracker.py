@@ -290,6 +290,7 @@ def test_a_store_that_hangs_is_waited_for_a_limited_time_and_synced_later(runs, 
     assert end(next_run, start(next_run)) and warned(caplog) == []  # that one is not harmed
 
 
+@pytest.mark.slow
 def test_a_helper_process_that_dies_is_one_warning(runs, caplog):
     run, next_run = make_run(runs, state="running"), make_run(runs, state="running")
     tracker = start(run)
@@ -303,10 +304,10 @@ def test_a_helper_process_that_dies_is_one_warning(runs, caplog):
 
 
 def test_a_helper_process_that_cannot_start_is_one_warning(runs, caplog, monkeypatch):
-    def refuse():
+    def refuse(*given):
         raise OSError("no memory")
 
-    monkeypatch.setattr(tracking._Helper, "current", refuse)
+    monkeypatch.setattr(tracking.HelperProcess, "current", refuse)
     run = make_run(runs, state="running")
     tracker = start(run)
     tracker.changed()
@@ -365,7 +366,7 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
 
 
 def test_a_tracker_that_was_not_started_keeps_nothing(monkeypatch):
-    monkeypatch.setattr(tracking._Helper, "current", lambda: pytest.fail("it was started"))
+    monkeypatch.setattr(tracking.HelperProcess, "current", lambda *_: pytest.fail("it was started"))
     tracker = Tracker(None, None)
     tracker.changed()
     assert (tracker.wait_run_id(9), tracker.ended("completed")) == (None, True)

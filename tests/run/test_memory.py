@@ -57,3 +57,15 @@ def test_weights_are_counted_as_they_are(compose):
 def test_what_machines_have_is_not_refused(compose):
     refuse(compose("task=fib_random", "model.units=2049"))
     assert memory._memory() > 1 << 28
+
+
+def test_no_more_runs_go_together_than_fit_into_half_of_the_memory(compose, monkeypatch):
+    small, large = compose("task=fib_random"), compose("task=fib_random", "model.units=300")
+    task = make_task(large)
+    needs = sum(memory._needs(large, task, task.load(0)))
+    for runs, fitting in ((40, 32), (12, 8), (2, 2), (0.5, 1)):
+        monkeypatch.setattr(memory, "_memory", lambda runs=runs: int(2 * runs * needs) + 1)
+        assert memory.most_that_fit(large, 32) == fitting
+        assert memory.most_that_fit(small, 32) == 32
+    missing = compose("task=series", "task.path=no.csv", "task.column=x", "model.units=300")
+    assert memory.most_that_fit(missing, 32) == 32

@@ -67,8 +67,9 @@ def test_a_line_for_each_job_and_one_table(swept):
     _, out, err = swept.first
     lines = ended_jobs(err)
     assert [line.partition("  ")[0] for line in lines] == ["1/4", "2/4", "3/4", "4/4"]
-    assert lines[2].startswith("3/4  attention=pooling seed=0: val_loss ")
-    assert len(err.splitlines()) == 4
+    assert any("attention=pooling seed=0: val_loss " in line for line in lines)
+    assert err.splitlines()[0] == "attnlab: 4 jobs at a time train together"
+    assert len(err.splitlines()) == 5
     shown = out.splitlines()
     assert max(map(len, shown)) <= 100
     assert [shown[1].split()[:3], shown[3].split()[:4]] == [
@@ -164,7 +165,8 @@ def test_changing_one_value_runs_only_what_is_new(swept):
     assert seeds == [2, 2]
 
 
-FAILING = ("optimizer=sgd", "optimizer.learning_rate=1e30,0.01,1e31")
+ONE_BY_ONE = "trainer.together=never"
+FAILING = ("optimizer=sgd", "optimizer.learning_rate=1e30,0.01,1e31", ONE_BY_ONE)
 
 
 def test_failing_jobs_do_not_stop_the_others(here):
@@ -195,13 +197,13 @@ def test_failing_jobs_do_not_stop_the_others(here):
 
 
 def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
-    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED, ONE_BY_ONE)
     assert code == 1
     # What was refused is a failed run, so that the same command does not try it again.
     assert states(here) == ["failed", "completed"]
     line = next(line for line in err.splitlines() if "failed: " in line)
     assert "task.history: expected" in line and "Log: " not in line
-    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED)
+    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED, ONE_BY_ONE)
     assert code == 1 and err.startswith("attnlab: 2 jobs: 1 done before, 1 failed before, 0 to run")
     assert len(here.run_folders()) == 2
 
@@ -302,8 +304,8 @@ def test_a_sweep_may_grow_and_is_not_mistaken_for_another(here):
         "attnlab: sweep.name: mine was begun with trainer.epochs=2, which this command has as 3: "
         "expected the same or another name.\n"
     )
-    code, _, err = here(*mine, "seed=0,1", "model.cell=gru")
-    assert code == 2 and "begun with model.cell=its default, which this command has as gru" in err
+    code, _, err = here(*mine, "seed=0,1", "model.layers=2")
+    assert code == 2 and "begun with model.layers=its default, which this command has as 2" in err
     code, _, err = here(*mine, "search=learning_rate")
     assert code == 2 and "mine is a grid and this command a search: expected another name." in err
     assert len(here.run_folders()) == 2
@@ -349,7 +351,7 @@ def begun(attnlab, epochs: int = 1):
     return lambda: [*attnlab.runs.glob(f"*/*/*/weights/epoch_{epochs:03d}.weights.h5")]
 
 
-LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED)
+LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED, ONE_BY_ONE)
 
 
 @pytest.mark.slow
@@ -383,7 +385,7 @@ def killed(attnlab, *command, when) -> None:
 @pytest.mark.slow
 def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab, empty_store):
     here = InProcess(attnlab.folder, empty_store)
-    command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1")
+    command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1", ONE_BY_ONE)
     weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731
     killed(attnlab, *command, when=lambda: len(weights()) >= 22)
     before = {folder: (folder / "status.json").read_text() for folder in attnlab.run_folders()}

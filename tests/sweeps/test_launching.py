@@ -14,7 +14,7 @@ from attnlab.records.processes import this_process
 from attnlab.run import once
 from attnlab.sweeps import internals, launching, worker
 from attnlab.sweeps.launching import Launcher, LauncherDied
-from attnlab.sweeps.worker import Launch, StoppedEarly, carry_out, prepare_process, run_point
+from attnlab.sweeps.worker import Launch, StoppedEarly, carry_out, prepare_process, run_points
 
 JOBLIB = {"_target_": "hydra_plugins.x.JoblibLauncher", "n_jobs": 3}
 BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
@@ -110,15 +110,18 @@ def test_a_run_that_another_process_makes_has_not_failed(ending, tmp_path):
     assert ending(worker.Pruned("hopeless")).state == "pruned"
 
 
-def test_a_failure_is_said_in_a_line_and_may_stop_its_launch(ending, launch):
+def test_a_failure_is_said_in_a_line_and_may_stop_its_launch(ending, launch, compose):
     outcome = ending(worker.RequestError("task.history:\n expected less"))
     assert (outcome.state, outcome.error) == ("failed", "task.history: expected less")
     assert ending(TypeError("what")).error == "TypeError: what"
     assert launch.goes_on()
+    config = compose("task=fib", "attention=none")
+    given = {"launch": launch, "groups": {config.digest: [config]}}
     with pytest.raises(StoppedEarly, match="TypeError: what"):
-        ending(TypeError("what"), partial(run_point, SimpleNamespace(), launch=launch))
+        ending(TypeError("what"), partial(run_points, SimpleNamespace(), **given))
     assert not launch.goes_on()
-    assert run_point(SimpleNamespace(), launch=launch).state == "new"
+    (outcome,) = run_points(SimpleNamespace(), **given)
+    assert outcome.state == "new"
 
 
 def test_a_folder_that_cannot_be_written_costs_no_run(launch, monkeypatch, caplog):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
+import yaml
 from same_runs import assert_same_run
 from sweep_examples import SMALL, UNTRACKED, InProcess, query, states, sweep_folder, table, wait_for
 
@@ -18,6 +20,15 @@ JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 def rates(folder) -> dict[str, str]:
     """The value of each trial."""
     return {row["number"]: row["optimizer.learning_rate"] for row in table(folder)}
+
+
+def by_rate(attnlab) -> list[Path]:
+    """The runs, by their learning rate."""
+
+    def rate(folder: Path) -> float:
+        return yaml.safe_load((folder / "config.yaml").read_text())["optimizer"]["learning_rate"]
+
+    return sorted(attnlab.run_folders(), key=rate)
 
 
 @pytest.mark.slow
@@ -49,21 +60,25 @@ def test_a_search_goes_on_with_more_trials(here):
 
 @pytest.mark.slow
 def test_a_search_that_was_killed_ends_as_one_that_was_not(attnlab, tmp_path_factory):
-    command = (*SEARCH, "search.trials=2", "trainer.epochs=60", "trainer.batch_size=8", UNTRACKED)
-    with attnlab.start(*command) as process:
-        wait_for(lambda: [*attnlab.runs.glob("*/*/*/weights/epoch_005.weights.h5")], process)
-        process.kill()
-        process.communicate(timeout=120)
-    (begun,) = attnlab.run_folders()
+    """Killed in the first round of trials and in the second, which learns from the first."""
+    command = (*SEARCH, "search.trials=5", "trainer.together=3", "search.startup_trials=1")
+    command = (*command, "trainer.epochs=60", "trainer.batch_size=8", UNTRACKED)
+    pattern = "*/*/*/weights/epoch_005.weights.h5"
+    for count in (3, 5):
+        with attnlab.start(*command) as process:
+            wait_for(lambda c=count: len([*attnlab.runs.glob(pattern)]) >= c, process)
+            process.kill()
+            process.communicate(timeout=120)
+        assert len(attnlab.run_folders()) == count
     here, whole = InProcess(attnlab.folder), InProcess(tmp_path_factory.mktemp("whole"))
     code, out, err = here(*command)
     assert code == 0, err
-    assert states(attnlab) == ["completed"] * 2
+    assert states(attnlab) == ["completed"] * 5
     assert whole(*command).code == 0
     assert rates(sweep_folder(here)) == rates(sweep_folder(whole))
-    for folder, expected in zip(here.run_folders(), whole.run_folders(), strict=True):
+    pairs = zip(by_rate(here), by_rate(whole), strict=True)
+    for folder, expected in pairs:
         assert_same_run(folder, expected)
-    assert begun in here.run_folders()
 
 
 @pytest.mark.slow
@@ -85,6 +100,7 @@ def test_a_hopeless_trial_is_given_up_and_says_so(here):
     code, out, err = here(
         *("-m", *SMALL, "trainer.epochs=4", UNTRACKED, space, "search.sampler=grid"),
         *("search.seed=1", "search.prune_after_trials=1", "search.prune_after_epochs=2"),
+        "trainer.together=never",
     )
     assert code == 0, err
     good, given_up = [json.loads((f / "status.json").read_text()) for f in here.run_folders()]

@@ -233,6 +233,39 @@ def test_what_a_killed_process_began_is_gone_on_with(tmp_path):
     assert (own.number, again.left()) == (2, 0)
 
 
+def rounds(study, most, count=9):
+    """The numbers of the trials that are taken at a time, each round being told as a whole."""
+    found = []
+    while len(found) < count and (trials := study.take_round(this_process(), most=most)):
+        found.append([trial.number for trial in trials])
+        for trial in trials:
+            complete(study, trial)
+    return found
+
+
+def test_a_search_that_was_killed_goes_on_with_the_round_that_it_was_at(tmp_path):
+    whole = Study.open(settings(trials=8), tmp_path / "whole", "a")
+    assert rounds(whole, most=3) == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    cut = Study.open(settings(trials=8), tmp_path / "cut", "a")
+    rounds(cut, most=3, count=1)
+    for _ in range(2):  # of the second round
+        cut.take(GONE)
+    for number in cut.lost():
+        cut.release(number)
+    assert rounds(cut, most=3) == [[3, 4, 5], [6, 7]]
+    cut, whole = ({t.number: t.overrides for t in study.trials()} for study in (cut, whole))
+    assert cut == whole
+
+
+def test_a_round_of_which_some_were_told_begins_none_of_the_next(tmp_path):
+    study = Study.open(settings(trials=8), tmp_path, "a")
+    first, *others = study.take_round(this_process(), most=3)
+    complete(study, first)
+    for trial in others:
+        study.release(trial.number)
+    assert rounds(study, most=3) == [[1, 2], [3, 4, 5], [6, 7]]
+
+
 def test_a_trial_killed_before_it_had_values_gets_those_it_would_have_had(tmp_path):
     (whole,) = take(Study.open(settings(), tmp_path / "whole", "a"))
     study = Study.open(settings(), tmp_path / "cut", "a")
@@ -251,8 +284,8 @@ def test_a_trial_left_to_others_is_not_taken_again(tmp_path):
     study.release(first.number)
     complete(study, second)
     study.release(second.number)  # has ended
-    assert take(study, skip={0}) == take(study, only=1) == []
-    assert take(study, only=0)[0].overrides == first.overrides
+    assert take(study, skip={0}) == take(study, numbers=[1]) == []
+    assert take(study, numbers=[0])[0].overrides == first.overrides
 
 
 def test_failed_trials_are_tried_again_with_the_same_values_on_request(tmp_path):

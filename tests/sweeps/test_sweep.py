@@ -76,7 +76,7 @@ def plan_of(tmp_path, config_of):
             first=config_of(),
             points=lambda: (words, 0),
             words=(),
-            check_space=lambda: None,
+            ends=lambda: [],
             trial=lambda number, overrides: Point(number, (), {}, config_of(number)),
         )
 
@@ -455,7 +455,7 @@ def test_the_trial_that_kills_its_worker_twice_has_failed(search, training):
     def dies(work, overrides):
         study = Study.open(work.keywords["plan"].search, folder.path, "mine")
         for _ in overrides:
-            study.take({**GONE, "launcher": this_process()}, only=work.keywords["only"])
+            study.take_round({**GONE, "launcher": this_process()}, only=work.keywords["only"])
         raise DIED
 
     sweep = search(dies, dies, at_work, at_work, trials=4)

@@ -6,6 +6,8 @@ import csv
 import io
 from pathlib import Path
 
+import pytest
+
 from attnlab.sweeps.progress import Progress
 from attnlab.sweeps.table import TableRow, csv_text, print_table, result_words
 
@@ -93,6 +95,29 @@ def test_table_csv_has_everything():
 def test_a_result_in_a_line():
     assert result_words(RESULTS) == "val_loss 0.125, test rmse 2.5, 3.0 s"
     assert result_words({"best": None, "metric": "rmse", "test": 0.25}) == "test rmse 0.25"
+
+
+@pytest.mark.parametrize("count", [2, 9])
+def test_runs_under_way_have_a_bar_each_or_one_for_all_where_they_are_many(tmp_path, count):
+    rows = []
+    for number in range(count):
+        path = tmp_path / str(number)
+        path.mkdir()
+        values = [] if number == 1 else ["1,nan", "2,0.5", f"3,0.{number + 1}"]
+        (path / "history.csv").write_text("\n".join(["epoch,val_loss", *values, ""]))
+        epoch = len(values)
+        rows.append(row(number, {}, state="running", path=path, epoch=epoch, epochs=4))
+    shown = Progress("mine", 20, 0, lambda noted: [])
+    shown._show_running(rows)
+    _, *bars = shown._bars.tasks
+    found = [(b.description, b.completed, b.total, b.fields["unit"]) for b in bars]
+    if count == 2:
+        whole = "  run 0", 3, 4, "epochs, val_loss 0.1"
+        assert found == [whole, ("  run 1", 0, 4, "epochs")]
+    else:
+        assert found == [("  9 under way", 24, 36, "epochs, val_loss 0.1 to 0.9")]
+    shown._show_running([])
+    assert len(shown._bars.tasks) == 1
 
 
 def test_runs_that_end_are_said_once_and_a_look_that_fails_costs_nothing(capsys):

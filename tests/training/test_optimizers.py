@@ -60,7 +60,7 @@ def many_steps(optimizer, jit) -> list[np.ndarray]:
     variables = [keras.Variable(draw.normal(size=s).astype(np.float32)) for s in [(7, 3), (5,)]]
     optimizer.build(variables)
 
-    @tf.function(jit_compile=jit)
+    @tf.function(jit_compile=jit, autograph=False)
     def update(rows, dense, rate):
         optimizer.learning_rate = rate
         sparse = tf.IndexedSlices(rows, tf.constant([2, 5, 6, 0]), tf.constant([7, 3]))

@@ -1,22 +1,23 @@
 """The helper process, which copies the folders of the process that started it to MLflow.
 
-It reads messages from standard input, each a line of JSON with the number of a run and what to do:
-begin its copy, copy what is new, or copy all and end it. Everything that goes wrong is answered
-with a message and changes nothing for the sender.
+Its messages have the number of a run and what to do: begin its copy, copy what is new, or copy all
+and end it. Everything that goes wrong is answered with a message, and changes nothing for the
+sender.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import sys
+import queue
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from attnlab.errors import RequestError
+from attnlab.records.helper_process import messages
 from attnlab.records.lock import flocked
 from attnlab.records.mlflow.copying import Copy, lock_of_copy
 from attnlab.records.mlflow.snapshot import Snapshot, run_snapshot, sweep_snapshot
@@ -24,6 +25,8 @@ from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
 _FAILURES_ALLOWED = 3
+# Between two looks at what is new, so many times what the first one took.
+_PAUSES_PER_LOOK = 20
 
 
 class LiveCopy:
@@ -56,6 +59,12 @@ class LiveCopy:
         with self._store.explained():
             self.copy.add(self._snapshot(state))
 
+    def is_done(self) -> bool:
+        """Whether the folder says that its run came to its end."""
+        with suppress(RequestError):
+            return self._task is None and RunDirectory(self._folder).status.state() == "completed"
+        return False
+
     def _snapshot(self, state: str) -> Snapshot:
         if self._task is None:
             return run_snapshot(RunDirectory(self._folder), state)
@@ -71,6 +80,8 @@ class Copies:
     def __init__(self, answer: Callable[[Mapping[str, Any]], None]):
         self._answer = answer
         self._copies: dict[int, LiveCopy] = {}
+        self._next_look = 0.0
+        self._passed_over: dict[int, None] = {}  # runs with something new, by how long
 
     def handle(self, run: int, do: str, **details: Any) -> None:
         """Do what a message says."""
@@ -78,17 +89,35 @@ class Copies:
             self._attempt(run, lambda: self._begin(run, **details))
         elif do == "copy":
             self._answer({"run": run, "looking": True})
-            copy = self._copies.get(run)
-            if copy and copy.failures < _FAILURES_ALLOWED:
-                copy.failures += not self._attempt(run, copy.update)
+            self._look(run, **details)
         else:
             self._end(run, **details)
             self._answer({"run": run, "done": True})
 
+    def pause(self) -> float | None:
+        """Seconds until `look` is to be called; None while nothing is passed over."""
+        return max(0.0, self._next_look - time.monotonic()) if self._passed_over else None
+
+    def look(self) -> None:
+        """Copy what is new of the run that was passed over first."""
+        self._look(next(iter(self._passed_over)), much=True)
+
+    def _look(self, run: int, much: bool) -> None:
+        """Copy what is new; if it is not much, it may be passed over for a while."""
+        copy, started = self._copies.get(run), time.monotonic()
+        if not much and started < self._next_look:
+            self._passed_over.setdefault(run)
+            return
+        self._passed_over.pop(run, None)
+        if copy and copy.failures < _FAILURES_ALLOWED:
+            copy.failures += not self._attempt(run, copy.update)
+            ended = time.monotonic()
+            self._next_look = ended + _PAUSES_PER_LOOK * (ended - started)
+
     def orphaned(self) -> None:
-        """The process that ran them is gone: what was not ended was killed."""
-        for number in list(self._copies):
-            self._end(number, "killed")
+        """The process that ran them is gone: what was not done was killed."""
+        for number, copy in list(self._copies.items()):
+            self._end(number, "completed" if copy.is_done() else "killed")
 
     def _begin(self, number: int, **details: Any) -> None:
         self._copies[number] = copy = LiveCopy(**details)
@@ -98,6 +127,7 @@ class Copies:
 
     def _end(self, number: int, state: str) -> None:
         copy = self._copies.pop(number, None)
+        self._passed_over.pop(number, None)
         if copy:
             self._attempt(number, lambda: copy.update(state))
             copy.locks.close()
@@ -112,26 +142,25 @@ class Copies:
 
 
 def serve() -> None:
-    """Handle the messages of the process that started this one until it is gone; never returns.
+    """Handle messages until the process that started this one is gone; never returns."""
+    received, answer = messages()
+    copies, waiting = Copies(answer), queue.SimpleQueue[dict[str, Any] | None]()
 
-    Standard output belongs to the answers: what else is printed goes to standard error. Signals
-    that ask to end are left to the other process, whose end is the end of this one.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        os.nice(10)  # where cores are few, the other process comes first
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
+    def read() -> None:
+        for message in received:
+            waiting.put(message)
+        waiting.put(None)
 
-    def answer(message: Mapping[str, Any]) -> None:
-        with suppress(OSError):  # nobody listens any more
-            answers.write(json.dumps(message).encode() + b"\n")
-
-    copies = Copies(answer)
-    for line in sys.stdin.buffer:
-        if line.endswith(b"\n"):  # a line that was cut off came from a killed process
-            copies.handle(**json.loads(line))
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            message = waiting.get(timeout=copies.pause())
+        except queue.Empty:
+            copies.look()
+            continue
+        if message is None:
+            break
+        copies.handle(**message)
     copies.orphaned()
     os._exit(0)  # nothing is left to do, and library exit hooks must not hold up the other process
 

@@ -28,6 +28,7 @@ _REFUSED = {
     "seed": _LUCK,
     **dict.fromkeys(["task", "task.monitor", "data", "experiment"], _OTHER_VALUES),
     "trainer.checkpoint_every_seconds": _NO_RESULT,
+    "trainer.together": _NO_RESULT,
 }
 _REFUSED_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
 

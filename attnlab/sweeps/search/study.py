@@ -82,19 +82,23 @@ class Study:
         return cls(settings, opened, name, claims)
 
     def take(
-        self, owner: Mapping[str, Any], skip: Collection[int] = (), only: int | None = None
+        self,
+        owner: Mapping[str, Any],
+        skip: Collection[int] = (),
+        numbers: Collection[int] | None = None,
     ) -> Trial | None:
         """The next trial to run: one that was begun and is nobody's, or a new one.
 
-        Those of `skip` are left to others; `only` wants one number alone. None where all
-        `settings.trials` are taken.
+        Those of `skip` are left to others; None where all `settings.trials` are taken, or none is
+        left that has one of `numbers`.
         """
         with storage.locked(self._claims), storage.quiet():
             for number, who in self._owners().items():
-                if who is None and number not in skip and only in (None, number):
+                if who is None and number not in skip and (numbers is None or number in numbers):
                     self._mark(number, _OWNER, dict(owner))
                     return self._suggest(number)
-            if only is not None or self._taken() >= self.settings.trials:
+            new = self._storage.get_n_trials(self._id)
+            if (numbers and new not in numbers) or self._taken() >= self.settings.trials:
                 return None
             number = self._create({_OWNER: dict(owner)})
             if self._taken(number) > self.settings.trials:  # somebody on another machine
@@ -102,6 +106,27 @@ class Study:
                 self._study().tell(number, state=TrialState.FAIL)
                 return None
             return self._suggest(number)
+
+    def take_round(
+        self,
+        owner: Mapping[str, Any],
+        skip: Collection[int] = (),
+        most: int = 1,
+        only: int | None = None,
+    ) -> list[Trial]:
+        """The next trials to run at a time, or `only` one of them; see `take`.
+
+        They are of one round: the first `most` trials of the search, or the next ones, and so on.
+        So a search that was killed goes on with the round that it was at.
+        """
+        numbers = None if only is None else range(only, only + 1)
+        found: list[Trial] = []
+        while len(found) < most and (trial := self.take(owner, skip, numbers)) is not None:
+            found.append(trial)
+            if numbers is None:
+                first = trial.number - trial.number % most
+                numbers = range(first, first + most)
+        return found
 
     def tell(
         self,

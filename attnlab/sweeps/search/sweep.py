@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 from optuna.exceptions import OptunaError
@@ -18,6 +19,8 @@ from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import interrupts
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
+from attnlab.run.memory import most_that_fit
+from attnlab.run.once import find_run
 from attnlab.sweeps.grid import varied
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.plan import Point, SweepPlan
@@ -27,9 +30,21 @@ from attnlab.sweeps.search.settings import SearchSettings
 from attnlab.sweeps.search.study import Study, Trial
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import TableRow, words
-from attnlab.sweeps.worker import Launch, Outcome, carry_out, prepare_process, stop_early
+from attnlab.sweeps.worker import (
+    MOST_PROGRAMS,
+    Launch,
+    Outcome,
+    Room,
+    carry_out,
+    carry_out_together,
+    prepare_process,
+    stop_early,
+)
+from attnlab.tasks.kinds import kind_of
 
 log = logging.getLogger("attnlab")
+# Where trials are learnt from, for values or for pruning: the more at a time, the less is known.
+_LEARNT_FROM = 8
 
 
 class SearchSweep(Sweep):
@@ -37,7 +52,7 @@ class SearchSweep(Sweep):
 
     def __init__(self, plan: SweepPlan, launcher: Launcher, search: SearchSettings):
         super().__init__(plan, launcher)
-        plan.check_space()
+        self._ends = plan.ends()
         self._settings, self.asked = search, search.trials
         self._study: Study | None = None
         self._points: dict[int, Point | None] = {}
@@ -62,8 +77,11 @@ class SearchSweep(Sweep):
         self.before = sum(trial.state != RUNNING for trial in study.trials())
         if left := study.left():
             self.start_parents([self.plan.first])
-        with Progress(self.folder.name, self._settings.trials, self.before, self.rows):
-            self._run(study)
+        most = self._most_together()
+        with Progress(self.folder.name, self._settings.trials, self.before, self.rows) as progress:
+            if most > 1 and left > 1:
+                progress.say(f"{min(most, left)} trials at a time train together")
+            self._run(study, most)
         try:
             if left:
                 study.draw(self.folder.path / "plots")
@@ -133,38 +151,55 @@ class SearchSweep(Sweep):
                 self._points[trial.number] = self.plan.trial(trial.number, trial.overrides)
         return self._points[trial.number]
 
-    def _run(self, study: Study) -> None:
+    def _most_together(self) -> int:
+        """How many trials a process trains at a time: those that are suggested at a time, too."""
+        wanted, kind = self.plan.first.trainer.together, kind_of(self.plan.first.task.name)
+        alone = wanted == "never" or not kind.together or not self.launcher.here
+        # These two compare a run with those under way, and who is ahead depends on the clock.
+        if alone or self._settings.pruner in ("asha", "hyperband"):
+            return 1
+        if wanted == "auto":
+            wanted = min(self._settings.population or _LEARNT_FROM, MOST_PROGRAMS)
+            if self._settings.sampler in ("random", "grid") and self._settings.pruner == "none":
+                wanted = MOST_PROGRAMS  # whose shapes may all differ
+        return min((most_that_fit(end, wanted) for end in self._ends), default=wanted)
+
+    def _run(self, study: Study, most: int) -> None:
         """Launch workers, and again after one has died; which trial it was shows alone."""
         while left := study.left():
             before = study.trials()
-            death = self._launch(min(self.launcher.workers, left))
-            if death is None:
+            try:
+                if self._launch(min(self.launcher.workers, left), most):
+                    continue
                 return
-            if study.trials() == before:
-                raise SweepFailed(f"the launcher failed: {death}") from death
+            except LauncherDied as death:
+                if study.trials() == before:
+                    raise SweepFailed(f"the launcher failed: {death}") from death
             for number in study.lost():
                 study.release(number)
-                death = self._launch(1, only=number)
-                if death is not None and number in study.lost():
-                    study.tell(number, FAILED, error=f"its process died again ({death})")
+                try:
+                    self._launch(1, 1, only=number)
+                except LauncherDied as death:
+                    if number in study.lost():
+                        study.tell(number, FAILED, error=f"its process died again ({death})")
 
-    def _launch(self, workers: int, only: int | None = None) -> LauncherDied | None:
-        """Launch workers once; returns what the launcher died of."""
-        work = partial(run_trials, launch=self.launch, plan=self.plan, only=only)
-        try:
-            returned = self.launcher(work, [self.plan.words] * workers)
-        except LauncherDied as death:
-            return death
+    def _launch(self, workers: int, most: int, only: int | None = None) -> bool:
+        """Launch workers once; returns whether one left something to others, for it was full."""
+        work = partial(run_trials, launch=self.launch, plan=self.plan, most=most, only=only)
+        returned = self.launcher(work, [self.plan.words] * workers)
         for result in returned:
             if isinstance(result, Exception) and not self.launcher.was_ended(result):
                 raise result
-        return None
+        return True in returned
 
 
 def run_trials(
-    cfg: DictConfig, *, launch: Launch, plan: SweepPlan, only: int | None = None
-) -> None:
-    """A worker: run trials one after another until all are taken.
+    cfg: DictConfig, *, launch: Launch, plan: SweepPlan, most: int = 1, only: int | None = None
+) -> bool:
+    """A worker: run trials, `most` at a time, until all are taken or this process is full.
+
+    The study is told of trials that train together in their order, when all have ended. Returns
+    whether the process is full.
 
     Raises:
         KeyboardInterrupt: interrupted.
@@ -176,31 +211,57 @@ def run_trials(
     study = Study.open(plan.search, plan.folder.path, plan.folder.name)
     owner = {**this_process(), "launcher": dict(launch.owner) if launch.bound else None}
     busy: set[int] = set()
-    while launch.goes_on() and (trial := study.take(owner, busy, only)) is not None:
-        try:
-            outcome = _run_trial(study, trial, launch, plan)
-        except BaseException:
+    room = Room()
+    while launch.goes_on() and not room.is_full():
+        trials = study.take_round(owner, busy, most, only)
+        if not trials:
+            return False
+        ended = _run_round(study, trials, launch, plan)
+        for trial, end in zip(trials, ended, strict=True):
+            if end.outcome.state == RUNNING:  # another process is at it
+                study.release(trial.number)
+                busy.add(trial.number)
+            else:
+                study.tell(trial.number, end.outcome.state, end.values, end.run, end.outcome.error)
+        for end in ended:
+            if end.outcome.state == FAILED:
+                stop_early(launch, end.outcome)
+    return room.is_full()
+
+
+def _run_round(
+    study: Study, trials: Sequence[Trial], launch: Launch, plan: SweepPlan
+) -> list[_End]:
+    try:
+        programs, works = zip(*[_work(study, trial, launch, plan) for trial in trials], strict=True)
+        return carry_out_together(works, programs, launch)
+    except BaseException:
+        for trial in trials:
             study.release(trial.number)
-            raise
-        if outcome.state == RUNNING:
-            busy.add(trial.number)
-        elif outcome.state == FAILED:
-            stop_early(launch, outcome)
+        raise
 
 
-def _run_trial(study: Study, trial: Trial, launch: Launch, plan: SweepPlan) -> Outcome:
-    """Run a trial and tell its study; one that another process is at is left for later."""
-    from attnlab.run.once import find_run
+class _End(NamedTuple):
+    """How a trial ended."""
 
+    outcome: Outcome
+    values: Collection[float] | None = None  # of `SearchSettings.objectives`
+    run: str | None = None  # the name of its folder
+
+
+def _work(
+    study: Study, trial: Trial, launch: Launch, plan: SweepPlan
+) -> tuple[str, Callable[[], _End]]:
+    """The program of a trial's run, and what makes the run."""
     try:
         point = plan.trial(trial.number, trial.overrides)
     except RequestError as error:
-        study.tell(trial.number, FAILED, error=str(error))
-        return Outcome(FAILED, error=str(error))
-    outcome = carry_out(point.config, launch, TrialReporter(study, trial.number))
-    if outcome.state == RUNNING:
-        study.release(trial.number)
-        return outcome
+        return "", partial(_End, Outcome(FAILED, error=str(error)))
+    return point.config.program, partial(_run_trial, study, point, launch)
+
+
+def _run_trial(study: Study, point: Point, launch: Launch) -> _End:
+    outcome = carry_out(point.config, launch, TrialReporter(study, point.number))
     values = None
     if outcome.folder is not None:
         try:
@@ -209,9 +270,7 @@ def _run_trial(study: Study, trial: Trial, launch: Launch, plan: SweepPlan) -> O
             outcome = Outcome(FAILED, outcome.folder, str(error))
     found = find_run(point.config)
     path = outcome.folder or (found.path if found else None)
-    run = RunDirectory(path).name if path else None
-    study.tell(trial.number, outcome.state, values, run, outcome.error)
-    return outcome
+    return _End(outcome, values, RunDirectory(path).name if path else None)
 
 
 class TrialReporter:

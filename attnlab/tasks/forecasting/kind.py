@@ -37,6 +37,7 @@ KIND = Kind(
         Metric("loss", "min", "loss", in_tables=False),
     ),
     reported="rmse",
+    together=True,
     learner=f"{_HERE}.learner:ForecastLearner",
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",

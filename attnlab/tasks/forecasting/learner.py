@@ -11,9 +11,10 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
 from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
-from attnlab.tasks.forecasting.program import Program
+from attnlab.tasks.forecasting.program import Compiled, Program
 from attnlab.training.batches import BatchPlan, shuffled_plan
-from attnlab.training.program_cache import cached_program
+from attnlab.training.optimizers import make_optimizer
+from attnlab.training.program_cache import shared_program
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -31,16 +32,34 @@ class ForecastLearner:
         self._task, self._seed = task, config.seed
         self._batch_size = config.trainer.batch_size
         self._rows, inputs, targets = _resident(task.splits)
-
-        def compile(model: keras.Model, optimizer: keras.Optimizer) -> Program:
-            jit = config.trainer.jit is not False
-            return Program(model, optimizer, task.loss, inputs[:0], targets[:0], jit=jit)
-
+        settings, jit = config.optimizer, config.trainer.jit is not False
+        parts = model, make_optimizer(settings.name, settings.settings), task.loss
         shapes = (inputs.shape, targets.shape, self._batch_size)
-        shared = cached_program(self, config, model, compile, *shapes)
-        self._program = shared.on(inputs, targets, seed=config.seed)
-        self._inputs, self._targets = inputs, targets
-        self.model, self.optimizer = shared.model, shared.optimizer
+        compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
+        self._program = Program(*parts, inputs, targets, seed=config.seed, compiled=compiled)
+        batch = min(self._batch_size, len(self._rows["train"]))
+        dropout = [part.settings.get("dropout") for part in (config.model, config.attention)]
+        # What draws random numbers draws them for one run.
+        self.stackable = 1 if any(dropout) else model.stackable(batch)
+
+    @property
+    def model(self) -> keras.Model:
+        """What is trained."""
+        return self._program.model
+
+    @property
+    def optimizer(self) -> keras.Optimizer:
+        """What trains it."""
+        return self._program.optimizer
+
+    @property
+    def width(self) -> int:
+        """How many runs there are in the stack in which its steps are taken."""
+        return self._program.width
+
+    @width.setter
+    def width(self, width: int) -> None:
+        self._program.width = width
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """The whole epoch as one chunk, a long one as several."""
@@ -72,13 +91,12 @@ class ForecastLearner:
     def _validation_errors(self) -> np.ndarray:
         """Target - forecast, (n, K); beyond the horizon forecasts become history."""
         rows, expected = self._rows["validation"], self._task.validation_targets()
-        inputs, steps, program = self._inputs.copy(), self._inputs.shape[1], self._program
-        forecast = program.predict(rows)
+        known, steps = self._program.inputs.numpy(), self._program.inputs.shape[1]
+        forecast = self._program.predict(rows)
         while forecast.shape[1] < expected.shape[1]:
-            known = [self._inputs[rows, :, 0], forecast]
-            inputs[rows, :, 0] = np.concatenate(known, axis=1)[:, -steps:]
-            program = program.on(inputs, self._targets)
-            forecast = np.concatenate([forecast, program.predict(rows)], axis=1)
+            inputs = known.copy()
+            inputs[rows, :, 0] = np.hstack([known[rows, :, 0], forecast])[:, -steps:]
+            forecast = np.hstack([forecast, self._program.predict(rows, inputs)])
         return expected - self._task.report_units(forecast[:, : expected.shape[1]])
 
     def extra_reports(self) -> dict[str, Any]:
@@ -100,7 +118,7 @@ class ForecastLearner:
         # From the smallest to the largest target, so that calm and extreme windows are among them.
         ranks = np.linspace(0, len(test) - 1, min(_EXAMPLES, len(test))).astype(int)
         chosen = np.argsort(test.target[:, 0], kind="stable")[ranks]
-        weights = self.model.attend(test.history[chosen])
+        weights = self._program.attend(test.history[chosen])
         if weights is None:
             return None
         return {

@@ -1,30 +1,185 @@
-"""An epoch as one compiled program.
+"""An epoch as one compiled program, of one run or of several at once.
 
 `keras.Model.fit` pays for Python, callbacks and dozens of kernel launches at every step; for small
 models that is nearly all of its time. Here the data stays resident, and one XLA program gathers
-each batch and loops over the steps, so that Python is entered once an epoch.
+each batch and loops over the steps, so that Python is entered once an epoch. Weights and optimizer
+states go in and come out, so that runs of equal shapes share what was compiled; those of several
+runs may be stacked, and then each operation works for all of them.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
+from attnlab.training.keras_internals import OptimizerFunction, having
 from attnlab.training.steps import RandomStates, compiled
+from attnlab.training.together import take
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 _PREDICTION_BATCH = 256
 
 
-class Program:
-    """A model, its optimizer and its data, compiled.
+class Steps(NamedTuple):
+    """Gradient steps that a run wants taken, and what they start from."""
 
-    What is compiled depends on the shapes of the data alone: see `on`.
+    values: list[np.ndarray]  # of the model's trainable variables
+    states: list[np.ndarray]  # of the optimizer's variables
+    inputs: tf.Tensor  # (N, ...) the run's data
+    targets: tf.Tensor  # (N, ...)
+    seeds: tf.Tensor  # of `RandomStates.seeds`
+    plan: BatchPlan  # which rows each step takes
+    rates: np.ndarray  # (steps,) learning rates
+    first_step: int  # gradient steps taken before, over the whole run
+    settings: np.ndarray  # (n,) of `Compiled.settings`
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(steps, batch), for which a program is compiled."""
+        return self.plan.indices.shape
+
+
+class Taken(NamedTuple):
+    """What came of `Steps`."""
+
+    losses: np.ndarray  # (steps,) mean loss of each step's real rows, before its update
+    values: list[np.ndarray]
+    states: list[np.ndarray]
+
+
+class Compiled:
+    """What is compiled for a model, an optimizer and a loss; all values are arguments.
+
+    Args:
+        model: a built Keras model, `(B, ...) -> (B, ...)`, for its operations alone.
+        optimizer: a Keras optimizer, for its formula; it gets its rates step by step.
+        loss: `loss(target, output) -> (B,)`, one value an item.
+        jit: compile with XLA; false keeps a TensorFlow graph.
+    """
+
+    def __init__(
+        self, model: keras.Model, optimizer: keras.Optimizer, loss: Loss, *, jit: bool = True
+    ) -> None:
+        self.model, self.loss = model, loss
+        self.generators = RandomStates(model)
+        self._update = OptimizerFunction(optimizer, model.trainable_variables)
+        self.optimizer = self._update.optimizer
+        self._train = compiled(self._train_loop, jit)
+        self._predict = compiled(self._predict_batch, jit)
+        self._attend = compiled(self._attend_batch, jit=False)
+
+    def settings(self, optimizer: keras.Optimizer) -> np.ndarray:
+        """What an optimizer may have for itself, (n,): weight decay and bounds of clipping."""
+        return self._update.settings(optimizer)
+
+    def train(self, runs: Sequence[Steps]) -> list[Taken]:
+        """Take the steps of runs whose arrays have equal shapes, stacked if they are several."""
+        data = [(run.inputs, run.targets) for run in runs]
+        plans = [(run.plan.indices, run.plan.weights) for run in runs]
+        rates = np.asarray([run.rates for run in runs], np.float32)
+        # All that differs enters as tensors: as constants every epoch would compile anew.
+        losses, values, states = self._train(
+            [tf.stack(arrays) for arrays in zip(*data, strict=True)],
+            _stacked([run.values for run in runs]),
+            _stacked([run.states for run in runs]),
+            tf.stack([run.seeds for run in runs]),
+            _stacked(plans),
+            tf.constant(rates),
+            tf.constant([run.first_step for run in runs], tf.int64),
+            tf.constant(np.stack([run.settings for run in runs])),
+        )
+        parts = [losses.numpy(), [v.numpy() for v in values], [v.numpy() for v in states]]
+        return [
+            Taken(parts[0][:, at], [v[at] for v in parts[1]], [v[at] for v in parts[2]])
+            for at in range(len(runs))
+        ]
+
+    def predict(self, values: list[np.ndarray], inputs: tf.Tensor, rows: np.ndarray) -> np.ndarray:
+        """Outputs of some rows without dropout, in their order: (len(rows), ...)."""
+        plan = filled_plan(np.asarray(rows), _PREDICTION_BATCH)
+        values = [tf.constant(value) for value in values]
+        outputs = [self._predict(values, inputs, tf.constant(batch)) for batch in plan.indices]
+        return np.concatenate([output.numpy() for output in outputs])[: len(rows)]
+
+    def attend(self, values: list[np.ndarray], inputs: np.ndarray) -> np.ndarray | None:
+        """The model's attention weights on some inputs; see `Forecaster.attend`."""
+        weights = self._attend([tf.constant(value) for value in values], tf.constant(inputs))
+        return None if weights is None else weights.numpy()
+
+    def _train_loop(self, data, values, states, seeds, plans, rates, first_step, settings):
+        """Losses (steps, runs), and values and states of (runs, ...), of stacked arguments."""
+        runs, steps = rates.shape
+        alone = runs == 1
+        if alone:  # without the axis of runs
+            values, states = ([v[0] for v in part] for part in (values, states))
+        each = (lambda function, parts: function(parts)) if alone else tf.vectorized_map
+
+        def body(step, losses, values, states):
+            # tf.gather, not slicing: slicing makes the order a compile-time constant.
+            rows, weights = (tf.gather(part, step, axis=1) for part in plans)
+            batch, expected = (_rows(part, rows) for part in data)
+            now = first_step + tf.cast(step, tf.int64)
+            given = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
+            draws = [tf.constant("no draws in stacks")] * len(self.generators.states)
+            if alone:
+                given = [part[0] for part in given]
+                draws = self.generators.at(seeds[0], now[0])
+            loss, values, states = self._step(each, values, states, draws, *given)
+            losses = tf.tensor_scatter_nd_update(losses, [[step]], [tf.reshape(loss, (runs,))])
+            return step + 1, losses, values, states
+
+        start = (tf.constant(0), tf.zeros((steps, runs)), values, states)
+        _, losses, values, states = tf.while_loop(lambda step, *_: step < steps, body, start)
+        if alone:
+            values, states = ([v[None] for v in part] for part in (values, states))
+        return losses, values, states
+
+    def _step(self, each, values, states, draws, batch, expected, weights, rate, settings):
+        """Each run's mean loss over a batch's real rows, and its values and states after a step."""
+        variables = [*self.model.trainable_variables, *self.generators.states]
+        encode = getattr(self.model, "encode", None)  # knows of the axis of runs
+        with tf.GradientTape() as tape, having(variables, [*values, *draws]):
+            tape.watch(values)
+            encoded = encode(batch, training=True) if encode else (batch,)
+
+        def loss(parts):
+            values, encoded, expected, weights = parts
+            with tf.GradientTape() as tape, having(variables, [*values, *draws]):
+                tape.watch([*values, *encoded])
+                if encode:
+                    output = self.model.decode(encoded, training=True)
+                else:
+                    output = self.model(*encoded, training=True)
+                losses = self.loss(expected, output)
+                loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
+            return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
+
+        # The gradient is taken inside: of a vectorized map, XLA would compile for every value anew.
+        loss, (gradients, through) = each(loss, (values, encoded, expected, weights))
+        through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
+        gradients = [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
+        parts = (states, rate, settings, gradients, values)
+        values, states = each(lambda parts: self._update(*parts), parts)
+        return loss, list(values), list(states)
+
+    def _predict_batch(self, values, inputs, rows):
+        with having(self.model.trainable_variables, values):
+            return self.model(tf.gather(inputs, rows), training=False)
+
+    def _attend_batch(self, values, inputs):
+        with having(self.model.trainable_variables, values):
+            return self.model.attend(inputs)
+
+
+class Program:
+    """A run's model and optimizer on its data.
+
+    What is compiled depends on shapes alone, and is shared by the runs that have `compiled`.
 
     Args:
         model: a built Keras model, `(B, ...) -> (B, ...)`.
@@ -34,6 +189,7 @@ class Program:
         targets: (N, ...) their targets.
         seed: of dropout and other random layers: a draw follows from (seed, step).
         jit: compile with XLA; false keeps a TensorFlow graph.
+        compiled: what a program of equal shapes has compiled.
     """
 
     def __init__(
@@ -41,29 +197,36 @@ class Program:
         model: keras.Model,
         optimizer: keras.Optimizer,
         loss: Loss,
-        inputs: np.ndarray,
-        targets: np.ndarray,
+        inputs: Any,
+        targets: Any,
         *,
         seed: int = 0,
         jit: bool = True,
+        compiled: Compiled | None = None,
     ) -> None:
-        self.model, self.optimizer, self.loss = model, optimizer, loss
-        self.generators = RandomStates(model)
+        self._model, self._optimizer, self.loss = model, optimizer, loss
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
-        self._train = compiled(self._train_loop, jit)
-        self._predict = compiled(self._predict_batch, jit)
-        self._hold(inputs, targets, seed)
+        # Where steps have led: what the variables don't have yet, since that takes longer.
+        self._values: list[np.ndarray] | None = None
+        self._states: list[np.ndarray] | None = None
+        self.compiled = compiled or Compiled(model, optimizer, loss, jit=jit)
+        self._settings = self.compiled.settings(optimizer)
+        self.width = 1  # of the stacks in which its steps are taken
+        self.inputs, self.targets = tf.convert_to_tensor(inputs), tf.convert_to_tensor(targets)
+        self.seeds = self.compiled.generators.seeds(seed)
 
-    def on(self, inputs: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> Program:
-        """The same program on other data; of the same shapes, nothing is compiled anew."""
-        other = copy.copy(self)
-        other._hold(inputs, targets, seed)
-        return other
+    @property
+    def model(self) -> keras.Model:
+        """The model, as it is now."""
+        self._values = _put(self._values, self._model.trainable_variables)
+        return self._model
 
-    def _hold(self, inputs: np.ndarray, targets: np.ndarray, seed: int) -> None:
-        self.inputs, self.targets = tf.constant(inputs), tf.constant(targets)
-        self.seeds = self.generators.seeds(seed)
+    @property
+    def optimizer(self) -> keras.Optimizer:
+        """The optimizer, with its states."""
+        self._states = _put(self._states, self._optimizer.variables)
+        return self._optimizer
 
     def train(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> np.ndarray:
         """Take the steps of a plan: (steps,) mean loss of each one's real rows, before its update.
@@ -71,19 +234,32 @@ class Program:
         Plans of one shape share one compilation. `rates` (steps,) are the learning rate of each
         step; `first_step` gradient steps were taken before, over the whole run.
         """
-        # All that differs enters as tensors: as constants every epoch would compile anew.
-        steps = tf.constant(rates, tf.float32), tf.constant(first_step, tf.int64)
-        batches = tf.constant(plan.indices), tf.constant(plan.weights)
-        return self._train(self.inputs, self.targets, self.seeds, *batches, *steps).numpy()
+        return self.take(take(self.compiled, self.steps(plan, rates, first_step), self.width))
 
-    def predict(self, rows: np.ndarray) -> np.ndarray:
-        """Outputs of resident rows without dropout, in order: (len(rows), ...)."""
+    def steps(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> Steps:
+        """The same as a wish, which may be granted together with those of other runs."""
+        states = self._states or _read(self._optimizer.variables)
+        data = self.inputs, self.targets, self.seeds
+        return Steps(self._now(), states, *data, plan, rates, first_step, self._settings)
+
+    def take(self, taken: Taken) -> np.ndarray:
+        """Go on from where the steps led; returns their losses."""
+        self._values, self._states = taken.values, taken.states
+        return taken.losses
+
+    def predict(self, rows: np.ndarray, inputs: Any = None) -> np.ndarray:
+        """Outputs of resident rows without dropout, in order: (len(rows), ...).
+
+        `inputs` may stand in for the resident ones, in their shape.
+        """
         if len(rows) == 0:
             return np.zeros((0, *self.targets.shape[1:]), np.float32)
-        plan = filled_plan(np.asarray(rows), _PREDICTION_BATCH)
-        batches = [tf.constant(indices) for indices in plan.indices]
-        outputs = [self._predict(self.inputs, batch).numpy() for batch in batches]
-        return np.concatenate(outputs)[: len(rows)]
+        inputs = self.inputs if inputs is None else tf.convert_to_tensor(inputs)
+        return self.compiled.predict(self._now(), inputs, rows)
+
+    def attend(self, inputs: np.ndarray) -> np.ndarray | None:
+        """The model's attention weights on some inputs; see `Forecaster.attend`."""
+        return self.compiled.attend(self._now(), inputs)
 
     def evaluate(self, rows: np.ndarray) -> float:
         """Mean loss over resident rows, each of equal weight."""
@@ -91,29 +267,28 @@ class Program:
         losses = self.loss(tf.gather(self.targets, rows), outputs)
         return float(np.mean(np.asarray(losses, np.float64)))
 
-    def _train_loop(self, inputs, targets, seeds, indices, weights, rates, first_step):
-        steps = indices.shape[0]
+    def _now(self) -> list[np.ndarray]:
+        return self._values or _read(self._model.trainable_variables)
 
-        def body(step, losses):
-            self.generators.set(seeds, first_step + tf.cast(step, tf.int64))
-            self.optimizer.learning_rate = tf.gather(rates, step)
-            # tf.gather, not slicing: slicing makes the order a compile-time constant.
-            rows = tf.gather(indices, step)
-            batch, expected = tf.gather(inputs, rows), tf.gather(targets, rows)
-            loss = self._step(batch, expected, tf.gather(weights, step))
-            return step + 1, tf.tensor_scatter_nd_update(losses, [[step]], [loss])
 
-        start = (tf.constant(0), tf.zeros((steps,)))
-        return tf.while_loop(lambda step, _: step < steps, body, start)[1]
+def _read(variables: Sequence[keras.Variable]) -> list[np.ndarray]:
+    return [variable.numpy() for variable in variables]
 
-    def _step(self, batch: tf.Tensor, targets: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        variables = self.model.trainable_variables
-        with tf.GradientTape() as tape:
-            losses = self.loss(targets, self.model(batch, training=True))
-            loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
-        gradients = tape.gradient(loss, [variable.value for variable in variables])
-        self.optimizer.apply(gradients, variables)
-        return loss
 
-    def _predict_batch(self, inputs: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        return self.model(tf.gather(inputs, rows), training=False)
+def _put(values: Sequence[np.ndarray] | None, variables: Sequence[keras.Variable]) -> None:
+    """Give variables the values that they lack, if any; returns None, for none are lacking then."""
+    if values is not None:
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
+
+
+def _stacked(parts: Sequence[Sequence[Any]]) -> list[tf.Tensor]:
+    """Of each run several arrays, to of each array those of all runs, (runs, ...)."""
+    return [tf.constant(np.stack(arrays)) for arrays in zip(*parts, strict=True)]
+
+
+def _rows(data, rows):
+    """Rows (runs, B) of data (runs, N, ...)."""
+    if data.shape[0] == 1:
+        return tf.gather(data[0], rows)  # sooner than with an axis of batches
+    return tf.gather(data, rows, batch_dims=1)

@@ -19,7 +19,10 @@ from attnlab.run.runner import run
 import_tensorflow()
 
 pytestmark = pytest.mark.usefixtures("no_figures")
-SMALL = ("model.units=3", "trainer.epochs=2", "trainer.batch_size=97", "trainer.jit=false")
+SMALL = (
+    *("model.units=3", "model.cell=simple", "trainer.epochs=2", "trainer.batch_size=97"),
+    "trainer.jit=false",
+)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 
 from attnlab.attention import BahdanauAttention, LuongGlobalAttention, MultiHeadAttention
 from attnlab.attention.none import NoAttention
+from attnlab.tasks.translation import sentences
 from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.sentences import SentenceTranslator
 from attnlab.tasks.translation.text.cleaning import book_cleaning, cleaner
@@ -29,30 +30,33 @@ def tokenizers(kind: str) -> tuple[Tokenizer, Tokenizer]:
     return tuple(Tokenizer.fit(texts, kind=kind, size=size) for texts in (ENGLISH, GERMAN))
 
 
-def translator(
-    name="transformer", attention=MULTI_HEAD, model=None, kind="word", most=None, **settings
-) -> SentenceTranslator:
-    """An untrained model that has opinions, and its tokenizers."""
-    source, target = tokenizers(kind)
-    sizes = {"source_size": source.size, "target_size": target.size}
-    made = build_translator(
-        name,
-        model or (RNN if name == "rnn" else TRANSFORMER),
-        attention,
-        max_source=most,
-        max_target=most,
-        **sizes,
-    )
-    draw = np.random.default_rng(5)
-    for weight in made.trainable_variables:
-        weight.assign(weight + 0.5 * draw.normal(size=weight.shape))
-    return SentenceTranslator(made, source, target, extra_length=9, **settings)
+@pytest.fixture(scope="module", autouse=True)
+def compiled_once():
+    """Let translators with the same model and settings share their search, which is compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentences, "Search", functools.cache(sentences.Search))
+        yield
 
 
 @functools.cache
-def cached(name="transformer", attention=MULTI_HEAD, beam=1) -> SentenceTranslator:
-    """The same, for tests that only translate: what it compiles is compiled once."""
-    return translator(name, attention, beam=beam, n_best=beam)
+def opinionated(name: str, attention, kind: str, most: int | None, changes: tuple = ()):
+    """An untrained model that has opinions."""
+    source, target = tokenizers(kind)
+    sizes = {"source_size": source.size, "target_size": target.size}
+    settings = {**(RNN if name == "rnn" else TRANSFORMER), **dict(changes)}
+    model = build_translator(name, settings, attention, max_source=most, max_target=most, **sizes)
+    draw = np.random.default_rng(5)
+    for weight in model.trainable_variables:
+        weight.assign(weight + 0.5 * draw.normal(size=weight.shape))
+    return model
+
+
+def translator(
+    name="transformer", attention=MULTI_HEAD, changes=(), kind="word", most=None, **settings
+) -> SentenceTranslator:
+    """Such a model, which no test changes, and its tokenizers."""
+    model = opinionated(name, attention, kind, most, changes)
+    return SentenceTranslator(model, *tokenizers(kind), extra_length=9, **settings)
 
 
 LINES = [
@@ -103,15 +107,15 @@ def test_a_sentence_longer_than_trained_on_is_read_whole_and_told_once():
 
 
 CUT = [
-    ("transformer", MULTI_HEAD, {**TRANSFORMER, "positions": "learned"}),
-    ("rnn", functools.partial(LuongGlobalAttention, score="location"), RNN),
+    ("transformer", MULTI_HEAD, (("positions", "learned"),)),
+    ("rnn", functools.partial(LuongGlobalAttention, score="location"), ()),
 ]
 
 
-@pytest.mark.parametrize("name, attention, model", CUT, ids=["learned positions", "location"])
-def test_what_a_model_cannot_take_is_cut_off_and_told(name, attention, model):
+@pytest.mark.parametrize("name, attention, changes", CUT, ids=["learned positions", "location"])
+def test_what_a_model_cannot_take_is_cut_off_and_told(name, attention, changes):
     told: list[str] = []
-    each = translator(name, attention, model, most=8)
+    each = translator(name, attention, changes, most=8)
     each.warn = told.append
     long, cut = each.translate(["The cat " * 6, "The cat The cat The cat The"])
     assert len(long[0].source) == 8 and long[0].source[-1] == END
@@ -142,7 +146,7 @@ def test_each_word_that_the_model_does_not_know_is_told_once():
 
 
 def test_maps_are_of_the_translation_that_was_chosen():
-    each = cached(beam=3)
+    each = translator(beam=3, n_best=3)
     best = each.translate(["A dog doesn't eat."])[0][0]
     looked = each.maps(best)
     source, target = ["A", "dog", "doesn't", "eat", ".", "<end>"], [*each.pieces(best)[1], "<end>"]
@@ -160,7 +164,7 @@ def test_maps_are_of_the_translation_that_was_chosen():
 
 def test_each_step_of_a_map_is_what_the_search_saw():
     """Read back word by word, the decoder looks where the map says that it looked."""
-    each = cached("rnn", BahdanauAttention)
+    each = translator("rnn", BahdanauAttention)
     (best,) = each.translate(["The cat sees a dog."])[0]
     weights = each.maps(best).maps["cross"][0, 0]
     memory = each.model.encode(best.source[None])

@@ -28,7 +28,7 @@ def formula(logits, labels, smoothing):
 
 
 def ours(logits, smoothing, jit=False):
-    @tf.function(jit_compile=jit)
+    @tf.function(jit_compile=jit, autograph=False)
     def both(logits, labels):
         with tf.GradientTape() as tape:
             tape.watch(logits)

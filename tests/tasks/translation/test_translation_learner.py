@@ -19,7 +19,7 @@ import_tensorflow()
 
 MODELS = ("rnn", "transformer")
 TINY = {
-    "rnn": ("model.units=12", "model.embedding=10", "model.maxout_units=6"),
+    "rnn": ("model.units=12", "model.embedding=10", "model.maxout_units=6", "model.cell=simple"),
     "transformer": ("model.units=12", "model.layers=1", "model.feed_forward=20"),
 }
 RATE = 0.01

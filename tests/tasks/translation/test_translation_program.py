@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import keras
@@ -175,9 +176,28 @@ def test_a_break_down_shows_in_the_losses_from_its_step_on():
     np.testing.assert_array_equal(np.isnan(losses), [False, False, True, True])
 
 
-def dropout_run(seed=0, cuts=(4,), **settings):
+@functools.cache
+def dropping():
+    """A program with dropout, compiled once, and how it begins."""
+    program = make_program(dropout=0.5)
+    return program, [variable.numpy() for variable in variables(program)]
+
+
+def variables(program):
+    return [*program.model.variables, *program.optimizer.variables]
+
+
+def begun(seed=0):
+    program, values = dropping()
+    for variable, value in zip(variables(program), values, strict=True):
+        variable.assign(value)
+    program.reseed(seed)
+    return program
+
+
+def dropout_run(seed=0, cuts=(4,)):
     """Losses and weights of four steps with dropout, taken in one go or in parts."""
-    program = make_program(dropout=0.5, seed=seed, **settings)
+    program = begun(seed)
     losses, first = [], 0
     for steps in cuts:
         part = slice(first, first + steps)
@@ -196,7 +216,7 @@ def test_a_run_repeats_to_the_bit_wherever_it_is_cut(cuts):
 
 
 def test_dropout_differs_from_step_to_step_and_from_seed_to_seed():
-    still = make_program(dropout=0.5).train(BATCHES[:1] * 4, np.zeros(4), 0)[0]
+    still = begun().train(BATCHES[:1] * 4, np.zeros(4), 0)[0]
     assert len(set(still)) == 4
     assert not np.array_equal(dropout_run(seed=1)[0], dropout_run()[0])
 
@@ -230,11 +250,10 @@ def test_a_transformer_learns_alike_in_graph_mode_and_under_xla():
 
 def test_a_transformer_learns_and_repeats_to_the_bit():
     program = transformer_program(dropout=0.1)
-    variables = [*program.model.variables, *program.optimizer.variables]
-    before = [variable.numpy() for variable in variables]
+    before = [variable.numpy() for variable in variables(program)]
     losses = learnt(program)
     weights = program.model.get_weights()
-    for variable, value in zip(variables, before, strict=True):
+    for variable, value in zip(variables(program), before, strict=True):
         variable.assign(value)
     np.testing.assert_array_equal(learnt(program), losses)
     assert_same_weights_of(program.model, weights)

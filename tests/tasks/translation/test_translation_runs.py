@@ -101,6 +101,8 @@ def test_evaluate_takes_the_mean_of_epochs_and_a_beam(translating, command):
             np.testing.assert_allclose(value, (first + second) / 2, atol=1e-6)
 
 
+# By default `test_runner` has the model of a forecaster in MLflow.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch):
     import mlflow

@@ -9,6 +9,8 @@ from attnlab.attention.base import AttentionOutput
 
 # Keeps a window of zeros finite; a twentieth of the range where data are scaled by min-max.
 _LEAST_SCALE = 0.05
+# Values of the states of a stack, measured by scripts/bench_seeds.py; and the most models of one.
+_STACK_VALUES, _MOST_STACKED = 1024, 32
 
 
 class Forecaster(keras.Model):
@@ -61,17 +63,29 @@ class Forecaster(keras.Model):
 
     def call(self, history, training=None):
         """Forecast (B, horizon) from (B, S, 1 + K)."""
-        window, scale = self._normalized(history)
-        forecast = self.head(self._features(window, training)[0])
+        return self.decode(self.encode(history, training), training)
+
+    def encode(self, history, training=None) -> tuple:
+        """What `decode` needs to know of histories (..., B, S, 1 + K).
+
+        Leading axes are those of stacked weights: for those a loop over steps takes care here.
+        """
+        window, *scale = self._normalized(history)
+        return window, self._encoded(window, training), *scale
+
+    def decode(self, encoded, training=None):
+        """Forecast (B, horizon) from what `encode` made of (B, S, 1 + K)."""
+        window, features, *scale = encoded
+        forecast = self.head(self._features(features, training)[0])
         if self.highway:
             forecast = forecast + self.linear(window[:, -self.highway :, 0])
         if self.anchor:
             forecast = forecast + ops.cast(window[:, -1, :1], forecast.dtype)
-        return forecast if scale is None else forecast * ops.cast(scale, forecast.dtype)
+        return forecast * ops.cast(scale[0], forecast.dtype) if scale else forecast
 
     def attend(self, history):
         """Attention weights (B, H, T, S) on each history; None where nothing attends."""
-        output = self._features(self._normalized(history)[0], training=False)[1]
+        output = self._features(self.encode(history, False)[1], training=False)[1]
         return None if output is None else output.weights
 
     @property
@@ -79,18 +93,34 @@ class Forecaster(keras.Model):
         """The only history length that the weights fit, or None where any fits."""
         return None
 
-    def _normalized(self, history):
-        """The history, its series in the window's scale, and that scale, (B, 1) or None."""
+    def stackable(self, batch: int) -> int:
+        """How many models are sooner trained in one stack, with batches of a size, than alone.
+
+        It is a power of two: the values that a step of all makes fit into a processor's cache.
+        """
+        fitting = max(1, _STACK_VALUES // (batch * self._values_per_item()))
+        return min(_MOST_STACKED, 1 << (fitting.bit_length() - 1))
+
+    def _values_per_item(self) -> int:
+        """How many values the widest operation makes of an item; see `stackable`."""
+        return _STACK_VALUES  # none is stacked
+
+    def _normalized(self, history) -> tuple:
+        """The history, its series in the window's scale, and that scale, (..., B, 1), if any."""
         if self.normalization == "none":
-            return history, None
+            return (history,)
         series, inputs = history[..., :1], history[..., 1:]
-        scale = ops.mean(ops.abs(series), axis=1, keepdims=True) + _LEAST_SCALE
-        return ops.concatenate([series / scale, inputs], axis=-1), scale[:, 0]
+        scale = ops.mean(ops.abs(series), axis=-2, keepdims=True) + _LEAST_SCALE
+        return ops.concatenate([series / scale, inputs], axis=-1), scale[..., 0, :]
+
+    def _encoded(self, window, training):
+        """What `_features` takes: by default the windows (..., B, S, 1 + K) themselves."""
+        return window
 
     def _build_features(self, history_shape: tuple) -> int:
         """Build what makes the features; returns their width."""
         raise NotImplementedError
 
-    def _features(self, history, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
+    def _features(self, encoded, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
         """What the head reads, and what was attended to."""
         raise NotImplementedError

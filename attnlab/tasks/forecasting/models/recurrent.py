@@ -52,6 +52,9 @@ class RecurrentForecaster(Forecaster):
         """The length of the mechanism's per-position weights, where it has such."""
         return None if self.reads == "state" else self.attention.fixed_length
 
+    def _values_per_item(self) -> int:
+        return self.encoder.width
+
     def _build_features(self, history_shape: tuple) -> int:
         self.encoder.build(history_shape)
         batch, steps, _ = history_shape
@@ -70,8 +73,11 @@ class RecurrentForecaster(Forecaster):
             return width
         return context + (width if self.reads == "concat" else 0)
 
-    def _features(self, history, training):
-        states, last_state = self.encoder(history, training=training)
+    def _encoded(self, window, training):
+        return self.encoder(window, training=training)
+
+    def _features(self, encoded, training):
+        states, last_state = encoded
         if self.reads == "state":
             return last_state, None
         # The query stands where the history ends.

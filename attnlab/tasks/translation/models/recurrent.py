@@ -64,7 +64,6 @@ class RecurrentTranslator(Translator):
         self.encoder = RecurrentEncoder(
             **{**settings.of_cells(), "units": settings.encoder_units},
             bidirectional=settings.bidirectional,
-            last_states=True,
             name="encoder",
         )
         mechanism = None if isinstance(mechanism, NoAttention) else mechanism

@@ -122,6 +122,10 @@ class RecurrentDecoder(keras.layers.Layer):
         without attention, None.
         """
         first = self.initial_state(memory)
+        if not self.looks_stepwise and self.cells.can_go_through:
+            tops = self.cells.through(embedded, first.cells, training)
+            context, weights = self._look(tops, memory, 0, training)
+            return self._read(tops, context, embedded), weights
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
 
         def step(index, state, entering):

@@ -161,7 +161,9 @@ class Translator(keras.Model):
         """
         if not hasattr(self, "_weights_program"):
             ids = tf.TensorSpec((None, None), tf.int32)
-            self._weights_program = tf.function(self._all_weights, input_signature=(ids, ids))
+            self._weights_program = tf.function(
+                self._all_weights, input_signature=(ids, ids), autograph=False
+            )
         weights = self._weights_program(*(tf.constant(ids, tf.int32) for ids in (source, target)))
         return {
             name: np.stack([ops.cast(layer, "float32").numpy() for layer in layers], axis=1)

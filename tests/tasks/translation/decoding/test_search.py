@@ -216,10 +216,11 @@ def test_padding_and_start_are_never_chosen_and_the_rest_may_be(beam):
 def test_a_translation_that_never_ends_is_closed_at_its_own_longest_length(beam):
     model, rows = TableModel(9), rows_of([4, 1, 11])
     model.prefer(END, -50)
-    found = Search(model, beam=beam, n_best=beam, extra_length=5)(rows)
+    search = Search(model, beam=beam, n_best=beam, extra_length=5)
+    found = search(rows)
     assert [{len(h.tokens) for h in best} for best in found] == [{8}, {5}, {15}]
     model.max_positions = 8
-    found = Search(model, beam=beam, extra_length=5)(rows)
+    found = search(rows)
     assert [len(best[0].tokens) for best in found] == [7, 5, 7]
 
 
@@ -257,10 +258,11 @@ def test_a_model_that_has_diverged_still_ends(beam):
 
 def test_a_result_does_not_depend_on_the_batch(beam=4):
     model, rows = TableModel(11, 5), rows_of([3, 12, 1, 7, 7, 2, 30, 5, 4, 9])
-    together = Search(model, beam=beam, n_best=beam)(rows)
-    small = Search(model, beam=beam, n_best=beam, batch_size=3)
-    for row, found, apart in zip(rows, together, small(rows), strict=True):
-        for one, other, alone in zip(found, apart, small([row])[0], strict=True):
+    search = Search(model, beam=beam, n_best=beam)
+    together = search(rows)
+    search.batch_size = 3
+    for row, found, apart in zip(rows, together, search(rows), strict=True):
+        for one, other, alone in zip(found, apart, search([row])[0], strict=True):
             np.testing.assert_array_equal(one.tokens, alone.tokens)
             np.testing.assert_array_equal(other.tokens, alone.tokens)
             assert one.score == pytest.approx(alone.score, abs=1e-5)

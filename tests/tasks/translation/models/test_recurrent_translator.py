@@ -180,9 +180,8 @@ def test_cells_are_those_of_keras(kind, reset_after):
 @pytest.mark.parametrize("cell", ["simple", "gru", "lstm"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_an_encoder_ends_at_the_last_real_step(cell, bidirectional):
-    encoder = RecurrentEncoder(
-        cell=cell, units=3, layers=2, bidirectional=bidirectional, last_states=True
-    )
+    encoder = RecurrentEncoder(cell=cell, units=3, layers=2, bidirectional=bidirectional)
+    encoder.build((None, None, 4))
     sequence = normal(2, 5, 4)
     mask = np.array([[True] * 5, [True, True, True, False, False]])
     states, last = encoder.encode(sequence, mask)
@@ -193,6 +192,10 @@ def test_an_encoder_ends_at_the_last_real_step(cell, bidirectional):
     for one, other in zip(tf.nest.flatten(last), tf.nest.flatten(ends), strict=True):
         np.testing.assert_allclose(one[1:], other, atol=1e-6)
     np.testing.assert_allclose(last[-1][0][0][1], states[1, 2, :3], atol=1e-6)
+    expected = sequence
+    for layer in encoder.recurrent:
+        expected = layer(expected, mask=mask)  # Keras's own
+    np.testing.assert_allclose(states[mask], expected[mask], atol=1e-6)
     plain, _ = encoder(sequence[1:, :3])
     np.testing.assert_array_equal(plain, alone)
 

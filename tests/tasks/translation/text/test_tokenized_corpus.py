@@ -383,8 +383,9 @@ def test_memory_grows_by_some_tens_of_bytes_a_pair(tmp_path):
     assert peaks[220_000] < 400e6
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
-@pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("shared", [False, True])
 def test_every_pair_of_tatoeba_comes_back(shared, tmp_path, realdata):
     from attnlab.tasks.translation.corpora.tatoeba import Tatoeba
 

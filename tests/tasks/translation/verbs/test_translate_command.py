@@ -19,6 +19,7 @@ NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five"
 TINY = (
     *("task=translate", "data=files", "data.path=pairs.tsv", "attention=luong_global"),
     *("model=rnn", "model.units=8", "model.embedding=8", "trainer.epochs=2", "task.beam=2"),
+    *("model.cell=simple", "model.bidirectional=false"),
     *("task.max_length=20", "tracking.enabled=false", "trainer.batch_size=200"),
     *("schedule=constant", "optimizer.learning_rate=0.01"),
 )
@@ -119,7 +120,17 @@ def test_json(translate):
     ]
 
 
-def test_any_epoch_and_the_mean_of_several(translate):
+@pytest.fixture
+def uncompiled():
+    """Carry out each operation by itself: quicker for a sentence than to compile the search."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def test_any_epoch_and_the_mean_of_several(translate, uncompiled):
     words = ("--scores", "one two three.")
     each = [translate("--epoch", epoch, *words).out for epoch in (1, "last", "best")]
     assert each[0] != each[1] and each[2] in each[:2]

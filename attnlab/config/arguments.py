@@ -1,0 +1,120 @@
+"""The words of a command that are Hydra's: flags with their values, and overrides.
+
+They are checked here, for Hydra would answer a wrong one at length. Nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+
+from attnlab.errors import RequestError
+
+# Hydra's flags, and whether a value follows.
+FLAGS = {
+    **dict.fromkeys(["--hydra-help", "--resolve", "--run", "-r", "--multirun", "-m"], False),
+    **dict.fromkeys(["--shell-completion", "-sc", "--version", "--help", "-h"], False),
+    **dict.fromkeys(["--cfg", "-c", "--package", "-p", "--config-path", "-cp"], True),
+    **dict.fromkeys(["--config-name", "-cn", "--config-dir", "-cd"], True),
+    **{"--experimental-rerun": True, "--info": False, "-i": False},
+}
+_INFO = {"--info", "-i"}  # may have a value
+_INFO_VALUES = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+# Flags that know their values.
+_VALUES = {
+    **dict.fromkeys(["--cfg", "-c"], ("job", "hydra", "all")),
+    **dict.fromkeys(_INFO, _INFO_VALUES),
+}
+_CONFIG_PATH = {"--config-path", "-cp"}
+CONFIG_DIR = {"--config-dir", "-cd"}
+# How much a run or a sweep says: see `attnlab.records.logs`.
+VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
+
+
+def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Flags with their values, checked, and overrides."""
+    from attnlab.config.options import add_folder
+
+    flags: list[str] = []
+    overrides: list[str] = []
+    words = deque(arguments)
+    while words:
+        word = words.popleft()
+        flag, joined, value = word.partition("=")
+        if not word.startswith("-"):
+            overrides.append(word)
+            continue
+        if flag not in FLAGS:
+            raise RequestError(_unknown_flag(flag, value if joined else next(iter(words), "")))
+        if not joined:
+            value = _next_value(flag, words)
+        if FLAGS[flag] and not value:
+            raise RequestError(f"{flag}: expected a value after it, got none.")
+        if flag in _VALUES and value not in _VALUES[flag]:
+            raise RequestError(f"{flag}: expected one of {', '.join(_VALUES[flag])}, got {value}.")
+        if flag in _CONFIG_PATH:
+            flags += ["--config-path", *_config_location(value)]
+        elif flag in CONFIG_DIR:
+            if not Path(value).expanduser().is_dir():
+                raise RequestError(f"{flag}: expected a folder, got {value}.")
+            add_folder(value)
+        else:
+            flags += [flag, value] if value else [flag]
+    return flags, overrides
+
+
+def _next_value(flag: str, words: deque[str]) -> str:
+    """The word behind a flag, taken away where it is the flag's value; empty without one."""
+    if flag in _INFO:
+        is_value = bool(words) and "=" not in words[0] and not words[0].startswith(("-", "~"))
+        return words.popleft() if is_value else _INFO_VALUES[0]
+    return words.popleft() if FLAGS[flag] and words else ""
+
+
+def is_hydras(override: str) -> bool:
+    """Whether it is one of Hydra's own settings."""
+    return override.startswith(("hydra.", "hydra/"))
+
+
+def key_of(override: str) -> str:
+    """The key of an override, without Hydra's `+`, `++` or `~`."""
+    return override.lstrip("+~").partition("=")[0]
+
+
+def refuse_class(override: str) -> None:
+    """Raise `RequestError` where an override names a class by its path."""
+    if key_of(override).endswith("._target_"):
+        group = key_of(override).partition(".")[0]
+        raise RequestError(
+            f"{override}: there is no such key: {group}=NAME chooses the class, by the file "
+            f"{group}/NAME.yaml of the shipped ones or of a folder given by --config-dir."
+        )
+
+
+def _unknown_flag(flag: str, value: str) -> str:
+    from attnlab.config.composing import full_keys
+    from attnlab.config.rules import did_you_mean
+
+    settings = [f"{key}={value or 'VALUE'}" for key in full_keys(flag.strip("-").replace("-", "_"))]
+    if settings:
+        return f"{flag}: settings have no dashes: {' or '.join(settings)}."
+    known = [known for known in (*FLAGS, *VERBOSITY) if known.startswith("--")]
+    hint = did_you_mean(flag, known)
+    return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"
+
+
+def _config_location(given: str) -> list[str]:
+    """A saved configuration as Hydra is told of it."""
+    from attnlab.config.options import read_yaml
+
+    path = Path(given).expanduser().absolute()
+    file = path / "config.yaml" if path.is_dir() else path
+    if not file.is_file():
+        raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
+    for key in ("hydra", "defaults"):  # they would have Hydra load something else, or run code
+        if key in read_yaml(file):
+            raise RequestError(
+                f"--config-path: expected the settings of a run, got {file} with the key {key}, "
+                "which no run saves."
+            )
+    return [str(file.parent), "--config-name", file.stem]

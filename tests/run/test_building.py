@@ -1,0 +1,23 @@
+"""TensorFlow is imported quickly, and takes nothing away from who imports more later."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+from attnlab.run.building import import_tensorflow
+import_tensorflow()
+assert not {"sklearn", "matplotlib.pyplot"} & set(sys.modules)
+import keras, matplotlib.pyplot, sklearn
+print(keras.layers.Dense(2)(keras.ops.ones((1, 3))).shape)
+"""
+
+
+@pytest.mark.slow
+def test_what_keras_can_do_without_is_left_out_and_can_be_imported_later():
+    found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    assert (found.stdout, found.stderr) == ("(1, 2)\n", "")

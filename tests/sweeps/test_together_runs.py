@@ -1,0 +1,127 @@
+"""Jobs of a sweep that train together, by the command line: killed, interrupted, failing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import h5py
+import pytest
+from command_line import CommandLine
+from sweep_examples import SMALL, UNTRACKED
+
+TOGETHER = (
+    *("-m", "task=fib", "task.count=200", "task.history=6", "model.units=4", "attention=bahdanau"),
+    *("seed=range(5)", "trainer.epochs=12", "trainer.patience=4", "optimizer.learning_rate=0.01"),
+    *("trainer.checkpoint_every_seconds=0", "tracking.enabled=false"),
+)
+
+
+def commands(folder: Path) -> CommandLine:
+    folder.mkdir(exist_ok=True)
+    return CommandLine(folder)
+
+
+def weights(attnlab: CommandLine) -> dict[tuple[str, str, str], bytes]:
+    """All weights of all epochs, by seed, file and place in it."""
+    found = {}
+    for folder in attnlab.run_folders():
+        for path in sorted((folder / "weights").glob("*.h5")):
+            with h5py.File(path) as file:
+                place = folder.name.rpartition("_s")[2], path.name
+                file.visititems(
+                    lambda name, item, place=place: found.update(
+                        {(*place, name): item[()].tobytes()} if hasattr(item, "shape") else {}
+                    )
+                )
+    return found
+
+
+def statuses(attnlab: CommandLine) -> list[dict]:
+    folders = attnlab.run_folders()
+    return [json.loads((folder / "status.json").read_text()) for folder in folders]
+
+
+def ended(attnlab: CommandLine, how: signal.Signals) -> int:
+    """Start the sweep and end it amid its epochs; the exit code."""
+    process = attnlab.start(*TOGETHER)
+    while len([*attnlab.runs.glob("*/*/*/weights/epoch_*")]) < 12 and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(how)
+    process.communicate()
+    return process.returncode
+
+
+@pytest.mark.slow
+def test_what_was_killed_or_interrupted_ends_with_the_bits_of_what_was_not(tmp_path):
+    whole, killed, interrupted = (commands(tmp_path / name) for name in "abc")
+    assert whole(*TOGETHER).code == 0
+    expected = weights(whole)
+    assert {status["together"] for status in statuses(whole)} == {4}
+    assert len({status["epoch"] for status in statuses(whole)}) > 1  # some stopped early
+    ended(killed, signal.SIGKILL)
+    assert ended(interrupted, signal.SIGINT) == 130
+    assert "killed" in {status["state"] for status in statuses(interrupted)}
+    for again in (killed, interrupted):
+        assert 0 < len(weights(again)) < len(expected)
+        assert again(*TOGETHER).code == 0
+        assert weights(again) == expected
+
+
+@pytest.mark.slow
+def test_each_job_logs_to_its_own_file(tmp_path):
+    attnlab = CommandLine(tmp_path)
+    assert attnlab(*TOGETHER, "trainer.patience=null").code == 0
+    for folder in attnlab.run_folders():
+        lines = [line for line in (folder / "run.log").read_text().splitlines() if "/12: " in line]
+        assert len(lines) == 12
+
+
+@pytest.mark.slow
+def test_a_job_that_fails_leaves_the_others_alone_or_ends_them(tmp_path):
+    attnlab = CommandLine(tmp_path)
+    rates = ("optimizer=sgd", "optimizer.learning_rate=0.01,1e31,0.02", "seed=1")
+    words = (*(word for word in TOGETHER if not word.startswith(("seed", "optimizer"))), *rates)
+    outcome = attnlab(*words)
+    assert outcome.code == 1 and "1 of 3 jobs failed" in outcome.err
+    assert sorted(status["state"] for status in statuses(attnlab)) == [
+        *("completed", "completed", "failed")
+    ]
+    attnlab = commands(tmp_path / "fast")
+    outcome = attnlab(*words, "sweep.fail_fast=true")
+    assert outcome.code == 1 and "sweep.fail_fast=true stopped the sweep there" in outcome.err
+    assert sorted(status["state"] for status in statuses(attnlab)) == ["failed", "killed", "killed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("model.units=21,22,23",),
+        ("search.space={model.units: {choice: [25, 26, 27]}}", "search.sampler=grid"),
+    ],
+)
+def test_another_process_compiles_what_one_has_no_room_for(here, monkeypatch, words):
+    for module in ("worker", "grid_sweep"):
+        monkeypatch.setattr(f"attnlab.sweeps.{module}.MOST_PROGRAMS", 2)
+    small = [word for word in SMALL if not word.startswith("model.units")]
+    code, _, err = here("-m", *small, *words, "trainer.together=2", UNTRACKED)
+    assert code == 0, err
+    processes = [status["pid"] for status in statuses(here)]
+    assert (processes.count(os.getpid()), len(set(processes))) == (2, 2)
+
+
+@pytest.mark.slow
+def test_a_job_whose_folder_is_deleted_costs_no_other_one_anything(tmp_path):
+    attnlab = CommandLine(tmp_path)
+    process = attnlab.start(*TOGETHER, "trainer.patience=null")
+    while not (found := [*attnlab.runs.glob("*/*/*_s1/weights/epoch_00[1-4]*")]):
+        time.sleep(0.02)
+    shutil.rmtree(found[0].parents[1])
+    _, err = process.communicate()
+    assert process.returncode == 1 and "1 of 5 jobs were not run" in err
+    assert [(s["state"], s["epoch"]) for s in statuses(attnlab)] == [("completed", 12)] * 4

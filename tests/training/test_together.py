@@ -1,0 +1,271 @@
+"""Runs that train together, held against runs that are alone."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.run.building import import_tensorflow, make_task, start_afresh
+from attnlab.run.loop import make_learner
+from attnlab.training.batches import BatchPlan
+from attnlab.training.together import Together, take, width_of
+
+import_tensorflow()
+
+
+class Doubling:
+    """A program that doubles the numbers that are its steps, and remembers its calls."""
+
+    def __init__(self, most=99):
+        self.calls, self._most = [], most
+
+    def train(self, runs):
+        if len(runs) > self._most:
+            raise TypeError("no converter for NonsenseOp")
+        self.calls.append(list(runs))
+        return [2 * run for run in runs]
+
+
+def taking(program, start, times, width=2):
+    """A run that takes steps some times."""
+
+    def work():
+        found = start
+        for _ in range(times):
+            found = take(program, found, width)
+        return found
+
+    return work
+
+
+def test_each_run_gets_what_comes_of_its_own_steps():
+    program = Doubling()
+    works = [taking(program, start, times) for start, times in ((1, 3), (10, 3), (100, 5), (7, 0))]
+    assert Together(threads=2).carry_out(works) == [8, 80, 3200, 7]
+    assert {len(call) for call in program.calls} == {2}  # also what is left of a stack is full
+    assert sum(len(set(call)) for call in program.calls) == 3 + 3 + 5
+
+
+def test_runs_of_unequal_programs_or_widths_meet_in_no_stack():
+    programs = Doubling(), Doubling()
+    works = [taking(programs[at % 2], at, 2, width=1 + at // 2) for at in range(4)]
+    assert Together(threads=3).carry_out(works) == [0, 4, 8, 12]
+    assert all(len(set(call)) == 1 for program in programs for call in program.calls)
+
+
+def test_a_run_that_is_alone_fills_its_stack_itself():
+    program = Doubling()
+    assert take(program, 3, width=4) == 6
+    assert program.calls == [[3] * 4]
+
+
+def test_one_works_at_a_time():
+    busy, seen = [], []
+
+    def work():
+        for _ in range(20):
+            busy.append(1)
+            seen.append(len(busy))
+            busy.pop()
+            take(Doubling(), 1)
+
+    Together(threads=2).carry_out([work] * 5)
+    assert seen == [1] * 100
+
+
+def test_a_run_that_raises_interrupts_the_others():
+    ended, program = [], Doubling()
+
+    def failing():
+        take(program, 1, 2)
+        raise ZeroDivisionError("mine")
+
+    def others():
+        try:
+            while True:
+                take(program, 1, 2)
+        except KeyboardInterrupt:
+            ended.append(threading.current_thread())
+            raise
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        Together(threads=2).carry_out([others, failing, others])
+    assert len(ended) == 2
+
+
+def test_what_can_not_be_stacked_is_trained_one_by_one(caplog):
+    program = Doubling(most=1)
+    works = [taking(program, start, 3) for start in (1, 10, 100)]
+    assert Together(threads=1).carry_out(works) == [8, 80, 800]
+    (warning,) = caplog.messages
+    assert (
+        warning == "runs train side by side, for they can't be stacked: no converter for NonsenseOp"
+    )
+
+
+def test_an_error_of_a_program_reaches_the_runs_that_wanted_its_steps():
+    class Broken:
+        def train(self, runs):
+            raise MemoryError("too much")
+
+    def caught():
+        with pytest.raises(MemoryError, match="too much"):
+            take(Broken(), 1)
+        return "told"
+
+    assert Together(threads=1).carry_out([caught, caught]) == ["told", "told"]
+
+
+def test_stacks_are_powers_of_two_for_every_thread():
+    def widths(runs, threads, most):
+        return Together(threads).carry_out([lambda: width_of(most)] * runs)[0]
+
+    assert [widths(32, 2, most) for most in (1, 8, 32)] == [1, 8, 16]
+    assert [widths(runs, 2, 32) for runs in (2, 3, 5, 8, 9)] == [1, 2, 4, 4, 8]
+    assert width_of(32) == 1
+
+
+# Learners
+
+SMALL = ("task.history=5", "trainer.batch_size=8", "model.units=4")
+FIB = ("task=fib", "task.count=60", *SMALL)
+EACH_ITS_OWN_DATA = (
+    *("task=fib_random", "task.train_windows=50", "task.validation_windows=20", *SMALL),
+    *("task.test_windows=20", "task.extrapolation=null"),
+)
+LAYERS = ("model.cell=lstm", "model.layers=2", "model.bidirectional=true")
+
+
+@pytest.fixture
+def learners(compose):
+    """Learners of a configuration for some seeds."""
+
+    def learners(*overrides, seeds=(0, 1, 2)):
+        found = []
+        for seed in seeds:
+            task = () if "task=fib_random" in overrides else FIB
+            config = compose(*task, "trainer.jit=false", *overrides, f"seed={seed}")
+            task = make_task(config)
+            task.load(config.seed)
+            start_afresh(config.seed)
+            found.append(make_learner(config, task))
+        return found
+
+    return learners
+
+
+def epochs(learner, count=5, rate=0.01, width=1):
+    """A run of some epochs: its losses and its weights."""
+
+    def work():
+        learner.width, losses, done = width, [], 0
+        for epoch in range(1, count + 1):
+            for chunk in learner.chunks(epoch):
+                losses += [*learner.train(chunk, np.full(chunk.steps, rate), done).values]
+                done += chunk.steps
+        return [np.array(losses), *learner.model.get_weights()]
+
+    return work
+
+
+def assert_agree(first, second):
+    """Losses, and weights to 1e-5 of the largest."""
+    np.testing.assert_allclose(first[0], second[0], rtol=1e-4)
+    largest = max(np.max(np.abs(weight)) for weight in second[1:])
+    for one, other in zip(first[1:], second[1:], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5 * largest)
+
+
+slow = pytest.mark.slow
+OTHERS = ("pooling", "luong_global", "luong_local", "scaled_dot_product", "multi_head")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("attention=none",),
+        ("attention=bahdanau", "optimizer.clip_norm=1"),
+        *(pytest.param((f"attention={each}",), marks=slow) for each in OTHERS),
+        pytest.param(("attention=bahdanau", "model.cell=simple", "optimizer=sgd"), marks=slow),
+        pytest.param(("attention=luong_global", *LAYERS), marks=slow),
+        pytest.param(("attention=none", *EACH_ITS_OWN_DATA, "optimizer=adamw"), marks=slow),
+    ],
+)
+def test_stacked_runs_agree_with_runs_that_are_alone(learners, caplog, given):
+    alone = [epochs(learner)() for learner in learners(*given)]
+    works = [epochs(learner, width=2) for learner in learners(*given)]
+    for one, other in zip(Together(threads=2).carry_out(works), alone, strict=True):
+        assert_agree(one, other)
+    assert not caplog.messages  # they were stacked
+
+
+def first_step(learner, rate=0.1):
+    """Weights after one step, together with others."""
+
+    def work():
+        learner.width, (plan, *_) = 2, learner.chunks(1)
+        learner.train(BatchPlan(plan.indices[:1], plan.weights[:1]), np.array([rate]), 0)
+        return learner.model.get_weights()
+
+    return work
+
+
+def first_step_of_keras(learner, rate=0.1):
+    """The same by Keras's own optimizer."""
+    program, model, (plan, *_) = learner._program, learner.model, learner.chunks(1)
+    rows, weights = plan.indices[0], plan.weights[0]
+    with tf.GradientTape() as tape:
+        output = model(tf.gather(program.inputs, rows), training=True)
+        losses = program.loss(tf.gather(program.targets, rows), output)
+        loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    learner.optimizer.learning_rate = rate
+    learner.optimizer.apply(gradients, model.trainable_variables)
+    return model.get_weights()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (("optimizer.weight_decay=0.5", "optimizer.clip_norm=1e-4"), ("optimizer.clip_norm=9",)),
+        (("optimizer.clip_value=1e-5",), ("optimizer.clip_value=9", "optimizer.weight_decay=0")),
+    ],
+)
+def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
+    both = [
+        ("attention=bahdanau", "optimizer=adamw", "optimizer.epsilon=1", *each) for each in given
+    ]
+    (one,), (other,) = (learners(*each, seeds=(0,)) for each in both)
+    assert one._program.compiled is other._program.compiled
+    found = Together(threads=1).carry_out([first_step(one), first_step(other)])
+    for each, weights in zip(both, found, strict=True):
+        (alone,) = learners(*each, seeds=(0,))
+        for got, expected in zip(weights, first_step_of_keras(alone), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+    assert max(np.max(np.abs(a - b)) for a, b in zip(*found, strict=True)) > 1e-4
+
+
+def test_what_draws_random_numbers_is_not_stacked(learners):
+    (without,) = learners("attention=bahdanau", seeds=(0,))
+    assert without.stackable == 32
+    for setting in ("attention.dropout=0.1", "model.dropout=0.1", "model=transformer"):
+        (learner,) = learners("attention=bahdanau", setting, seeds=(0,))
+        assert learner.stackable == 1, setting
+
+
+def test_to_the_bit_a_run_does_not_depend_on_its_neighbours(learners):
+    given = ("attention=bahdanau", "trainer.jit=true")
+    (only,) = learners(*given, seeds=(5,))
+    expected = epochs(only, 2, width=4)()  # fills its stack itself
+    others = learners(*given, seeds=(1, 5, 2, 3))
+    others[0].model.set_weights([np.full_like(w, np.nan) for w in others[0].model.get_weights()])
+    rates = (0.01, 0.01, 3e4, 0.002)
+    works = [epochs(each, 2, rate, 4) for each, rate in zip(others, rates, strict=True)]
+    works[3:] = [epochs(others[3], 1, 0.002, 4)]  # stops early
+    found = Together(threads=1).carry_out(works)
+    assert np.isnan(found[0][0]).all()
+    for one, other in zip(found[1], expected, strict=True):
+        np.testing.assert_array_equal(one, other)

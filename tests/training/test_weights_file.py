@@ -1,0 +1,63 @@
+"""Files of weights: what Keras writes, to the byte."""
+
+import errno
+import shutil
+from collections import namedtuple
+
+import keras
+import numpy as np
+import pytest
+
+from attnlab.training.weights_file import weights_file
+
+
+class Doubled(keras.layers.Dense):
+    """Saves something else than its variables."""
+
+    def save_own_variables(self, store):
+        store["0"], store["1"] = 2.0 * self.kernel.numpy(), self.bias.numpy()
+
+    def load_own_variables(self, store):
+        self.kernel.assign(np.asarray(store["0"]) / 2.0)
+        self.bias.assign(store["1"])
+
+
+def make_model(dense=keras.layers.Dense):
+    inputs = keras.Input((3,))
+    hidden = keras.layers.Dropout(0.5)(keras.layers.LayerNormalization()(dense(5)(inputs)))
+    return keras.Model(inputs, keras.layers.Dense(5, use_bias=False)(hidden))
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How often Keras itself saves."""
+    calls, save = [], keras.Model.save_weights
+    monkeypatch.setattr(
+        keras.Model, "save_weights", lambda *given: (calls.append(given), save(*given))
+    )
+    return calls
+
+
+@pytest.mark.parametrize(("dense", "by_keras"), [(keras.layers.Dense, 2), (Doubled, 5)])
+def test_each_file_is_that_of_keras(tmp_path, calls, dense, by_keras):
+    model, other = make_model(dense), make_model(dense)
+    for number in range(4):
+        model.set_weights([np.full(w.shape, number / 7) for w in model.get_weights()])
+        (tmp_path / "ours.weights.h5").write_bytes(
+            weights_file(model, tmp_path / "scratch.weights.h5")
+        )
+        other.load_weights(tmp_path / "ours.weights.h5")
+        for found, expected in zip(other.get_weights(), model.get_weights(), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert len(calls) == by_keras and len(list(tmp_path.iterdir())) == 1
+    model.save_weights(tmp_path / "keras.weights.h5")
+    found, expected = (tmp_path / f"{name}.weights.h5" for name in ("ours", "keras"))
+    assert found.read_bytes() == expected.read_bytes()
+
+
+def test_a_full_disk_is_an_os_error_before_hdf5_meets_it(tmp_path, monkeypatch, calls):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 0))
+    with pytest.raises(OSError) as caught:
+        weights_file(make_model(), tmp_path / "scratch.weights.h5")
+    assert caught.value.errno == errno.ENOSPC and calls == []
