@@ -13,7 +13,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -149,15 +149,16 @@ class Together:
             inside = contextvars.copy_context()
             results[member] = None
             threads.append(threading.Thread(target=inside.run, args=(self._work, member, work)))
-        # A thread of its own, for a Ctrl-C may come anywhere in this one.
-        scheduler = threading.Thread(target=self._schedule, args=(threads, results))
-        with self._pool:
-            scheduler.start()
-            while scheduler.is_alive():
+        # A thread of its own, for a Ctrl-C may come anywhere in this one. It is not joined: Python
+        # holds a thread for ended when a `join` is interrupted (bpo-46726).
+        with self._pool, ThreadPoolExecutor(1) as scheduler:
+            schedule = scheduler.submit(self._schedule, threads, results)
+            while not schedule.done():
                 try:
-                    scheduler.join()
+                    wait([schedule])
                 except KeyboardInterrupt as interrupt:
                     self.events.put(interrupt)
+        schedule.result()
         if self._stop is not None:
             raise self._stop
         return list(results.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -94,6 +96,24 @@ def test_a_run_that_raises_interrupts_the_others():
     with pytest.raises(ZeroDivisionError, match="mine"):
         Together(threads=2).carry_out([others, failing, others])
     assert len(ended) == 2
+
+
+def test_ctrl_c_while_runs_work_waits_for_what_they_are_at_and_ends_them():
+    ended, program = [], Doubling()
+
+    def work():
+        time.sleep(0.3)  # longer than the time until Ctrl-C; no steps are taken meanwhile
+        ended.append("worked")
+        take(program, 1, 2)
+
+    here = threading.get_ident()
+    ctrl_c = threading.Timer(0.1, signal.pthread_kill, [here, signal.SIGINT])
+    ctrl_c.start()
+    with pytest.raises(KeyboardInterrupt):
+        Together(threads=2).carry_out([work, work])
+    ctrl_c.join()
+    assert ended == ["worked"] * 2
+    assert not program.calls
 
 
 def test_what_can_not_be_stacked_is_trained_one_by_one(caplog):
