@@ -31,7 +31,16 @@ from measuring import LINES, ROOT, Line
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(path.stem for path in HERE.glob("bench_*.py"))
-PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "mlflow", "hydra-core", "torch")
+PACKAGES = (
+    "attnlab",
+    "tensorflow",
+    "keras",
+    "numpy",
+    "mlflow",
+    "hydra-core",
+    "torch",
+    "ctranslate2",
+)
 # Sets of instructions that decide how fast a processor multiplies, the later the faster.
 INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "amx_tile")
 RUNS = Path(os.environ.get("ATTNLAB_RUNS", ROOT / "runs"))

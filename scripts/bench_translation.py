@@ -1,4 +1,4 @@
-"""How fast attnlab trains and decodes translators, as ratios against peers of the same run.
+"""How fast attnlab trains Transformers that translate, as ratios against peers of the same run.
 
     python scripts/bench_translation.py [--data deu.txt] [--part train] [--quick]
 
@@ -6,7 +6,6 @@
     torch    a training step, against PyTorch's nn.Transformer (left out where torch is missing)
     jit      how many steps of one shape make up for what XLA takes to compile it
     matmul   share that a training step reaches of the rate of its matrix products alone
-    decode   greedy search against one sentence at a time without a cache, and beam 5 against greedy
 
 Each line has the median of the turns' ratios, their range, and the bound that the project holds
 itself to. The exit code is 1 if a bound is missed. Ours and the peer take turns, so that a ratio
@@ -290,55 +289,11 @@ def bench_matmul(options: argparse.Namespace) -> None:
     report("step d 512: share of the matmul rate", alone / seconds[:, 0], 0.75, True, detail)
 
 
-# --- decoding ----------------------------------------------------------------------------------
-
-
-def bench_decode(options: argparse.Namespace) -> None:
-    """Untrained weights seldom say END: each translation is as long as its source."""
-    import tensorflow as tf
-
-    from attnlab.tasks.translation.decoding.search import Search
-    from attnlab.tasks.translation.text.tokenizers import START
-
-    sources, _, vocabulary = read_pairs(options.data)
-    rows = [sources[i] for i in np.random.default_rng(0).permutation(len(sources))[:1000]]
-    rows = rows[:200] if options.quick else rows
-    model = make_model(SIZES[512]._replace(vocabulary=vocabulary), dropout=0.0)
-    greedy = Search(model, beam=1, extra_length=0)
-    beam = Search(model, beam=5, extra_length=0)
-    few = sorted(rows, key=len)[len(rows) // 6 :: len(rows) // 3][:3]
-
-    def as_the_book() -> list[list[int]]:
-        translations = []
-        for row in few:
-            ids = [START]
-            for _ in row:
-                logits = model((tf.constant(row[None]), tf.constant([ids])), training=False)
-                ids.append(int(np.argmax(logits[0, -1])))
-            translations.append(ids[1:-1])  # at this length ours is closed with END
-        return translations
-
-    same = [hypotheses[0].tokens.tolist() for hypotheses in greedy(few)] == as_the_book()
-    report("decode d 512: the same words both ways", float(same), 1, True, "")
-
-    ours, wide, book = turns(2, lambda: greedy(rows), lambda: beam(rows), as_the_book).T
-    steps, few_steps = sum(map(len, rows)), sum(map(len, few))
-    ratios = (book / few_steps) / (ours / steps)
-    detail = (
-        f"{np.median(book) / len(few):.2f} s a sentence against "
-        f"{np.median(ours) / len(rows) * 1e3:.2f} ms"
-    )
-    report("decode d 512: the book's way / greedy", ratios, 200, True, detail)
-    detail = f"{np.median(wide) / len(rows) * 1e3:.2f} ms a sentence"
-    report("decode d 512: beam 5 / greedy", wide / ours, 6, False, detail)
-
-
 PARTS = {
     "train": bench_train,
     "torch": bench_torch,
     "jit": bench_jit,
     "matmul": bench_matmul,
-    "decode": bench_decode,
 }
 
 
@@ -352,7 +307,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--data", default=default, help="Tatoeba's English-German file")
     options = parser.parse_args(words)
     for part in options.part or PARTS:
-        if part in ("train", "decode") and options.data is None:
+        if part == "train" and options.data is None:
             print(f"skip {part}: expected --data FILE or $ATTNLAB_REALDATA, got neither")
             continue
         PARTS[part](options)

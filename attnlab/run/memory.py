@@ -16,7 +16,7 @@ from attnlab.tasks.base import Task, TaskData
 # Sizes up to this one are made without counting: no machine is too small for them.
 _ALWAYS_FITS, _ALWAYS_FIT_TOGETHER = 2048, 256
 # Arrays of a weight's size beside itself: its gradient, and what the optimizer keeps.
-_STATES = {"adam": 2, "adamw": 2, "adadelta": 2, "rmsprop": 2}
+_STATES = {"adam": 2, "adamw": 2, "muon": 2, "adadelta": 2, "rmsprop": 2}
 _BYTES, _GIB = 4, 2**30
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 

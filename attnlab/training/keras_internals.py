@@ -37,9 +37,14 @@ def shapes_alone() -> Iterator[None]:
         global_state.set_global_attribute(_WAITING, before)
 
 
+def index_of(optimizer, variable) -> int:
+    """The place of a variable, or of TensorFlow's one inside it, among those of an optimizer."""
+    return optimizer._get_variable_index(variable)
+
+
 def adam_moments(optimizer, variable) -> tuple[keras.Variable, keras.Variable]:
     """Where Adam keeps the means of a variable's gradients and of their squares."""
-    index = optimizer._get_variable_index(variable)
+    index = index_of(optimizer, variable)
     return optimizer._momentums[index], optimizer._velocities[index]
 
 
@@ -79,14 +84,14 @@ class OptimizerFunction:
     Weight decay and the bounds of clipping are arguments, too, for those that have them.
 
     Args:
-        optimizer: of Keras, or of a class that does the same by other means.
+        optimizer: of Keras, or of a class that does by other means what its `plain` one does.
         variables: those that it trains.
     """
 
     _OF_EACH_RUN = ("weight_decay", "global_clipnorm", "clipvalue")
 
     def __init__(self, optimizer: keras.Optimizer, variables: Sequence[keras.Variable]) -> None:
-        kind = next(c for c in type(optimizer).__mro__ if c.__module__.startswith("keras."))
+        kind = getattr(optimizer, "plain", type(optimizer))
         own = type(kind.__name__, (_Functional, kind), {})
         self.optimizer, self._variables = own.from_config(optimizer.get_config()), variables
         self.optimizer.build(variables)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
+from keras import ops
 
-from attnlab.training.keras_internals import adam_moments
+from attnlab.training.keras_internals import adam_moments, index_of
 
 
 class _Fused:
@@ -44,17 +46,85 @@ class _Fused:
         )
 
 
+class _Orthogonal:
+    """Muon's update of matrices between layers, which all else in a model is spared.
+
+    With the mean M of a matrix's gradients (Nesterov's, of decay `momentum`) and U S V' its
+    singular value decomposition, the step is `rate * 0.2 sqrt(max(rows, columns)) * U V'`, so that
+    rates that suit Adam suit it. U V' is approached by five Newton-Schulz iterations, which leave
+    singular values between about 0.7 and 1.2.
+
+    Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the scale by Liu et al. 2025
+    (arXiv 2502.16982), section 2.2. Keras's own Muon has another scale in each of its versions.
+    """
+
+    def __init__(self, *, momentum: float = 0.95, **settings) -> None:
+        super().__init__(**settings)
+        self.momentum = momentum
+
+    def get_config(self) -> dict[str, Any]:
+        """The settings."""
+        return {**super().get_config(), "momentum": self.momentum}
+
+    def build(self, variables):
+        """Create the state for some variables."""
+        if not self.built:
+            super().build(variables)
+            inner = (v for v in variables if len(v.shape) == 2 and not _BORDERS.search(v.path))
+            self._matrices = {index_of(self, variable) for variable in inner}
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Update one variable."""
+        if index_of(self, variable) not in self._matrices:
+            return super().update_step(gradient, variable, learning_rate)
+        mean, _ = adam_moments(self, variable)
+        gradient = ops.cast(gradient, variable.dtype)
+        new = self.momentum * ops.convert_to_tensor(mean) + gradient
+        self.assign(mean, new)
+        scale = 0.2 * max(variable.shape) ** 0.5 * ops.cast(learning_rate, variable.dtype)
+        self.assign_sub(variable, scale * _orthogonal(gradient + self.momentum * new))
+
+
+def _orthogonal(matrix):
+    """A matrix with its singular values made nearly 1."""
+    wide = matrix.shape[0] <= matrix.shape[1]
+    matrix = matrix if wide else ops.transpose(matrix)
+    matrix = matrix / (ops.sqrt(ops.sum(ops.square(matrix))) + 1e-7)
+    for _ in range(5):
+        square = ops.matmul(matrix, ops.transpose(matrix))
+        square = -4.7750 * square + 2.0315 * ops.matmul(square, square)
+        matrix = 3.4445 * matrix + ops.matmul(square, matrix)
+    return matrix if wide else ops.transpose(matrix)
+
+
 class FusedAdam(_Fused, keras.optimizers.Adam):
     """`keras.optimizers.Adam`, faster."""
+
+    plain = keras.optimizers.Adam
 
 
 class FusedAdamW(_Fused, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW`, faster."""
 
+    plain = keras.optimizers.AdamW
 
+
+class Muon(_Orthogonal, keras.optimizers.AdamW):
+    """Muon for matrices between layers, AdamW for embeddings, vectors and what leads outside."""
+
+
+class FusedMuon(_Orthogonal, _Fused, keras.optimizers.AdamW):
+    """The same, faster."""
+
+    plain = Muon
+
+
+# Paths of variables at a model's borders.
+_BORDERS = re.compile("embedding|position|/(vocabulary|head|highway)/")
 _CLASSES = {
     "adam": FusedAdam,
     "adamw": FusedAdamW,
+    "muon": FusedMuon,
     "sgd": keras.optimizers.SGD,
     "rmsprop": keras.optimizers.RMSprop,
     "adadelta": keras.optimizers.Adadelta,
@@ -66,7 +136,7 @@ def make_optimizer(name: str, settings: Mapping[str, Any]) -> keras.Optimizer:
     """The Keras optimizer `name`.
 
     Args:
-        name: adam, adamw, sgd, rmsprop or adadelta.
+        name: adam, adamw, muon, sgd, rmsprop or adadelta.
         settings: the arguments of the Keras class, and `clip_norm` (the norm of all gradients
             together is cut to it) and `clip_value` (each element is).
     """

@@ -1,5 +1,7 @@
 """Optimizers by name, and the two kinds of clipping."""
 
+from inspect import signature
+
 import keras
 import numpy as np
 import pytest
@@ -82,6 +84,51 @@ def test_adam_is_keras_adam_and_so_is_its_state(name, clipping, jit):
     expected = many_steps(PEERS[name](**SETTINGS, **keras_own), jit)
     for one, other in zip(given, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def matrices_after(optimizer, count=7) -> list[np.ndarray]:
+    """A wide matrix, a tall one and a vector after some steps."""
+    draw = np.random.default_rng(5)
+    shapes = [(3, 8), (9, 4), (5,)]
+    variables = [keras.Variable(draw.normal(size=s).astype(np.float32)) for s in shapes]
+    for _ in range(count):
+        optimizer.apply(
+            [keras.ops.array(draw.normal(size=s), "float32") for s in shapes], variables
+        )
+    return [np.asarray(variable) for variable in variables]
+
+
+MUON = {"learning_rate": 0.03, "weight_decay": 0.1}
+
+
+@pytest.mark.skipif(
+    "rms_rate" not in signature(keras.optimizers.Muon).parameters, reason="Keras has another scale"
+)
+def test_muon_is_keras_muon():
+    adam = {"adam_weight_decay": 0.1, "adam_lr_ratio": 1, "ns_steps": 5, "rms_rate": 0.2}
+    expected = matrices_after(keras.optimizers.Muon(**MUON, **adam))
+    for one, other in zip(matrices_after(make_optimizer("muon", MUON)), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_muon_steps_along_the_nearest_orthogonal_matrix():
+    gradient = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
+    (moved,) = step("muon", [gradient], learning_rate=1.0, weight_decay=0.0)
+    taken = (np.ones_like(gradient) - moved) / (0.2 * 6**0.5)
+    left, _, right = np.linalg.svd(gradient)
+    singular = left.T @ taken @ right.T  # diagonal, and near 1
+    assert np.abs(singular - np.diag(np.diag(singular))).max() < 1e-3
+    assert 0.65 < np.diag(singular).min() < np.diag(singular).max() < 1.25
+
+
+@pytest.mark.parametrize("name", ["embedding/embeddings", "model/vocabulary/kernel", "m/head/k"])
+def test_muon_is_adamw_at_the_borders_of_a_model(name):
+    gradient = keras.ops.array([[1.0, -2.0], [3.0, 4.0]])
+    given, expected = (keras.Variable(np.ones((2, 2), np.float32)) for _ in range(2))
+    given._path = name
+    make_optimizer("muon", MUON).apply([gradient], [given])
+    make_optimizer("adamw", MUON).apply([gradient], [expected])
+    np.testing.assert_array_equal(np.asarray(given), np.asarray(expected))
 
 
 def test_gradients_of_one_row_are_summed_before_they_are_squared():

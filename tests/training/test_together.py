@@ -252,6 +252,7 @@ def first_step_of_keras(learner, rate=0.1):
     [
         (("optimizer.weight_decay=0.5", "optimizer.clip_norm=1e-4"), ("optimizer.clip_norm=9",)),
         (("optimizer.clip_value=1e-5",), ("optimizer.clip_value=9", "optimizer.weight_decay=0")),
+        (("optimizer=muon", "optimizer.weight_decay=0.5"), ("optimizer=muon",)),
     ],
 )
 def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
@@ -264,7 +265,9 @@ def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
     for each, weights in zip(both, found, strict=True):
         (alone,) = learners(*each, seeds=(0,))
         for got, expected in zip(weights, first_step_of_keras(alone), strict=True):
-            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+            # Muon makes small singular values large, and with them the last bits.
+            near = 1e-5 if "optimizer=muon" in each else 1e-7
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=near)
     assert max(np.max(np.abs(a - b)) for a, b in zip(*found, strict=True)) > 1e-4
 
 

@@ -1,0 +1,232 @@
+"""How fast attnlab decodes, as ratios against peers of the same run.
+
+    python scripts/bench_decoding.py [--data deu.txt] [--part book] [--quick]
+
+    book         greedy search against one sentence at a time without a cache, beam 5 against greedy
+    ctranslate2  the same weights in CTranslate2, float32 (left out where it is missing)
+
+Sentences are those of Tatoeba, 1,000 of them. Each line has the median of the turns' ratios, their
+range, and the bound that the project holds itself to. The exit code is 1 if a bound is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from bench_translation import SIZES, Size, make_model, padded, read_pairs
+from measuring import missed, report, turns
+
+CTRANSLATE2_BOUNDS = {128: 1.0, 512: 0.7}
+# Steps of training: enough for translations that end.
+STEPS = {128: 300, 512: 60}
+
+
+def thousand(sources: Sequence[np.ndarray], quick: bool) -> list[np.ndarray]:
+    """A thousand of the sources, or the first 200 of these."""
+    rows = [sources[i] for i in np.random.default_rng(0).permutation(len(sources))[:1000]]
+    return rows[:200] if quick else rows
+
+
+# --- against the book's way -------------------------------------------------------------------
+
+
+def bench_book(options: argparse.Namespace) -> None:
+    """Untrained weights seldom say END: each translation is as long as its source."""
+    import tensorflow as tf
+
+    from attnlab.tasks.translation.decoding.search import Search
+    from attnlab.tasks.translation.text.tokenizers import START
+
+    sources, _, vocabulary = read_pairs(options.data)
+    rows = thousand(sources, options.quick)
+    model = make_model(SIZES[512]._replace(vocabulary=vocabulary), dropout=0.0)
+    greedy = Search(model, beam=1, extra_length=0)
+    beam = Search(model, beam=5, extra_length=0)
+    few = sorted(rows, key=len)[len(rows) // 6 :: len(rows) // 3][:3]
+
+    def as_the_book() -> list[list[int]]:
+        translations = []
+        for row in few:
+            ids = [START]
+            for _ in row:
+                logits = model((tf.constant(row[None]), tf.constant([ids])), training=False)
+                ids.append(int(np.argmax(logits[0, -1])))
+            translations.append(ids[1:-1])  # at this length ours is closed with END
+        return translations
+
+    same = [hypotheses[0].tokens.tolist() for hypotheses in greedy(few)] == as_the_book()
+    report("decode d 512: the same words both ways", float(same), 1, True, "")
+
+    ours, wide, book = turns(2, lambda: greedy(rows), lambda: beam(rows), as_the_book).T
+    steps, few_steps = sum(map(len, rows)), sum(map(len, few))
+    ratios = (book / few_steps) / (ours / steps)
+    detail = (
+        f"{np.median(book) / len(few):.2f} s a sentence against "
+        f"{np.median(ours) / len(rows) * 1e3:.2f} ms"
+    )
+    report("decode d 512: the book's way / greedy", ratios, 200, True, detail)
+    detail = f"{np.median(wide) / len(rows) * 1e3:.2f} ms a sentence"
+    report("decode d 512: beam 5 / greedy", wide / ours, 6, False, detail)
+
+
+# --- against CTranslate2 ----------------------------------------------------------------------
+
+
+def trained_model(size: Size, sources, targets, steps: int):
+    """A Transformer after some steps."""
+    from attnlab.tasks.translation.program import TranslationProgram
+    from attnlab.training.optimizers import make_optimizer
+
+    model = make_model(size, norm="pre", dropout=0.0)
+    program = TranslationProgram(model, make_optimizer("adam", {"learning_rate": 1e-3}))
+    draw = np.random.default_rng(0)
+    batches = []
+    for _ in range(steps):
+        rows = draw.integers(len(sources), size=128)
+        batches.append((padded([sources[i] for i in rows]), padded([targets[i] for i in rows])))
+    program.train(batches, np.linspace(2e-5, 1e-3, steps), 0)
+    return model
+
+
+def save_for_ctranslate2(model, size: Size, folder: str) -> None:
+    """The weights of a pre-norm Transformer as CTranslate2 reads them.
+
+    Words are the numbers of ours, but for the four that it must know by name.
+    """
+    from ctranslate2.specs import TransformerSpec
+
+    from attnlab.layers.positional_encoding import sinusoidal
+
+    spec = TransformerSpec.from_config(size.layers, size.heads)
+    spec.config.layer_norm_epsilon = 1e-6
+    spec.config.decoder_start_token = spec.config.bos_token
+    words = ["<blank>", "<s>", "</s>", "<unk>", *map(str, range(4, size.vocabulary))]
+    spec.register_source_vocabulary(words)
+    spec.register_target_vocabulary(words)
+    codes = sinusoidal(256, size.units).astype(np.float32)
+    embeddings = model.source_embedding, model.target_embedding
+    sides = (spec.encoder, model.encoder, "source"), (spec.decoder, model.decoder, "target")
+    for (part, layers, side), table in zip(sides, embeddings, strict=True):
+        embedding = part.embeddings[0] if side == "source" else part.embeddings
+        embedding.weight = table.embeddings.numpy()
+        part.position_encodings.encodings = codes
+        _set_norm(part.layer_norm, model.norms[side])
+        for own, layer in zip(part.layer, layers, strict=True):
+            _set_layer(own, layer)
+    _set_linear(spec.decoder.projection, [model.vocabulary.kernel], [model.vocabulary.bias])
+    spec.validate()
+    spec.save(folder)
+
+
+def _set_layer(spec, layer) -> None:
+    """Those of a layer of either stack."""
+    cross = getattr(layer, "cross_attention", None)
+    attentions = [(spec.self_attention, layer.self_attention if cross else layer.attention)]
+    attentions += [(spec.attention, cross)] if cross else []
+    for norm, (own, attention) in zip(layer.norms, attentions, strict=False):
+        _set_norm(own.layer_norm, norm)
+        groups = (("query", "key", "value"),) if own is spec.self_attention else ()
+        groups = groups or (("query",), ("key", "value"))
+        for linear, names in zip(own.linear, (*groups, ("output",)), strict=True):
+            kernels = [getattr(attention, f"{name}_kernel") for name in names]
+            _set_linear(linear, kernels, [getattr(attention, f"{name}_bias") for name in names])
+    _set_norm(spec.ffn.layer_norm, layer.norms[-1])
+    for linear, name in ((spec.ffn.linear_0, "expand"), (spec.ffn.linear_1, "contract")):
+        dense = getattr(layer.feed_forward, name)
+        _set_linear(linear, [dense.kernel], [dense.bias])
+
+
+def _set_linear(spec, kernels, biases) -> None:
+    spec.weight = np.concatenate([kernel.numpy().T for kernel in kernels])
+    spec.bias = np.concatenate([bias.numpy() for bias in biases])
+
+
+def _set_norm(spec, norm) -> None:
+    spec.gamma, spec.beta = norm.gamma.numpy(), norm.beta.numpy()
+
+
+def peers(folder: str, rows: Sequence[np.ndarray], beam: int) -> list[Callable[[], list]]:
+    """CTranslate2 on all processors: a batch on all of them, and a batch on each."""
+    import ctranslate2
+
+    count, words = os.cpu_count() or 1, [[*map(str, row[:-1]), "</s>"] for row in rows]
+
+    def peer(batches: int) -> Callable[[], list]:
+        translator = ctranslate2.Translator(
+            folder,
+            compute_type="float32",
+            inter_threads=batches,
+            intra_threads=count // batches,
+        )
+        settings = {"max_batch_size": 128, "max_decoding_length": 60, "length_penalty": 0}
+        return lambda: translator.translate_batch(words, beam_size=beam, **settings)
+
+    return [peer(batches) for batches in {1, count}]
+
+
+def bench_ctranslate2(options: argparse.Namespace) -> None:
+    """Batches of 128 sentences, like ours; of the peer's two ways the faster counts."""
+    try:
+        import ctranslate2
+    except ImportError:
+        print("skip ctranslate2: it is not installed")
+        return
+    from attnlab.tasks.translation.decoding.search import Search
+
+    sources, targets, vocabulary = read_pairs(options.data)
+    rows = thousand(sources, options.quick)
+    for units, bound in CTRANSLATE2_BOUNDS.items():
+        size = SIZES[units]._replace(vocabulary=vocabulary)
+        model = trained_model(size, sources, targets, STEPS[units])
+        for beam in (1, 5):
+            with tempfile.TemporaryDirectory() as folder:
+                save_for_ctranslate2(model, size, folder)
+                theirs = peers(folder, rows, beam)
+            search = Search(model, beam=beam, length_penalty=0.0)
+            found = [" ".join(map(str, each[0].tokens)) for each in search(rows)]
+            same = [" ".join(each.hypotheses[0]) for each in theirs[0]()]
+            agreement = float(np.mean([a == b for a, b in zip(found, same, strict=True)]))
+            report(f"d {units}, beam {beam}: same translations", agreement, 0.98, True)
+            seconds = turns(3 if options.quick else 5, lambda s=search: s(rows), *theirs)
+            best = seconds[:, 1:].min(axis=1)
+            detail = (
+                f"{np.median(best):.2f} s against {np.median(seconds[:, 0]):.2f} s; "
+                f"CTranslate2 {ctranslate2.__version__}"
+            )
+            report(
+                f"d {units}, beam {beam}: CTranslate2's time / ours",
+                best / seconds[:, 0],
+                bound,
+                True,
+                detail,
+            )
+
+
+PARTS = {"book": bench_book, "ctranslate2": bench_ctranslate2}
+
+
+def main(words: list[str]) -> int:
+    """Run the wanted parts."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
+    parser.add_argument("--quick", action="store_true", help="fewer turns and sentences")
+    folder = os.environ.get("ATTNLAB_REALDATA")
+    default = str(Path(folder) / "tatoeba" / "deu.txt") if folder else None
+    parser.add_argument("--data", default=default, help="Tatoeba's English-German file")
+    options = parser.parse_args(words)
+    if options.data is None:
+        print("skip: expected --data FILE or $ATTNLAB_REALDATA, got neither")
+        return 0
+    for part in options.part or PARTS:
+        PARTS[part](options)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
