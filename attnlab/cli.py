@@ -160,7 +160,8 @@ def _verb(verb: str, arguments: list[str]) -> int:
     from attnlab.commands import command
 
     try:
-        result = command(verb).main(arguments, prog_name=f"attnlab {verb}", standalone_mode=False)
+        name = f"attnlab {verb}"
+        result = command(verb).main(arguments, prog_name=name, standalone_mode=False, obj=train)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:

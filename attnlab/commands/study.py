@@ -1,0 +1,137 @@
+"""`attnlab study`: named experiments, run, compared and told on one page."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from attnlab.commands.options import listed_runs, runs_folder, runs_option
+from attnlab.errors import RequestError, SweepFailed, explained
+from attnlab.records import files
+from attnlab.records.run_directory import ListedRun
+from attnlab.records.sweep_runs import runs_of_sweep
+from attnlab.studies import study as studies
+from attnlab.studies.study import Study
+from attnlab.terminal.console import plain_console, plain_table
+
+Train = Callable[[list[str]], int]
+
+
+def complete_study(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
+    """For TAB: the studies that begin like this."""
+    return [name for name in studies.names() if name.startswith(start)]
+
+
+@click.command("study")
+@click.argument("name", required=False, shell_complete=complete_study)
+@click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--seeds", type=click.IntRange(min=2), help="How many; the study says by default.")
+@click.option("--quick", is_flag=True, help="The short form, of minutes; its report says so.")
+@runs_option
+@click.pass_obj
+def command(
+    train: Train,
+    name: str | None,
+    overrides: tuple[str, ...],
+    seeds: int | None,
+    quick: bool,
+    runs: str | None,
+) -> int:
+    """Run what is missing of a study, and report; without NAME: list the studies.
+
+    A study is a grid with seeds, a comparison, and what others published. Killed or interrupted,
+    the same command goes on. The report lies in runs/studies/NAME: report.md, table.csv, figures.
+    KEY=VALUE holds for all runs of the study.
+    """
+    if name is None:
+        return _list()
+    if "=" in name:
+        raise RequestError(f"NAME: expected a study before settings, got {name!r}.")
+    study = studies.read(name, quick)
+    study = replace(study, seeds=seeds or study.seeds, words=(*study.words, *overrides))
+    failed = _run(study, runs, train)
+    entries = _entries(study, runs)
+    if not entries and failed:
+        raise failed
+    _report(study, entries, runs)
+    if failed:
+        raise failed
+    return 0
+
+
+def _list() -> int:
+    """A table of the studies."""
+    header = ["study", "minutes", "question"]
+    table = plain_table(header, ["study", "question"], folded=["question"])
+    for name in studies.names():
+        study, quick = studies.read(name), studies.read(name, quick=True)
+        cost = " / ".join(f"{each.minutes or '-'}" for each in (study, quick))
+        source = f" ({study.source})" if study.source else ""
+        table.add_row(name, cost, Text(f"{study.question}{source}"))
+    plain_console().print(table)
+    click.echo("minutes: on 2 cores, whole / --quick; - where nobody has measured them")
+    return 0
+
+
+def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
+    """Run what is missing, each grid as a sweep; what one of them ended with."""
+    failed = None
+    for words, sweep in zip(_grids(study, runs), _sweeps(study), strict=True):
+        click.echo(f"attnlab {shlex.join(words)}")
+        try:
+            train([*words, f"sweep.name={sweep}"])
+        except SweepFailed as error:
+            failed = error
+    return failed
+
+
+def _grids(study: Study, runs: str | None) -> list[list[str]]:
+    """The words of each sweep."""
+    seeds = f"seed=range({study.seeds})"
+    place = [f"paths.runs={runs_folder(runs)}"] if runs else []
+    return [["-m", *shlex.split(grid), seeds, *study.words, *place] for grid in study.runs]
+
+
+def _sweeps(study: Study) -> list[str]:
+    """The name of each sweep: another one where settings are given."""
+    given = shlex.join(study.decisive)
+    digest = f"-{hashlib.sha256(given.encode()).hexdigest()[:6]}" if given else ""
+    return [f"study-{study.title}-{at}{digest}" for at, _ in enumerate(study.runs, start=1)]
+
+
+def _entries(study: Study, runs: str | None) -> list[ListedRun]:
+    """The runs of the study, the oldest first, without those of seeds that are too many."""
+    listed = listed_runs(runs)
+    names = {run.run.path for sweep in _sweeps(study) for run in runs_of_sweep(listed, sweep)}
+    return [entry for entry in listed if entry.run.path in names]
+
+
+def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> None:
+    from attnlab.compare.figure import comparison_figure
+    from attnlab.figures.style import save
+    from attnlab.studies.page import report_md
+    from attnlab.studies.results import answer, results, table_csv
+
+    found = results(study, entries)
+    folder: Path = runs_folder(runs) / "studies" / study.title
+    with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        files.write_text(folder / "table.csv", table_csv(found))
+        files.write_text(folder / "report.md", report_md(found))
+        save(comparison_figure(found.main), folder / "comparison.png")
+    for comparison in found.main.tasks:
+        click.echo(answer(comparison))
+    for cell in found.cells:
+        click.echo(f"{cell.published.system}: {cell.verdict}")
+    click.echo(f"report: {folder / 'report.md'}")
+    if found.missing and not (study.quick or study.decisive):
+        where = ", ".join(f"{key}={value}" for key, value in found.missing[0].where.items())
+        raise RequestError(
+            f"study {study.name}: published: expected runs for each number, but none has {where}."
+        )

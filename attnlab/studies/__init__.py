@@ -1,0 +1,1 @@
+"""Studies: named experiments, with what others published beside them."""

@@ -1,0 +1,178 @@
+"""What a study came to: each group beside what was published, in words and as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from attnlab.compare.comparison import Comparison, Comparisons, GroupResult, Options, compare
+from attnlab.compare.formats import numbers
+from attnlab.compare.statistics import Interval
+from attnlab.compare.tables import number_format
+from attnlab.config.rules import lookup
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import ListedRun
+from attnlab.studies.study import Published, Study
+
+REPRODUCED, BETTER, WORSE = "reproduced", "better", "worse"
+NOT_COMPARABLE, TOO_FEW, NO_RUN = "not comparable", "one seed", "no run"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A published number, and our group of runs that it is held against."""
+
+    published: Published
+    comparison: Comparison | None = None  # that has the group; None where no run fits
+    result: GroupResult | None = None  # of the group
+
+    @property
+    def verdict(self) -> str:
+        """Reproduced where the interval over our seeds holds the number; else better or worse."""
+        if self.result is None or self.comparison is None:
+            return NO_RUN
+        if self.published.why:
+            return NOT_COMPARABLE
+        return verdict(self.published.value, self.result.interval, self.comparison.metric.direction)
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a study's runs say."""
+
+    study: Study
+    main: Comparisons  # by the metric that decides
+    cells: Sequence[Cell]  # the published numbers, in the order of the study
+
+    @property
+    def missing(self) -> list[Published]:
+        """Published numbers that no run stands beside."""
+        return [cell.published for cell in self.cells if cell.result is None]
+
+
+def verdict(published: float, ours: Interval, direction: int) -> str:
+    """How our interval lies to a published number, where higher (1) or lower (-1) is better."""
+    if ours.low is None or ours.high is None:
+        return TOO_FEW
+    if ours.low <= published <= ours.high:
+        return REPRODUCED
+    return BETTER if (ours.mean - published) * direction > 0 else WORSE
+
+
+def results(study: Study, entries: Sequence[ListedRun]) -> Results:
+    """Compare a study's runs, and hold them against what was published.
+
+    Raises:
+        RequestError: no run is completed, or a key, a metric or the reference isn't known.
+    """
+    by = tuple(key.strip() for key in study.by.split(","))
+    options = Options(by, study.metric, study.reference, study.geometric)
+    main = compare(entries, options)
+    by_metric: dict[str, Comparisons] = {}
+    for each in study.published:
+        if each.metric not in by_metric:
+            by_metric[each.metric] = _compared(entries, options._replace(metric=each.metric))
+    cells = [_cell(each, by_metric[each.metric]) for each in study.published]
+    return Results(study, main, cells)
+
+
+def _compared(entries: Sequence[ListedRun], options: Options) -> Comparisons:
+    """The same by another metric, which some tasks of the study may not have."""
+    try:
+        return compare(entries, options)
+    except RequestError as error:
+        return Comparisons([], [str(error)])
+
+
+def _cell(published: Published, found: Comparisons) -> Cell:
+    for comparison in found.tasks:
+        for result in comparison.results:
+            runs = result.group.runs.values()
+            wanted = published.where.items()
+            if all(run.setting(key) == value for run in runs for key, value in wanted):
+                return Cell(published, comparison, result)
+    return Cell(published)
+
+
+def baselines(comparison: Comparison) -> dict[str, float]:
+    """The comparison's metric of each baseline, the mean over all runs; the best one first."""
+    values: dict[str, list[float]] = {}
+    for run in (run for group in comparison.groups for run in group.runs.values()):
+        for name in run.metrics.get("baselines") or {}:
+            value = lookup(run.metrics["baselines"][name], comparison.metric.path)
+            if isinstance(value, int | float):
+                values.setdefault(name, []).append(float(value))
+    means = {name: fmean(found) for name, found in values.items()}
+    return dict(sorted(means.items(), key=lambda item: -comparison.metric.direction * item[1]))
+
+
+def answer(comparison: Comparison) -> str:
+    """What a comparison says, in one sentence."""
+    best, metric = comparison.results[0], comparison.metric
+    known = baselines(comparison)
+    ends = [e for e in best.interval[1:] if e is not None]
+    write = number_format([*ends, *known.values()])
+    parts = [f"{comparison.name}: {best.group.label} has the best {metric.path}, {_shown(best)}"]
+    if comparison.reference:
+        counts = _counts([each.verdict for each in comparison.differences])
+        parts.append(f"of the others and {comparison.reference}: {counts}")
+    if known:
+        name, value = next(iter(known.items()))
+        parts.append(f"the best baseline, {name}, has {write(value)}")
+    return "; ".join(parts) + "."
+
+
+def _shown(result: GroupResult) -> str:
+    n, mean, low, high = result.interval
+    write = number_format([value for value in (mean, low, high) if value is not None])
+    ends = "" if low is None or high is None else f" [{write(low)}, {write(high)}]"
+    return f"{write(mean)}{ends} (n = {n})"
+
+
+def _counts(verdicts: Sequence[str]) -> str:
+    words = dict.fromkeys(verdicts)
+    return ", ".join(f"{verdicts.count(word)} {word}" for word in words)
+
+
+def rows(found: Results) -> Iterator[dict[str, Any]]:
+    """table.csv: a row for each group, each baseline and each published number."""
+    for row in numbers(found.main):
+        yield {"study": found.study.title, "who": "ours", **row}
+    for comparison in found.main.tasks:
+        common = {"task": comparison.task, "data": comparison.data}
+        for name, value in baselines(comparison).items():
+            yield _row(found.study, "baseline", name, comparison.metric.path, value, common)
+    for cell in found.cells:
+        each = cell.published
+        row = _row(found.study, "published", each.system, each.metric, each.value, each.where)
+        interval = cell.result.interval if cell.result else None
+        yield row | {
+            "source": each.source,
+            "verdict": cell.verdict,
+            "why": each.why,
+            "ours_n": interval.n if interval else None,
+            "ours_mean": interval.mean if interval else None,
+            "ours_low": interval.low if interval else None,
+            "ours_high": interval.high if interval else None,
+        }
+
+
+def _row(
+    study: Study, who: str, name: str, metric: str, value: float, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {"study": study.title, "who": who, "name": name, "metric": metric, "mean": value, **more}
+
+
+def table_csv(found: Results) -> str:
+    """table.csv, all numbers with full digits."""
+    lines = list(rows(found))
+    names = dict.fromkeys(name for line in lines for name in line)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()

@@ -1,0 +1,144 @@
+"""What a study is: a grid, its seeds, the comparison, published numbers; read from its YAML.
+
+`conf/study/NAME.yaml`, or one in a folder of the user's own, see `config.options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from attnlab.config.options import option_content, options
+from attnlab.config.rules import Rule, check_rule, did_you_mean
+from attnlab.errors import RequestError
+from attnlab.tasks.kinds import kinds
+
+_GROUP = "study"
+# Sections of the configuration that decide nothing.
+_IDLE = ("paths.", "tracking.", "sweep.")
+_TEXT, _WORDS = Rule("str"), Rule("list")
+_SEEDS, _MINUTES = Rule("int", min=2), Rule("float", above=0, optional=True)
+_OPTIONAL, _VALUE = Rule("str", optional=True), Rule("float")
+_RULES = {
+    "question": _TEXT,
+    "source": _OPTIONAL,
+    "runs": _WORDS,
+    "seeds": _SEEDS,
+    "minutes": _MINUTES,
+    "by": _TEXT,
+    "metric": _OPTIONAL,
+    "reference": _OPTIONAL,
+    "geometric": Rule("bool"),
+    "published": _WORDS,
+    "differences": _WORDS,
+}
+_QUICK = {"runs": _WORDS, "words": _WORDS, "seeds": _SEEDS, "minutes": _MINUTES}
+_PUBLISHED = {"metric": _TEXT, "value": _VALUE, "system": _TEXT, "source": _TEXT, "why": _OPTIONAL}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number that somebody published, and the group of runs that it is held against."""
+
+    where: Mapping[str, str]  # config keys and the values that the group has
+    metric: str  # a path into metrics.json
+    value: float
+    system: str  # whose number it is
+    source: str
+    why: str | None = None  # why it can't be compared; None where it can
+
+
+@dataclass(frozen=True)
+class Study:
+    """A named experiment.
+
+    Each of `runs` is what follows `attnlab -m`, in one text; seeds are added.
+    """
+
+    name: str
+    question: str  # that it answers
+    runs: Sequence[str]
+    by: str  # keys that make the groups, commas between
+    seeds: int = 5
+    source: str | None = None  # a paper or a book, where the question comes from one
+    minutes: float | None = None  # that it took on 2 cores; None: not measured
+    metric: str | None = None  # that decides; None for the task's own
+    reference: str | None = None  # the group that others are held against
+    geometric: bool = False  # whether means are geometric
+    published: Sequence[Published] = ()
+    differences: Sequence[str] = ()  # of the protocol, from what was published
+    quick: bool = False  # whether it is the short form
+    words: Sequence[str] = field(default=())  # overrides of all runs
+
+    @property
+    def decisive(self) -> list[str]:
+        """Those of `words` that change results."""
+        return [word for word in self.words if not word.startswith(_IDLE)]
+
+    @property
+    def title(self) -> str:
+        """The name of its folder and of its sweeps."""
+        return f"{self.name}-quick" if self.quick else self.name
+
+
+def names() -> list[str]:
+    """The names of all studies."""
+    return options(_GROUP)
+
+
+def read(name: str, quick: bool = False) -> Study:
+    """Read a study, or its short form.
+
+    Raises:
+        RequestError: there is no such study, or its YAML breaks a rule.
+    """
+    content = option_content(_GROUP, name, whole=True)
+    if content is None:
+        known = names()
+        raise RequestError(
+            f"NAME: expected a study, got {name!r}.{did_you_mean(name, known)} Valid: "
+            f"{', '.join(known)}."
+        )
+    content = dict(content)
+    short = content.pop("quick", {})
+    _check(name, content, _RULES, ("question", "runs", "by"))
+    _check(f"{name}: quick", short, _QUICK, ())
+    published = [_published(name, each) for each in content.pop("published", [])]
+    if quick:
+        content |= {"minutes": None, "quick": True, **short}
+    return Study(name=name, published=published, **content)
+
+
+def _published(name: str, entry: Any) -> Published:
+    where = entry.get("where") if isinstance(entry, Mapping) else None
+    if not isinstance(where, Mapping) or not where:
+        raise RequestError(
+            f"study {name}: published: expected entries with where: {{KEY: VALUE}}, metric, value, "
+            f"system and source, got {entry}."
+        )
+    rest = {key: value for key, value in entry.items() if key != "where"}
+    _check(f"{name}: published", rest, _PUBLISHED, ("metric", "value", "system", "source"))
+    metric = str(rest["metric"])
+    known = [each.name for kind in kinds() for each in kind.metrics]
+    if metric.rpartition(".")[2] not in known:
+        raise RequestError(
+            f"study {name}: published: expected a metric of a task, got {metric!r}."
+            f"{did_you_mean(metric, known)}"
+        )
+    return Published(where={key: str(value) for key, value in where.items()}, **rest)
+
+
+def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[str]) -> None:
+    """Hold the entries of a mapping against their rules."""
+    if not isinstance(content, Mapping):
+        raise RequestError(f"study {name}: expected KEY: VALUE, got {content!r}.")
+    for key, value in content.items():
+        if key not in rules:
+            raise RequestError(
+                f"study {name}: expected one of {', '.join(rules)}, got {key!r}."
+                f"{did_you_mean(str(key), [*rules])}"
+            )
+        check_rule(f"study {name}: {key}", value, rules[key])
+    if missing := [key for key in needed if key not in content]:
+        raise RequestError(f"study {name}: expected {missing[0]}, but it is missing.")

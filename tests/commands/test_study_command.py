@@ -1,0 +1,89 @@
+"""`attnlab study` as its users have it."""
+
+from __future__ import annotations
+
+import pytest
+from sweep_examples import SMALL
+
+from attnlab.studies.study import names
+
+MINE = f"""
+question: Is it so?
+runs:
+  - {" ".join(word for word in SMALL if not word.startswith("attention"))} attention=none,pooling
+by: attention
+reference: none
+seeds: 3
+published:
+  - where: {{attention: none}}
+    metric: mse
+    value: 9.9e+9
+    system: theirs
+    source: a book
+quick:
+  seeds: 2
+"""
+UNTRACKED = "tracking.enabled=false"
+
+
+@pytest.fixture
+def mine(here, monkeypatch, no_figures):
+    """A study of one's own."""
+    (here.folder / "conf/study").mkdir(parents=True)
+    (here.folder / "conf/study/mine.yaml").write_text(MINE)
+    monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(here.folder / "conf"))
+    return here
+
+
+def test_a_study_runs_what_is_missing_and_reports(mine):
+    code, out, err = mine("study", "mine", "--quick", UNTRACKED)
+    assert code == 0, err
+    assert "fib: " in out and "theirs: better" in out
+    folder = mine.runs / "studies/mine-quick"
+    assert {path.name for path in folder.iterdir()} == {
+        *("comparison.png", "report.md", "table.csv")
+    }
+    assert "quick form" in (folder / "report.md").read_text()
+    before = {path: (path / "metrics.json").stat().st_mtime_ns for path in mine.run_folders()}
+    assert len(before) == 4
+    code, out, err = mine("study", "mine", UNTRACKED)
+    assert code == 0, err
+    assert len(mine.run_folders()) == 6  # the runs of two seeds were there
+    assert all((path / "metrics.json").stat().st_mtime_ns == t for path, t in before.items())
+    assert (
+        "| attention=none | mse | 9.9e+09 | theirs, a book |"
+        in (mine.runs / "studies/mine/report.md").read_text()
+    )
+
+
+def test_a_published_number_without_runs_is_told_after_the_report(mine):
+    path = mine.folder / "conf/study/mine.yaml"
+    path.write_text(path.read_text().replace("{attention: none}", "{attention: bahdanau}"))
+    code, _, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
+    assert code == 2
+    assert "expected runs for each number, but none has attention=bahdanau" in err
+    assert (mine.runs / "studies/mine/table.csv").is_file()
+    code, out, _ = mine("study", "mine", "--seeds", "2", UNTRACKED, "trainer.epochs=1")
+    assert code == 0 and "theirs: no run" in out  # settings may leave groups out
+
+
+def test_studies_are_listed(here):
+    code, out, _ = here("study")
+    assert code == 0
+    first = [line.split()[0] for line in out.splitlines()[2:-1] if line[0] != " "]
+    assert first == names()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bok"], "NAME: expected a study, got 'bok'. Did you mean book?"),
+        (["book", "--seeds", "1"], "1 is not in the range x>=2"),
+        (["task=fib"], "NAME: expected a study before settings, got 'task=fib'."),
+        (["book", "nonsense=1"], "nonsense"),
+    ],
+)
+def test_wrong_requests_end_with_2(here, words, message):
+    code, _, err = here("study", *words)
+    assert code == 2 and message in err
+    assert not here.run_folders()

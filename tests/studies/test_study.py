@@ -1,0 +1,92 @@
+"""What a study's YAML may say, and the shipped ones."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+import yaml
+
+from attnlab.errors import RequestError
+from attnlab.studies import study as studies
+
+WHOLE = {
+    "question": "Is it so?",
+    "runs": ["task=fib attention=none,bahdanau"],
+    "by": "attention",
+    "seeds": 3,
+    "published": [
+        {
+            "where": {"attention": "none"},
+            "metric": "mse",
+            "value": 2.6e-5,
+            "system": "theirs",
+            "source": "a book",
+        }
+    ],
+    "quick": {"seeds": 2, "words": ["trainer.epochs=2"]},
+}
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """A study of one's own, with changes; a value of None leaves an entry out."""
+    monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "study").mkdir()
+
+    def write(**changes):
+        content = {key: value for key, value in {**WHOLE, **changes}.items() if value is not None}
+        (tmp_path / "study/mine.yaml").write_text(yaml.safe_dump(content))
+
+    return write
+
+
+def test_a_study_of_ones_own_is_one_yaml(write):
+    write()
+    assert "mine" in studies.names()
+    study = studies.read("mine")
+    assert (study.seeds, study.title, study.words) == (3, "mine", ())
+    assert study.published[0].where == {"attention": "none"}
+
+
+def test_the_quick_form_has_a_name_of_its_own(write):
+    write(minutes=3)
+    study = studies.read("mine", quick=True)
+    assert (study.seeds, study.title, study.minutes) == (2, "mine-quick", None)
+    assert list(study.words) == ["trainer.epochs=2"]
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_shipped_studies_can_be_read_and_typed(name):
+    for quick in (False, True):
+        study = studies.read(name, quick)
+        assert study.seeds >= 2
+        for grid in study.runs:
+            assert all("=" in word for word in shlex.split(grid))
+
+
+PUBLISHED = WHOLE["published"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"runs": None}, "study mine: expected runs, but it is missing."),
+        ({"seeds": 1}, "study mine: seeds: expected a whole number at least 2, got 1."),
+        ({"sedes": 4}, "got 'sedes'. Did you mean seeds?"),
+        ({"quick": {"seeds": 1}}, "study mine: quick: seeds: expected a whole number at least 2"),
+        ({"published": ["mse"]}, "published: expected entries with where"),
+        ({"published": [{**PUBLISHED, "metric": "msee"}]}, "got 'msee'. Did you mean mse?"),
+        ({"published": [{**PUBLISHED, "value": "low"}]}, "value: expected a number, got low."),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(write, changes, message):
+    write(**changes)
+    with pytest.raises(RequestError) as refused:
+        studies.read("mine")
+    assert message in str(refused.value)
+
+
+def test_the_nearest_name_is_named():
+    with pytest.raises(RequestError, match="got 'bok'. Did you mean book?"):
+        studies.read("bok")
