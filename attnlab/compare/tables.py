@@ -7,32 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison, GroupResult
+from attnlab.compare.grouping import TaskGroups
+from attnlab.compare.text_tables import NOTHING, TextTable
 
-_NOTHING = "-"
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
 # Numbers that are further apart than this get digits of their own each.
 _FAR_APART = 1000.0
 _SMALLEST_P = 0.001
 
 
-class TextTable(NamedTuple):
-    """A table of text."""
-
-    title: str  # what it shows; empty where the heading says it
-    words: int  # how many columns at the left hold words; the others hold numbers
-    header: list[str]  # a name for each column
-    rows: list[list[str]]  # the cells
-
-
-def heading(comparison: Comparison) -> str:
+def heading(of: Comparison | TaskGroups) -> str:
     """Of which task and metric the tables are."""
-    metric = comparison.metric
-    units = f" in {comparison.units}" if comparison.units else ""
+    metric = of.metric
+    units = f" in {of.units}" if of.units else ""
     part = "test " if metric.is_test else ""
-    task = f"{comparison.task} ({comparison.data})" if comparison.data else comparison.task
+    task = f"{of.task} ({of.data})" if of.data else of.task
     return f"{task}: {part}{metric.path}{units}, {_DIRECTIONS[metric.direction]}"
 
 
@@ -121,17 +112,17 @@ def p_text(p: float | None) -> str:
 
 
 def _key_cells(result: GroupResult) -> list[str]:
-    return [value or _NOTHING for value in result.group.key]
+    return [value or NOTHING for value in result.group.key]
 
 
 def _cell(value: float | None, write: Callable[[float], str]) -> str:
-    return _NOTHING if value is None else write(value)
+    return NOTHING if value is None else write(value)
 
 
 def _difference(result: GroupResult, write: Callable[[float], str]) -> str:
     found = result.difference
     if found is None or found.mean is None:
-        return _NOTHING
+        return NOTHING
     interval = f" [{_interval(found.low, found.high, write, ', ')}]" if found.n > 1 else ""
     return write(found.mean) + interval
 
@@ -139,11 +130,11 @@ def _difference(result: GroupResult, write: Callable[[float], str]) -> str:
 def _interval(
     low: float | None, high: float | None, write: Callable[[float], str], between: str
 ) -> str:
-    return _NOTHING if low is None or high is None else f"{write(low)}{between}{write(high)}"
+    return NOTHING if low is None or high is None else f"{write(low)}{between}{write(high)}"
 
 
 def _parameters(sizes: tuple[int, int] | None) -> str:
     if sizes is None:
-        return _NOTHING
+        return NOTHING
     least, most = sizes
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"
