@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri, nctdtr, stdtrit
 
 LEVEL = 0.95
-MOST_SEEDS = 1_000_000
+MOST_SEEDS = 10_000
 _HALVINGS = 60
 
 

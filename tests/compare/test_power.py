@@ -42,7 +42,7 @@ def test_as_many_tests_of_a_simulation_find_the_effect():
 
 
 @pytest.mark.parametrize("wanted", [0.1, 0.5, 0.8, 0.99])
-@pytest.mark.parametrize("effect", [0.03, 0.4, 0.9])
+@pytest.mark.parametrize("effect", [0.05, 0.4, 0.9])
 def test_the_fewest_seeds_are_enough_and_one_fewer_is_not(effect, wanted):
     seeds = seeds_for(effect, wanted)
     assert power(effect, seeds) >= wanted > power(effect, seeds - 1)
@@ -50,8 +50,8 @@ def test_the_fewest_seeds_are_enough_and_one_fewer_is_not(effect, wanted):
 
 def test_two_seeds_find_what_is_huge_and_none_what_is_tiny():
     assert seeds_for(1e6, 0.8) == 2
-    assert seeds_for(1e-4, 0.8) is None
-    assert seeds_for(0.003, 0.8) < MOST_SEEDS
+    assert seeds_for(0.02, 0.8) is None
+    assert MOST_SEEDS / 2 < seeds_for(0.03, 0.8) < MOST_SEEDS
 
 
 @pytest.mark.parametrize("n", [2, 5, 30])
