@@ -37,6 +37,18 @@ PICTURES = (".png", ".pdf", ".svg")
     default=None,
     help="sacreBLEU's paired bootstrap of translations.  [default: where it takes seconds]",
 )
+@click.option(
+    "--sequential",
+    is_flag=True,
+    help="Intervals and verdicts that hold however often you look, after every seed: a confidence "
+    "sequence, wider than the t interval.",
+)
+@click.option(
+    "--margin",
+    metavar="SIZE",
+    help="With --sequential: differences up to this size are equivalent: a number in the metric's "
+    "units, or per cent of the reference's mean, as 5%.",
+)
 @format_option
 @click.option(
     "--plot",
@@ -54,6 +66,9 @@ def command(
     Completed runs are grouped by --by, one run for each seed. Each group is held against the
     reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also get
     Diebold and Mariano's test over test windows, translations the paired bootstrap over sentences.
+
+    These tests are made for one look, at a number of seeds that was fixed before. Who looks after
+    each seed and stops when something shows takes --sequential.
     """
     if plot and plot.suffix.lower() not in PICTURES:
         raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from numpy.typing import ArrayLike
+
 from attnlab.compare.grouping import Choice, TaskGroups, choose
-from attnlab.compare.metrics import Quantity
+from attnlab.compare.metrics import Amount, Quantity
 from attnlab.compare.runs import Group
+from attnlab.compare.sequential import Judged, judge, sequential_interval
 from attnlab.compare.statistics import (
     Difference,
     Interval,
@@ -22,6 +25,7 @@ from attnlab.compare.statistics import (
     mean_interval,
     paired_difference,
 )
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.tasks.base import ItemTest
 
@@ -37,6 +41,10 @@ class Options(Choice):
     # whether tests over test items that take long are made, as the paired bootstrap of translations
     # does; None where they take seconds
     bootstrap: bool | None = None
+    # whether intervals and verdicts are to hold however often one looks; see `sequential`
+    sequential: bool = False
+    # with `sequential`: how large differences don't matter; see `Amount.parse`
+    margin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,8 @@ class GroupResult:
     seconds_per_epoch: float | None  # mean over seeds of the run's median epoch
     # to the reference, or with `geometric` the ratio; None of the reference itself
     difference: Difference | None = None
-    p_holm: float | None = None  # the paired test's p value, corrected over the table
+    # the paired test's p value, corrected over the table: by Holm, of sequential ones by Bonferroni
+    p_corrected: float | None = None
     # the test over test items, of the shared seeds; None where there is none
     item_test: ItemTest | None = None
     verdict: str = ""  # better, worse, ... in words; empty of the reference
@@ -76,6 +85,9 @@ class Comparison:
     reference: str | None
     # the baseline that the skill is about; None where runs name several or none
     baseline: str | None
+    sequential: bool = False  # whether intervals and verdicts hold however often one looks
+    # how large differences, or logarithms of ratios, don't matter; None where all do
+    margin: float | None = None
     notes: list[str] = field(default_factory=list)  # what to know for reading it
     warnings: list[str] = field(default_factory=list)  # what makes it doubtful
 
@@ -116,13 +128,19 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
         RequestError: No run is completed, or a key, a metric or the reference isn't known.
     """
     options = options or Options()
+    if options.margin is not None:
+        if not options.sequential:
+            raise RequestError(
+                f"--margin: expected together with --sequential, got {options.margin!r}."
+            )
+        Amount.parse("--margin", options.margin)
     chosen = choose(entries, options)
     return Comparisons([_compare_task(each, options) for each in chosen.tasks], chosen.left_out)
 
 
 def _compare_task(task: TaskGroups, options: Options) -> Comparison:
     metric, reference, notes = task.metric, task.reference, [*task.notes]
-    results = [_result(group, metric, options.geometric) for group in task.groups]
+    results = [_result(group, metric, options) for group in task.groups]
     if reference is not None:
         results, missing = _against(results, reference, metric, options)
         notes += missing
@@ -136,6 +154,8 @@ def _compare_task(task: TaskGroups, options: Options) -> Comparison:
         metric=metric,
         units=task.units,
         geometric=options.geometric,
+        sequential=options.sequential,
+        margin=_margin(reference, options) if reference else None,
         results=tuple(sorted(results, key=lambda each: -metric.direction * each.interval.mean)),
         reference=reference.label if reference else None,
         baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
@@ -149,8 +169,9 @@ def _span_decades(groups: Sequence[Group]) -> bool:
     return any(0 < _WIDE_SPAN * min(each) < max(each) for each in values)
 
 
-def _result(group: Group, metric: Quantity, geometric: bool) -> GroupResult:
+def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
     """What a group amounts to by itself."""
+    interval_of = sequential_interval if options.sequential else mean_interval
     values = list(group.values.values())
     ends = sorted(values, reverse=metric.direction > 0)
     runs = list(group.runs.values())
@@ -158,7 +179,7 @@ def _result(group: Group, metric: Quantity, geometric: bool) -> GroupResult:
     sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
     return GroupResult(
         group=group,
-        interval=mean_interval(values, geometric),
+        interval=interval_of(values, geometric=options.geometric),
         best=ends[0],
         worst=ends[-1],
         skill=_mean([metric.skill(run.metrics) for run in runs]),
@@ -179,23 +200,43 @@ def _against(
     """The results with what they gain or lose over the reference, and why tests are missing."""
     others = [each for each in results if each.group is not reference]
     groups = [each.group for each in others]
-    shared = [group.shared_seeds(reference) for group in groups]
-    differences = [
-        paired_difference(
-            [group.values[seed] for seed in seeds],
-            [reference.values[seed] for seed in seeds],
-            options.geometric,
-        )
-        for group, seeds in zip(groups, shared, strict=True)
-    ]
+    pairs = []
+    for group in groups:
+        seeds = group.shared_seeds(reference)
+        own, base = ([side.values[seed] for seed in seeds] for side in (group, reference))
+        pairs.append((own, base))
+    if options.sequential:
+        higher_is_better = metric.direction > 0 if metric.direction else None
+        margin = _margin(reference, options)
+        judged = judge(pairs, margin, higher_is_better, options.geometric)
+    else:
+        judged = _judged_once(pairs, metric.direction, options.geometric)
     tests, notes = item_tests(groups, reference, metric, options.bootstrap)
+    told = {}
+    for each, (gain, p, words), test in zip(others, judged, tests, strict=True):
+        found = replace(each, difference=gain, p_corrected=p, item_test=test, verdict=words)
+        told[each.group.key] = found
+    return [told.get(each.group.key, each) for each in results], notes
+
+
+def _margin(reference: Group, options: Options) -> float | None:
+    if options.margin is None:
+        return None
+    mean = plain.fmean(reference.values.values())
+    return Amount.parse("--margin", options.margin).beside(mean, options.geometric)
+
+
+def _judged_once(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool
+) -> list[Judged]:
+    """Judge comparisons by the paired t test, for seeds whose number was fixed before."""
+    differences = [paired_difference(*pair, geometric) for pair in pairs]
     corrected = holm([difference.p for difference in differences])
-    nothing, judged = 1.0 if options.geometric else 0.0, {}
-    for each, gain, p, test in zip(others, differences, corrected, tests, strict=True):
-        words = _verdict(gain, p, metric.direction, nothing)
-        found = replace(each, difference=gain, p_holm=p, item_test=test, verdict=words)
-        judged[each.group.key] = found
-    return [judged.get(each.group.key, each) for each in results], notes
+    nothing = 1.0 if geometric else 0.0
+    return [
+        Judged(difference, p, _verdict(difference, p, direction, nothing))
+        for difference, p in zip(differences, corrected, strict=True)
+    ]
 
 
 def _verdict(difference: Difference, p: float | None, direction: int, nothing: float) -> str:

@@ -13,7 +13,13 @@ from rich.text import Text
 
 from attnlab.compare import text_tables
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
-from attnlab.compare.tables import differences_table, footnotes, heading, results_table
+from attnlab.compare.tables import (
+    differences_table,
+    footnotes,
+    heading,
+    margin_ends,
+    results_table,
+)
 from attnlab.compare.text_tables import (
     Section,
     TextTable,
@@ -130,6 +136,7 @@ def as_json(found: Comparisons) -> str:
             "reference": comparison.reference,
             "baseline": comparison.baseline,
             "geometric": comparison.geometric,
+            "sequential": comparison.sequential,
             "groups": [
                 {
                     **_numbers(comparison, each),
@@ -175,11 +182,13 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "seconds_per_epoch": result.seconds_per_epoch,
         "reference": comparison.reference,
         "shared_seeds": shared,
+        "intervals": "sequential" if comparison.sequential else "t",
         "ratio" if comparison.geometric else "difference": mean,
         "difference_low": low,
         "difference_high": high,
         "p": p,
-        "p_holm": result.p_holm,
+        "p_bonferroni" if comparison.sequential else "p_holm": result.p_corrected,
+        **({"margin": margin_ends(comparison)[1]} if comparison.margin else {}),
         "item_test": test.name if test else None,
         "items": test.items if test else None,
         **{f"item_{name}": getattr(test, name, None) for name in ("statistic", "p", "p_holm")},

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison, GroupResult
 from attnlab.compare.grouping import TaskGroups
+from attnlab.compare.sequential import ALPHA, first_bounded
 from attnlab.compare.text_tables import NOTHING, TextTable
 
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
@@ -36,7 +37,8 @@ def results_table(comparison: Comparison) -> TextTable:
     write_seconds = number_format((each.seconds_per_epoch for each in results), digits=3)
     mean = "geometric mean" if comparison.geometric else "mean"
     ends = ["best", "worst"] if comparison.metric.direction else ["lowest", "highest"]
-    header = [*comparison.by, "n", mean, "95 % interval", *ends, "skill", "parameters", "s/epoch"]
+    interval = "95 % sequential" if comparison.sequential else "95 % interval"
+    header = [*comparison.by, "n", mean, interval, *ends, "skill", "parameters", "s/epoch"]
     rows = [
         [
             *_key_cells(each),
@@ -64,34 +66,60 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     what, line = ("ratio", "1") if comparison.geometric else ("difference", "0")
     way = {1: f" (above {line} is better)", -1: f" (below {line} is better)"}
     test = comparison.item_test
-    header = [*comparison.by, "n", f"{what} [95 %]", "p", *([test.heading] if test else [])]
+    interval = "sequential" if comparison.sequential else "95 %"
+    header = [*comparison.by, "n", f"{what} [{interval}]", "p", *([test.heading] if test else [])]
     rows = []
     for each in comparison.differences:
         item = [p_text(each.item_test.p_holm if each.item_test else None)] if test else []
         found = [str(each.difference.n), _difference(each, write)] if each.difference else []
-        rows.append([*_key_cells(each), *found, p_text(each.p_holm), *item, each.verdict])
+        rows.append([*_key_cells(each), *found, p_text(each.p_corrected), *item, each.verdict])
     title = f"{what} to {comparison.reference}{way.get(comparison.metric.direction, '')}"
     return TextTable(title, len(comparison.by), [*header, "verdict"], rows)
 
 
 def footnotes(comparison: Comparison) -> list[str]:
     """What the columns mean, and what to know beside them."""
-    lines = ["n: seeds, with a 95 % t interval of their mean; s/epoch: median epoch"]
+    way = "sequential" if comparison.sequential else "t"
+    lines = [f"n: seeds, with a 95 % {way} interval of their mean; s/epoch: median epoch"]
     if any(each.skill is not None for each in comparison.results):
         baseline = comparison.baseline or "the best baseline"
         lines[0] += f"; skill: part of {baseline}'s error that is gone"
-    tests = sum(each.p_holm is not None for each in comparison.differences)
-    if tests:
+    if comparison.sequential:
+        lines += _about_looking(comparison)
+    elif tests := sum(each.p_corrected is not None for each in comparison.differences):
         corrected = f", corrected for {tests} tests (Holm); intervals are not corrected"
         lines.append(f"p: paired t test over shared seeds{corrected if tests > 1 else ''}")
     if test := comparison.item_test:
         signature = f"; {test.signature}" if test.signature else ""
         several = sum(each.item_test is not None for each in comparison.differences) > 1
         corrected = ", corrected (Holm)" if several else ""
-        lines.append(f"{test.heading}: {test.method}{corrected}{signature}")
+        once = "; for one look only" if comparison.sequential else ""
+        lines.append(f"{test.heading}: {test.method}{corrected}{once}{signature}")
     if any(each.verdict == "too few seeds" for each in comparison.differences):
         lines.append(f"below {ENOUGH_SEEDS} shared seeds a difference is not judged: train more")
     return lines + comparison.notes
+
+
+def _about_looking(comparison: Comparison) -> list[str]:
+    """What sequential intervals promise, and what counts as equivalent."""
+    tests = len(comparison.differences)
+    if not tests:
+        return []
+    share = f", at alpha {ALPHA:g} / {tests} for {tests} comparisons" if tests > 1 else ""
+    lines = [
+        "sequential: intervals, p and verdicts hold however often you look, if differences are "
+        f"about normal{share}; they begin at {first_bounded(ALPHA / tests)} shared seeds"
+    ]
+    if comparison.margin is not None:
+        low, high = margin_ends(comparison)
+        lines.append(f"equivalent: the interval lies between {low:.4g} and {high:.4g}")
+    return lines
+
+
+def margin_ends(comparison: Comparison) -> tuple[float, float]:
+    """The smallest and largest difference, or ratio, that doesn't matter."""
+    margin = comparison.margin or 0.0
+    return (math.exp(-margin), math.exp(margin)) if comparison.geometric else (-margin, margin)
 
 
 def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[float], str]:

@@ -15,7 +15,10 @@ from rich.text import Text
 from attnlab.terminal.console import plain_table
 
 NOTHING = "-"  # in a cell of which there is nothing to say
-_STYLES = {"better": "bold green", "worse": "bold red", "too few seeds": "yellow"}
+_STYLES = {
+    **{"better": "bold green", "worse": "bold red", "equivalent": "bold blue"},
+    **dict.fromkeys(("too few seeds", "undecided"), "yellow"),
+}
 _LATEX = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",

@@ -56,7 +56,10 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
         (["--difference", "1", "--power", "2"], "--power: expected a number between --alpha"),
         (["--difference", "1", "--power", "much"], "'much' is not a valid float"),
         (["--difference", "1", "--metric", "rms"], "Did you mean rmse?"),
-        (["--difference", "1", "--where", "seed=0"], "two seeds, but sunspots: of the seeds of none"),
+        (
+            ["--difference", "1", "--where", "seed=0"],
+            "two seeds, but sunspots: of the seeds of none",
+        ),
         (["--difference", "1", "--task", "fib"], "--task: none of the 15 runs has task fib"),
     ],
     ids=str,
