@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtri, nctdtr, stdtrit
+from scipy.special import chdtr, chdtri, nctdtr, stdtrit
 
 LEVEL = 0.95
 MOST_SEEDS = 10_000
 _HALVINGS = 60
+_LARGE = 1000.0  # a noncentrality for which SciPy takes long, or gives nothing
 
 
 class Spread(NamedTuple):
@@ -56,9 +57,12 @@ def power(effect: float, n: int, alpha: float = 0.05) -> float:
         n: How many pairs, at least two.
         alpha: The test's level.
     """
-    noncentrality, critical = abs(effect) * math.sqrt(n), stdtrit(n - 1, 1 - alpha / 2)
+    freedom, noncentrality = n - 1, abs(effect) * math.sqrt(n)
+    critical = stdtrit(freedom, 1 - alpha / 2)
+    if noncentrality > _LARGE:  # T is noncentrality sigma / s but for a thousandth part
+        return float(chdtr(freedom, freedom * (noncentrality / critical) ** 2))
     # SciPy gives NaN for probabilities below 1e-13
-    below, missed = np.nan_to_num(nctdtr(n - 1, noncentrality, [-critical, critical]))
+    below, missed = np.nan_to_num(nctdtr(freedom, noncentrality, [-critical, critical]))
     return float(below + 1 - missed)
 
 

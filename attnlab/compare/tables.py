@@ -151,7 +151,8 @@ def _difference(result: GroupResult, write: Callable[[float], str]) -> str:
     found = result.difference
     if found is None or found.mean is None:
         return NOTHING
-    interval = f" [{_interval(found.low, found.high, write, ', ')}]" if found.n > 1 else ""
+    has_interval = found.low is not None
+    interval = f" [{_interval(found.low, found.high, write, ', ')}]" if has_interval else ""
     return write(found.mean) + interval
 
 

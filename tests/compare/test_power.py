@@ -60,6 +60,23 @@ def test_the_effect_that_seeds_detect_has_the_power(n, wanted):
     assert power(detectable(n, wanted), n) == pytest.approx(wanted, abs=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [1e-3, 1e-6])
+@pytest.mark.parametrize("n", [2, 3])
+def test_few_seeds_at_a_small_level_find_only_what_is_huge(n, alpha):
+    """With T ~ (Z + noncentrality) / S, by the quantiles of S."""
+    found = detectable(n, 0.8, alpha)
+    spreads = np.sqrt(stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, n - 1) / (n - 1))
+    critical = stats.t.isf(alpha / 2, n - 1)
+    expected = stats.norm.sf(critical * spreads - found * np.sqrt(n)).mean()
+    assert expected == pytest.approx(0.8, abs=1e-3)
+
+
+def test_the_power_goes_on_where_the_effect_is_huge():
+    below, above = (power(factor * 1000 / np.sqrt(2), 2, 1e-3) for factor in (0.9999, 1.0001))
+    assert below == pytest.approx(above, abs=1e-3)
+    assert below < above < 1
+
+
 def test_the_spread_has_the_interval_of_chi_square():
     values = [0.31, 0.29, 0.42, 0.35, 0.27]
     found = spread(values)
