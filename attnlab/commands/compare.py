@@ -91,7 +91,7 @@ def compared(filters: Filters, runs: str | None, by: str, **options: Any) -> Com
     Raises:
         RequestError: there are no such runs, or no such key, metric or reference.
     """
-    chosen = chosen_runs(filters, runs)
+    chosen, _ = chosen_runs(filters, runs)
     from attnlab.compare.comparison import Options, compare
 
     return compare(chosen, Options(keys(by), **options))

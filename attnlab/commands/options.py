@@ -160,8 +160,8 @@ def choice_options(function: _Command) -> _Command:
     return function
 
 
-def chosen_runs(filters: Filters, runs: str | None) -> list[ListedRun]:
-    """The runs that `filters` leaves of a folder.
+def chosen_runs(filters: Filters, runs: str | None) -> tuple[list[ListedRun], list[ListedRun]]:
+    """The runs that `filters` leaves of a folder, and all of it.
 
     Raises:
         RequestError: there are none.
@@ -175,7 +175,7 @@ def chosen_runs(filters: Filters, runs: str | None) -> list[ListedRun]:
     chosen = filters.apply(found)
     if not chosen:
         raise RequestError(none_fits(filters, found))
-    return chosen
+    return chosen, found
 
 
 def keys(text: str) -> tuple[str, ...]:

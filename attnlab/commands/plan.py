@@ -64,7 +64,8 @@ def command(
     from attnlab.compare.plan import Wish, plan
 
     wish = Wish(Amount.parse("--difference", difference), power, alpha)
-    found = plan(chosen_runs(filters, runs), Choice(keys(by), **given), wish)
+    chosen, everything = chosen_runs(filters, runs)
+    found = plan(chosen, Choice(keys(by), **given), wish, beside=everything)
     if form == "table":
         return formats.print_plans(found)
     write = {

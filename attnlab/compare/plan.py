@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from attnlab.compare.comparison import ENOUGH_SEEDS, LEVEL
 from attnlab.compare.grouping import Choice, TaskGroups, choose
 from attnlab.compare.metrics import Amount
 from attnlab.compare.power import Spread, detectable, seeds_for, spread
-from attnlab.compare.runs import Group, RunRecord
+from attnlab.compare.runs import Group
 from attnlab.compare.selection import began
 from attnlab.compare.statistics import mean_interval, paired_differences
 from attnlab.errors import RequestError
@@ -93,16 +94,23 @@ class Plans(NamedTuple):
     left_out: list[str]
 
 
-def plan(entries: Sequence[ListedRun], choice: Choice, wish: Wish) -> Plans:
-    """Plan a comparison; the entries, at least one, have the oldest first.
+def plan(
+    entries: Sequence[ListedRun], choice: Choice, wish: Wish, beside: Iterable[ListedRun] = ()
+) -> Plans:
+    """Plan a comparison.
+
+    Args:
+        entries: The runs, at least one, the oldest first.
+        choice: Which are held against which.
+        wish: What is to be found.
+        beside: Other runs, which may have trained at the same time.
 
     Raises:
         RequestError: see `grouping.choose`; or no two groups share two seeds; or the wish doesn't
             fit the metric.
     """
     chosen = choose(entries, choice)
-    records = [record for task in chosen.tasks for record in task.records]
-    seconds = _seconds_each(records)
+    seconds = _seconds_each([*entries, *beside])
     plans, left_out = [], chosen.left_out
     for task in chosen.tasks:
         lacking = _lacking(task)
@@ -200,16 +208,17 @@ def _missing(group: Group, reference: Group, needed: Needed | None) -> set[tuple
     return {(side.label, seed) for side in sides for seed in new if seed not in side.runs}
 
 
-def _seconds_each(records: Sequence[RunRecord]) -> dict[Path, float]:
+def _seconds_each(entries: Iterable[ListedRun]) -> dict[Path, float]:
     """How long each run took by itself: moments in which several were under way are shared.
 
     So the seconds of runs that train together add up to those in which they did.
     """
-    known = {
-        record.run.path: (began(record.status), seconds)
-        for record in records
-        if isinstance(seconds := record.metrics.get("seconds"), int | float)
-    }
+    known = {}
+    for run, status in {entry.run.path: entry for entry in entries}.values():
+        with suppress(RequestError):
+            seconds = run.read_metrics().get("seconds")
+            if isinstance(seconds, int | float):
+                known[run.path] = (began(status), seconds)
     if not known:
         return {}
     starts, lasting = np.array([*known.values()], float).T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
@@ -127,19 +127,17 @@ def _section(plan: TaskPlan) -> Section:
 
 def _table(plan: TaskPlan) -> TextTable:
     assert plan.groups.reference is not None
-    spreads = [each.spread for each in plan.outlooks if each.spread]
-    write = number_format((end for found in spreads for end in found[1:]), digits=3)
     header = ["n", "sd [95 %]", "seeds", "runs", "s/seed", "time", "detects"]
     rows = [
         [
             *(value or NOTHING for value in each.group.key),
             str(each.n),
-            _spread(each.spread, write),
+            _spread(each.spread),
             _seeds(each.needed),
             NOTHING if each.missing is None else f"{each.missing:,}",
             NOTHING if each.seconds_per_seed is None else f"{each.seconds_per_seed:,.3g}",
             _time(each.seconds),
-            _detects(each, plan.geometric, write),
+            _detects(each, plan.geometric),
         ]
         for each in plan.outlooks
     ]
@@ -181,10 +179,11 @@ def _total(plan: TaskPlan) -> str:
     return f"missing in all: {runs}, {_time(plan.seconds)}"
 
 
-def _spread(found: Spread | None, write: Callable[[float], str]) -> str:
-    return (
-        f"{write(found.deviation)} [{write(found.low)}, {write(found.high)}]" if found else NOTHING
-    )
+def _spread(found: Spread | None) -> str:
+    if found is None:
+        return NOTHING
+    write = number_format(found[1:], digits=3)  # for each row, since spreads may be far apart
+    return f"{write(found.deviation)} [{write(found.low)}, {write(found.high)}]"
 
 
 def _seeds(needed: Needed | None) -> str:
@@ -202,7 +201,9 @@ def _time(seconds: float | None) -> str:
     return f"{seconds / size:,.2g} {name}"
 
 
-def _detects(outlook: Outlook, geometric: bool, write: Callable[[float], str]) -> str:
+def _detects(outlook: Outlook, geometric: bool) -> str:
     if outlook.detectable is None:
         return NOTHING
-    return f"{math.exp(outlook.detectable):.3g}" if geometric else write(outlook.detectable)
+    if geometric:
+        return f"{math.exp(outlook.detectable):.3g}"
+    return number_format([outlook.detectable], digits=3)(outlook.detectable)

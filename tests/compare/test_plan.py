@@ -16,6 +16,7 @@ from attnlab.compare.grouping import Choice
 from attnlab.compare.metrics import Amount
 from attnlab.compare.plan import Wish, plan
 from attnlab.compare.power import power
+from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
 
@@ -120,6 +121,17 @@ def test_seconds_in_which_several_train_are_shared(tmp_path):
     write_run(tmp_path, "bahdanau", 1, 1.2, metrics={"seconds": 30}, status=later)
     (found,) = only(tmp_path).outlooks
     assert found.seconds_per_seed == pytest.approx((20 + 15) / 2 + (40 + 15) / 2)
+
+
+def test_runs_that_are_left_out_shared_their_time_too(tmp_path):
+    together = {"started": "2026-05-01T00:00:00+00:00"}
+    for name in ("none", "bahdanau"):
+        write_group(tmp_path, name, NONE[:4], metrics={"seconds": 40}, status=together)
+    filters = Filters(where=("seed=0,1",))
+    everything = list_runs(tmp_path)
+    wish = Wish(Amount.parse("--difference", "1"))
+    (found,) = plan(filters.apply(everything), Choice(), wish, beside=everything).tasks
+    assert (found.outlooks[0].n, found.outlooks[0].seconds_per_seed) == (2, pytest.approx(10))
 
 
 def test_without_records_of_seconds_there_is_no_time(two_groups):
