@@ -153,6 +153,8 @@ def compare(
     reference: str | None = None,
     geometric: bool = False,
     bootstrap: bool | None = None,
+    sequential: bool = False,
+    margin: str | float | None = None,
     runs_folder: Folder = None,
     **filters: Any,
 ) -> Comparison:
@@ -161,7 +163,8 @@ def compare(
     `by` are the settings whose values make the groups, `filters` those of `runs`.
     """
     options = {"metric": metric, "reference": reference, "geometric": geometric}
-    options |= {"by": ",".join(_names(by)), "bootstrap": bootstrap}
+    options |= {"by": ",".join(_names(by)), "bootstrap": bootstrap, "sequential": sequential}
+    options["margin"] = None if margin is None else str(margin)
     return Comparison(Worker.call("compare", _filters(**filters), _path(runs_folder), options))
 
 

@@ -15,6 +15,7 @@ _VERBS = {
     "resume": "go on with an interrupted run, or train a finished one longer",
     "runs": "list, remove or log again runs",
     "compare": "which is better, and could it be luck",
+    "plan": "how many seeds a difference needs, and how long they take",
     "study": "a named experiment: its runs, its table, beside what was published",
     "evaluate": "test metrics of any epoch's weights",
     "plot": "a run's figures again, and others",

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import filter_options, listed_runs, runs_folder, runs_option
-from attnlab.compare.selection import Filters, none_fits
+from attnlab.commands.options import (
+    choice_options,
+    chosen_runs,
+    format_option,
+    keys,
+    runs_folder,
+    runs_option,
+    tell_doubts,
+)
+from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError, RunFailed, explained
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten
@@ -19,42 +27,29 @@ from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten
 if TYPE_CHECKING:
     from attnlab.compare.comparison import Comparisons
 
-FORMATS = ("table", "md", "csv", "latex", "json")
 PICTURES = (".png", ".pdf", ".svg")
 
 
 @click.command("compare")
-@click.option(
-    "--by",
-    metavar="KEYS",
-    default="attention",
-    show_default=True,
-    help="Config keys that make the groups, with commas between: attention.score,model.cell.",
-)
-@filter_options("tasks", "attentions", "where", "sweep", "since")
-@click.option(
-    "--metric",
-    metavar="PATH",
-    help="A test metric, or a path into metrics.json such as extra.compositions.bleu.  "
-    "[default: the task's main one]",
-)
-@click.option(
-    "--reference",
-    metavar="GROUP",
-    help="The group that others are held against.  [default: attention none, else the group of "
-    "most seeds]",
-)
-@click.option(
-    "--geometric",
-    is_flag=True,
-    help="Average logarithms: geometric means, ratios to the reference.",
-)
+@choice_options
 @click.option(
     "--bootstrap/--no-bootstrap",
     default=None,
     help="sacreBLEU's paired bootstrap of translations.  [default: where it takes seconds]",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--sequential",
+    is_flag=True,
+    help="Intervals and verdicts that hold however often you look, after every seed: a confidence "
+    "sequence, wider than the t interval.",
+)
+@click.option(
+    "--margin",
+    metavar="SIZE",
+    help="With --sequential: differences up to this size are equivalent: a number in the metric's "
+    "units, or per cent of the reference's mean, as 5%.",
+)
+@format_option
 @click.option(
     "--plot",
     metavar="FILE",
@@ -71,6 +66,9 @@ def command(
     Completed runs are grouped by --by, one run for each seed. Each group is held against the
     reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also get
     Diebold and Mariano's test over test windows, translations the paired bootstrap over sentences.
+
+    These tests are made for one look, at a number of seeds that was fixed before. Who looks after
+    each seed and stops when something shows takes --sequential.
     """
     if plot and plot.suffix.lower() not in PICTURES:
         raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")
@@ -80,7 +78,7 @@ def command(
         _draw(comparisons, plot)
         click.echo(f"figure: {plot}", err=form != "table")
     if log:
-        asked = {**given, **asdict(filters), "by": ",".join(_keys(given["by"]))}
+        asked = {**given, **asdict(filters), "by": ",".join(keys(given["by"]))}
         run_id = _log(comparisons, asked, runs_folder(runs), plot)
         click.echo(f"logged to MLflow: experiment compare, run {run_id}", err=form != "table")
 
@@ -93,25 +91,10 @@ def compared(filters: Filters, runs: str | None, by: str, **options: Any) -> Com
     Raises:
         RequestError: there are no such runs, or no such key, metric or reference.
     """
-    found = listed_runs(runs)
-    if not found:
-        raise RequestError(
-            f"--runs: expected a folder of runs, but {str(runs_folder(runs))!r} has none: train "
-            "some first, for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
-        )
-    chosen = filters.apply(found)
-    if not chosen:
-        raise RequestError(none_fits(filters, found))
+    chosen, _ = chosen_runs(filters, runs)
     from attnlab.compare.comparison import Options, compare
 
-    return compare(chosen, Options(_keys(by), **options))
-
-
-def _keys(text: str) -> tuple[str, ...]:
-    keys = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
-    if not keys:
-        raise RequestError(f"--by: expected config keys such as attention, got {text!r}.")
-    return keys
+    return compare(chosen, Options(keys(by), **options))
 
 
 def _show(found: Comparisons, form: str) -> None:
@@ -127,9 +110,7 @@ def _show(found: Comparisons, form: str) -> None:
     }
     click.echo(write[form](found).rstrip("\n"))
     if form == "csv":
-        warnings = [text for each in found.tasks for text in each.warnings]
-        for text in [*warnings, *(f"left out: {text}" for text in found.left_out)]:
-            click.echo(f"attnlab: {text}", err=True)
+        tell_doubts((each.warnings for each in found.tasks), found.left_out)
     return None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from attnlab.compare.selection import STATES, Filters
+from attnlab.compare.selection import STATES, Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import (
     ListedRun,
@@ -117,3 +118,75 @@ def filter_options(*names: str) -> Callable[[_Command], _Command]:
         return wrapped  # type: ignore[return-value]
 
     return decorate
+
+
+_CHOICE = (
+    click.option(
+        "--by",
+        metavar="KEYS",
+        default="attention",
+        show_default=True,
+        help="Config keys that make the groups, with commas between: attention.score,model.cell.",
+    ),
+    filter_options("tasks", "attentions", "where", "sweep", "since"),
+    click.option(
+        "--metric",
+        metavar="PATH",
+        help="A test metric, or a path into metrics.json such as extra.compositions.bleu.  "
+        "[default: the task's main one]",
+    ),
+    click.option(
+        "--reference",
+        metavar="GROUP",
+        help="The group that others are held against.  [default: attention none, else the group "
+        "of most seeds]",
+    ),
+    click.option(
+        "--geometric",
+        is_flag=True,
+        help="Average logarithms: geometric means, ratios to the reference.",
+    ),
+)
+FORMATS = ("table", "md", "csv", "latex", "json")
+format_option = click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
+)
+
+
+def choice_options(function: _Command) -> _Command:
+    """Give a click command `filters` and, by name, the fields of `compare.grouping.Choice`."""
+    for option in reversed(_CHOICE):
+        function = option(function)
+    return function
+
+
+def chosen_runs(filters: Filters, runs: str | None) -> tuple[list[ListedRun], list[ListedRun]]:
+    """The runs that `filters` leaves of a folder, and all of it.
+
+    Raises:
+        RequestError: there are none.
+    """
+    found = listed_runs(runs)
+    if not found:
+        raise RequestError(
+            f"--runs: expected a folder of runs, but {str(runs_folder(runs))!r} has none: train "
+            "some first, for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
+        )
+    chosen = filters.apply(found)
+    if not chosen:
+        raise RequestError(none_fits(filters, found))
+    return chosen, found
+
+
+def keys(text: str) -> tuple[str, ...]:
+    """The keys of `--by`."""
+    found = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
+    if not found:
+        raise RequestError(f"--by: expected config keys such as attention, got {text!r}.")
+    return found
+
+
+def tell_doubts(warnings: Iterable[Iterable[str]], left_out: Iterable[str]) -> None:
+    """Say on standard error what a CSV has no place for: warnings of each task, runs left out."""
+    for text in [*chain.from_iterable(warnings), *(f"left out: {text}" for text in left_out)]:
+        click.echo(f"attnlab: {text}", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,9 @@ from attnlab.studies.study import Study
 from attnlab.terminal.console import plain_console, plain_table
 
 Train = Callable[[list[str]], int]
+# With `--until`: the seeds of the first look, for with fewer no interval of several has ends; which
+# part of them each further look adds.
+_FIRST, _SHARE = 6, 3
 
 
 def complete_study(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
@@ -33,6 +35,24 @@ def complete_study(context: click.Context, _: click.Parameter | None, start: str
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--seeds", type=click.IntRange(min=2), help="How many; the study says by default.")
 @click.option("--quick", is_flag=True, help="The short form, of minutes; its report says so.")
+@click.option(
+    "--until",
+    type=click.Choice(["decided"]),
+    help="More seeds until each group is better, worse or, within --margin, equivalent to the "
+    "reference, by compare --sequential.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(min=_FIRST),
+    default=64,
+    show_default=True,
+    help="With --until: seeds at most.",
+)
+@click.option(
+    "--margin",
+    metavar="SIZE",
+    help="With --until: differences that don't matter, as 0.5 or 5% of the reference's mean.",
+)
 @runs_option
 @click.pass_obj
 def command(
@@ -41,6 +61,9 @@ def command(
     overrides: tuple[str, ...],
     seeds: int | None,
     quick: bool,
+    until: str | None,
+    most: int,
+    margin: str | None,
     runs: str | None,
 ) -> int:
     """Run what is missing of a study, and report; without NAME: list the studies.
@@ -54,7 +77,20 @@ def command(
     if "=" in name:
         raise RequestError(f"NAME: expected a study before settings, got {name!r}.")
     study = studies.read(name, quick)
-    study = replace(study, seeds=seeds or study.seeds, words=(*study.words, *overrides))
+    study = replace(study, seeds=seeds or study.seeds, added=overrides)
+    if until is None:
+        if margin is not None:
+            raise RequestError(f"--margin: expected together with --until, got {margin!r}.")
+        return _carry_out(study, runs, train)
+    if study.quick or seeds:
+        given = "--quick" if study.quick else "--seeds"
+        raise RequestError(f"--until: expected without {given}, for it decides how many seeds.")
+    study = replace(study, seeds=_FIRST, sequential=True, margin=margin)
+    return _until_decided(study, most, runs, train)
+
+
+def _carry_out(study: Study, runs: str | None, train: Train) -> int:
+    """Run what is missing, and report."""
     failed = _run(study, runs, train)
     entries = _entries(study, runs)
     if not entries and failed:
@@ -62,6 +98,23 @@ def command(
     _report(study, entries, runs)
     if failed:
         raise failed
+    return 0
+
+
+def _until_decided(study: Study, most: int, runs: str | None, train: Train) -> int:
+    """Run more and more seeds; a look costs nothing, since intervals hold at every one."""
+    from attnlab.studies.results import results
+
+    while True:
+        if failed := _run(study, runs, train):
+            raise failed
+        undecided = results(study, _entries(study, runs)).undecided
+        if not undecided or study.seeds >= most:
+            break
+        more = min(most, study.seeds + max(1, study.seeds // _SHARE))
+        click.echo(f"{study.seeds} seeds leave undecided: {', '.join(undecided)}")
+        study = replace(study, seeds=more)
+    _report(study, _entries(study, runs), runs)
     return 0
 
 
@@ -82,27 +135,19 @@ def _list() -> int:
 def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
     """Run what is missing, each grid as a sweep; what one of them ended with."""
     failed = None
-    for words, sweep in zip(_grids(study, runs), _sweeps(study), strict=True):
-        click.echo(f"attnlab {shlex.join(words)}")
+    place = [f"paths.runs={runs_folder(runs)}"] if runs else []
+    for words, sweep in zip(study.grids(), _sweeps(study), strict=True):
+        click.echo(f"attnlab -m {shlex.join(words)}")
         try:
-            train([*words, f"sweep.name={sweep}"])
+            train(["-m", *words, *place, f"sweep.name={sweep}"])
         except SweepFailed as error:
             failed = error
     return failed
 
 
-def _grids(study: Study, runs: str | None) -> list[list[str]]:
-    """The words of each sweep."""
-    seeds = f"seed=range({study.seeds})"
-    place = [f"paths.runs={runs_folder(runs)}"] if runs else []
-    return [["-m", *shlex.split(grid), seeds, *study.words, *place] for grid in study.runs]
-
-
 def _sweeps(study: Study) -> list[str]:
-    """The name of each sweep: another one where settings are given."""
-    given = shlex.join(study.decisive)
-    digest = f"-{hashlib.sha256(given.encode()).hexdigest()[:6]}" if given else ""
-    return [f"study-{study.title}-{at}{digest}" for at, _ in enumerate(study.runs, start=1)]
+    """The name of each sweep."""
+    return [f"study-{study.title}-{number}" for number, _ in enumerate(study.runs, start=1)]
 
 
 def _entries(study: Study, runs: str | None) -> list[ListedRun]:
@@ -130,7 +175,7 @@ def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> Non
     for cell in found.cells:
         click.echo(f"{cell.published.system}: {cell.verdict}")
     click.echo(f"report: {folder / 'report.md'}")
-    if found.missing and not (study.quick or study.decisive):
+    if found.missing and not (study.quick or study.changes):
         where = ", ".join(f"{key}={value}" for key, value in found.missing[0].where.items())
         raise RequestError(
             f"study {study.name}: published: expected runs for each number, but none has {where}."

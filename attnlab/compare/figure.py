@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
-from attnlab.compare.tables import heading, p_text
+from attnlab.compare.tables import heading, margin_ends, p_text
 from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy, words
 from attnlab.tasks.base import Kind
 from attnlab.tasks.kinds import known_kind
@@ -57,9 +57,10 @@ def comparison_figure(found: Comparisons) -> Figure:
     tasks = found.tasks
     heights = [_height(comparison) for comparison in tasks]
     title = heading(tasks[0]) if len(tasks) == 1 else f"Compared by {', '.join(tasks[0].by)}"
+    sequential = ", sequential: hold at every look" if tasks[0].sequential else ""
     subtitle = (
         "curves: mean over seeds, band from the lowest to the highest; "
-        "dots: one seed each; bars: 95 % interval"
+        f"dots: one seed each; bars: 95 % intervals{sequential}"
     )
     figure = new_figure(_WIDTH, sum(heights) + 0.6, title, subtitle)
     parts = figure.subfigures(len(tasks), 1, height_ratios=heights, squeeze=False)[:, 0]
@@ -277,11 +278,17 @@ def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, S
         _use_log_scale(axes, "x", ends)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
+    if comparison.margin:
+        axes.axvspan(*margin_ends(comparison), color=GREY, alpha=0.2, linewidth=0, zorder=0)
     what = "ratio" if comparison.geometric else "difference"
-    axes.set_title(f"{what} to {comparison.reference}, paired by seed", fontsize=10, loc="left")
+    sequential = ", sequential" if comparison.sequential else ""
+    axes.set_title(
+        f"{what} to {comparison.reference}, paired by seed{sequential}", fontsize=10, loc="left"
+    )
     if comparison.metric.direction:
         better = "right" if comparison.metric.direction > 0 else "left"
-        axes.set_xlabel(f"{better} of the line is better", fontsize=9)
+        grey = "; grey: equivalent" if comparison.margin else ""
+        axes.set_xlabel(f"{better} of the line is better{grey}", fontsize=9)
     _tidy_forest(axes)
     axes.tick_params(axis="y", labelleft=False)
     right = axes.secondary_yaxis("right")
@@ -309,9 +316,9 @@ def _tidy_forest(axes: Axes) -> None:
 def _judged(result: GroupResult) -> str:
     if result.difference is None:
         return "reference"
-    p = p_text(result.p_holm)
+    p = p_text(result.p_corrected)
     sign = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
-    return f"{result.verdict}, p {sign}" if result.p_holm is not None else result.verdict
+    return f"{result.verdict}, p {sign}" if result.p_corrected is not None else result.verdict
 
 
 def _far_apart(values: Iterable[float]) -> bool:

@@ -5,33 +5,36 @@ For readers the two tables of `tables`; for programs all numbers with full digit
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import re
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from attnlab.compare import text_tables
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
-from attnlab.compare.tables import TextTable, differences_table, footnotes, heading, results_table
-from attnlab.terminal.console import plain_console, plain_table
+from attnlab.compare.tables import (
+    differences_table,
+    footnotes,
+    heading,
+    margin_ends,
+    results_table,
+)
+from attnlab.compare.text_tables import (
+    Section,
+    TextTable,
+    fitting,
+    print_left_out,
+    print_remarks,
+    rich_table,
+    width,
+)
+from attnlab.terminal.console import plain_console
 
 # On a terminal. In this order, while there is no room:
 _LEFT_OUT_WHEN_NARROW = ("s/epoch", "parameters", "best", "lowest", "skill", "worst", "highest")
-_STYLES = {"better": "bold green", "worse": "bold red", "too few seeds": "yellow"}
 _GAP = 2  # between columns: a space of padding, one of the box
 _NARROWEST_PICTURE, _WIDEST_PICTURE = 11, 31
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-}
 
 
 def print_comparisons(found: Comparisons, file: Any = None) -> None:
@@ -40,58 +43,24 @@ def print_comparisons(found: Comparisons, file: Any = None) -> None:
     for number, comparison in enumerate(found.tasks):
         if number:
             console.print()
-        _print(console, comparison)
-    for text in found.left_out:
-        console.print(Text(f"left out: {text}", style="yellow"), soft_wrap=True)
+        _print(console, _section(comparison), comparison)
+    print_left_out(console, found.left_out)
 
 
-def _print(console: Console, comparison: Comparison) -> None:
-    console.print(Text(heading(comparison), style="bold"))
-    results, missing = _fitting(results_table(comparison), console)
-    console.print(_rich_table(results))
-    differences = differences_table(comparison)
-    if differences is not None:
-        room = console.width - _width(_rich_table(differences), console) - _GAP
+def _print(console: Console, section: Section, comparison: Comparison) -> None:
+    console.print(Text(section.heading, style="bold"))
+    first, *others = section.tables
+    results, missing = fitting(first, console, _LEFT_OUT_WHEN_NARROW)
+    console.print(rich_table(results))
+    for differences in others:
+        room = console.width - width(rich_table(differences), console) - _GAP
         if room >= _NARROWEST_PICTURE:
             differences = _with_pictures(differences, comparison, room, console)
         console.print()
         console.print(Text(differences.title, style="bold"))
-        console.print(_rich_table(differences))
+        console.print(rich_table(differences))
     console.print()
-    for line in footnotes(comparison):
-        console.print(Text(line, style="dim"))
-    if missing:
-        text = f"a wider terminal also shows {', '.join(reversed(missing))}"
-        console.print(Text(text, style="dim"))
-    for warning in comparison.warnings:
-        console.print(Text(f"warning: {warning}", style="yellow"))
-
-
-def _rich_table(table: TextTable) -> Table:
-    words = table.header[: table.words]
-    found = plain_table(table.header, [*words, "verdict", ""], folded=words)
-    for row in table.rows:
-        found.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    return found
-
-
-def _fitting(table: TextTable, console: Console) -> tuple[TextTable, list[str]]:
-    """As many columns as the terminal has room for, and the names of the others."""
-    missing: list[str] = []
-    for name in _LEFT_OUT_WHEN_NARROW:
-        if _width(_rich_table(table), console) <= console.width:
-            break
-        if name in table.header:
-            place = table.header.index(name)
-            header, *rows = [row[:place] + row[place + 1 :] for row in [table.header, *table.rows]]
-            table = table._replace(header=header, rows=rows)
-            missing.append(name)
-    return table, missing
-
-
-def _width(table: Table, console: Console) -> int:
-    """The columns that a table would take of a terminal without end."""
-    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
+    print_remarks(console, section, missing)
 
 
 def _with_pictures(
@@ -101,14 +70,14 @@ def _with_pictures(
     nothing = 1.0 if comparison.geometric else 0.0
     intervals = [_low_mean_high(each) for each in comparison.differences]
     ends = [nothing, *(end for interval in intervals for end in interval)]
-    low, high, width = min(ends), max(ends), min(room, _WIDEST_PICTURE)
+    low, high, columns = min(ends), max(ends), min(room, _WIDEST_PICTURE)
     if low == high:
         return table
     unicode = console.encoding.lower().startswith("utf") and not console.legacy_windows
     rows = []
     for row, interval in zip(table.rows, intervals, strict=True):
-        places = [round((end - low) / (high - low) * (width - 1)) for end in (*interval, nothing)]
-        rows.append([*row, _picture(*places, width=width, unicode=unicode)])
+        places = [round((end - low) / (high - low) * (columns - 1)) for end in (*interval, nothing)]
+        rows.append([*row, _picture(*places, width=columns, unicode=unicode)])
     return table._replace(header=[*table.header, ""], rows=rows)
 
 
@@ -132,24 +101,12 @@ def _picture(low: int, mean: int, high: int, nothing: int, *, width: int, unicod
 
 def markdown(found: Comparisons) -> str:
     """Tables with a heading each; notes and warnings as lists."""
-    parts = []
-    for comparison in found.tasks:
-        parts.append(f"**{heading(comparison)}**")
-        for table in _tables(comparison):
-            parts += [table.title] if table.title else []
-            parts.append(_markdown_table(table))
-        parts.append("\n".join(f"- {text}" for text in _remarks(comparison)))
-    parts += ["\n".join(f"- left out: {text}" for text in found.left_out)] * bool(found.left_out)
-    return "\n\n".join(parts) + "\n"
+    return text_tables.markdown(map(_section, found.tasks), found.left_out)
 
 
 def latex(found: Comparisons) -> str:
     """Tables for the package booktabs; notes and warnings as comments."""
-    parts = []
-    for comparison in found.tasks:
-        parts += [f"% {text}" for text in [heading(comparison), *_remarks(comparison)]]
-        parts += [_latex_table(table) for table in _tables(comparison)]
-    return "\n".join([*parts, *(f"% left out: {text}" for text in found.left_out)]) + "\n"
+    return text_tables.latex(map(_section, found.tasks), found.left_out)
 
 
 def numbers(found: Comparisons) -> list[dict[str, Any]]:
@@ -163,13 +120,7 @@ def numbers(found: Comparisons) -> list[dict[str, Any]]:
 
 def comma_separated(found: Comparisons) -> str:
     """A line for each group of each task, with full digits."""
-    rows = numbers(found)
-    names = dict.fromkeys(name for row in rows for name in row)  # tasks may be split differently
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return text_tables.comma_separated(numbers(found))
 
 
 def as_json(found: Comparisons) -> str:
@@ -185,6 +136,7 @@ def as_json(found: Comparisons) -> str:
             "reference": comparison.reference,
             "baseline": comparison.baseline,
             "geometric": comparison.geometric,
+            "sequential": comparison.sequential,
             "groups": [
                 {
                     **_numbers(comparison, each),
@@ -201,13 +153,14 @@ def as_json(found: Comparisons) -> str:
     return json.dumps({"tasks": tasks, "left_out": found.left_out}, indent=2, ensure_ascii=False)
 
 
-def _tables(comparison: Comparison) -> list[TextTable]:
+def _section(comparison: Comparison) -> Section:
     differences = differences_table(comparison)
-    return [results_table(comparison), *([differences] if differences else [])]
-
-
-def _remarks(comparison: Comparison) -> list[str]:
-    return [*footnotes(comparison), *(f"warning: {text}" for text in comparison.warnings)]
+    return Section(
+        heading(comparison),
+        [results_table(comparison), *([differences] if differences else [])],
+        footnotes(comparison),
+        comparison.warnings,
+    )
 
 
 def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
@@ -229,42 +182,15 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "seconds_per_epoch": result.seconds_per_epoch,
         "reference": comparison.reference,
         "shared_seeds": shared,
+        "intervals": "sequential" if comparison.sequential else "t",
         "ratio" if comparison.geometric else "difference": mean,
         "difference_low": low,
         "difference_high": high,
         "p": p,
-        "p_holm": result.p_holm,
+        "p_bonferroni" if comparison.sequential else "p_holm": result.p_corrected,
+        **({"margin": margin_ends(comparison)[1]} if comparison.margin else {}),
         "item_test": test.name if test else None,
         "items": test.items if test else None,
         **{f"item_{name}": getattr(test, name, None) for name in ("statistic", "p", "p_holm")},
         "verdict": result.verdict or None,
     }
-
-
-def _markdown_table(table: TextTable) -> str:
-    def cell(text: str, number: int) -> str:
-        text = text.replace("|", "\\|")
-        return f"`{text}`" if number < table.words else text
-
-    rule = ["---"] * table.words + ["---:"] * (len(table.header) - table.words)
-    if table.header[-1] == "verdict":
-        rule[-1] = "---"
-    body = [[cell(text, number) for number, text in enumerate(row)] for row in table.rows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [table.header, rule, *body])
-
-
-def _latex_table(table: TextTable) -> str:
-    columns = "l" * table.words + "r" * (len(table.header) - table.words)
-    head, *body = [
-        " & ".join(map(_latex_text, row)) + r" \\" for row in [table.header, *table.rows]
-    ]
-    title = [f"% {table.title}"] if table.title else []
-    begin = rf"\begin{{tabular}}{{{columns}}}"
-    middle = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
-    return "\n".join([*title, begin, *middle, r"\end{tabular}"])
-
-
-def _latex_text(text: str) -> str:
-    """Escaped, and a minus as mathematics has it."""
-    escaped = "".join(_LATEX.get(character, character) for character in text)
-    return re.sub(r"(^|[ \[])-(?=\d)", r"\1$-$", escaped)

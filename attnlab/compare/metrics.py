@@ -68,6 +68,55 @@ class Quantity(NamedTuple):
         return 1 - abs(perfect - own) / abs(perfect - baseline) if baseline != perfect else None
 
 
+class Amount(NamedTuple):
+    """How large a difference is: in the metric's units, or as a share of the reference's mean."""
+
+    option: str  # as which it was given
+    value: float  # above 0
+    is_share: bool  # whether the value is a share
+    text: str  # as it was given
+
+    @classmethod
+    def parse(cls, option: str, given: str) -> Amount:
+        """A number such as `0.5`, or per cent such as `5%`.
+
+        Raises:
+            RequestError: it is neither, or not above 0.
+        """
+        text = given.strip()
+        try:
+            value = float(text.removesuffix("%"))
+        except ValueError:
+            value = math.nan
+        if not 0 < value < math.inf:
+            raise RequestError(
+                f"{option}: expected a number above 0 as 0.5, or per cent of the reference's mean "
+                f"as 5%, got {given!r}."
+            )
+        is_share = text.endswith("%")
+        return cls(option, value / 100 if is_share else value, is_share, text)
+
+    def beside(self, mean: float, geometric: bool) -> float:
+        """The size of differences to a reference of this mean; of ratios that of their logarithm.
+
+        Raises:
+            RequestError: there is no such size: a share of 0, or a ratio in units.
+        """
+        if geometric and not self.is_share:
+            raise RequestError(
+                f"{self.option}: expected per cent as 5% with --geometric, which compares ratios, "
+                f"got {self.text!r}."
+            )
+        if self.is_share and not mean:
+            raise RequestError(
+                f"{self.option}: expected a number in the metric's units, because the reference's "
+                f"mean is 0, got {self.text!r}."
+            )
+        if geometric:
+            return math.log1p(self.value)
+        return self.value * abs(mean) if self.is_share else self.value
+
+
 def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:
     """The metric of a run's result: as metrics.json says, in older ones as the kind does."""
     name = metrics.get("metric") or (kind.reported if kind else None)

@@ -91,7 +91,7 @@ class Filters:
         return (
             (not self.tasks or status.get("task") in self.tasks)
             and (not self.attentions or status.get("attention") in self.attentions)
-            and (self._earliest is None or _began(status) >= self._earliest)
+            and (self._earliest is None or began(status) >= self._earliest)
             and (not states or shown_state(status) in states)
         )
 
@@ -203,7 +203,7 @@ def _moment(text: str) -> float:
         ) from error
 
 
-def _began(status: Mapping[str, Any]) -> float:
+def began(status: Mapping[str, Any]) -> float:
     """When a run began, in seconds since 1970."""
     try:
         return datetime.fromisoformat(str(status.get("started"))).timestamp()

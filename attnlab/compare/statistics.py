@@ -83,15 +83,26 @@ def paired_difference(
         reference: (n,) of what it is held against, in the order of the same pairs.
         geometric: Test the logarithms, so that the difference is a ratio.
     """
-    own, base = _numbers(values, geometric), _numbers(reference, geometric)
-    n, differences = len(own), own - base
+    differences = paired_differences(values, reference, geometric)
+    n = len(differences)
     if not n:
         return Difference(0)
     interval = mean_interval(np.exp(differences) if geometric else differences, geometric)
-    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
-    if spread <= _ROUNDING * max(np.abs(own).max(), np.abs(base).max()):
+    if not np.ptp(differences):
         return Difference(*interval)
-    return Difference(*interval, p=_two_sided(differences.mean() / (spread / math.sqrt(n)), n - 1))
+    error = float(differences.std(ddof=1)) / math.sqrt(n)
+    return Difference(*interval, p=_two_sided(differences.mean() / error, n - 1))
+
+
+def paired_differences(
+    values: ArrayLike, reference: ArrayLike, geometric: bool = False
+) -> np.ndarray:
+    """(n,) values - reference, or of their logarithms; equal ones where only rounding differs."""
+    own, base = _numbers(values, geometric), _numbers(reference, geometric)
+    differences = own - base
+    if len(own) and np.ptp(differences) <= _ROUNDING * max(np.abs(own).max(), np.abs(base).max()):
+        return np.full(len(own), differences[0])
+    return differences
 
 
 def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:

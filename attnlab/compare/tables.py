@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison, GroupResult
+from attnlab.compare.grouping import TaskGroups
+from attnlab.compare.sequential import ALPHA, first_bounded
+from attnlab.compare.text_tables import NOTHING, TextTable
 
-_NOTHING = "-"
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
 # Numbers that are further apart than this get digits of their own each.
 _FAR_APART = 1000.0
 _SMALLEST_P = 0.001
 
 
-class TextTable(NamedTuple):
-    """A table of text."""
-
-    title: str  # what it shows; empty where the heading says it
-    words: int  # how many columns at the left hold words; the others hold numbers
-    header: list[str]  # a name for each column
-    rows: list[list[str]]  # the cells
-
-
-def heading(comparison: Comparison) -> str:
+def heading(of: Comparison | TaskGroups) -> str:
     """Of which task and metric the tables are."""
-    metric = comparison.metric
-    units = f" in {comparison.units}" if comparison.units else ""
+    metric = of.metric
+    units = f" in {of.units}" if of.units else ""
     part = "test " if metric.is_test else ""
-    task = f"{comparison.task} ({comparison.data})" if comparison.data else comparison.task
+    task = f"{of.task} ({of.data})" if of.data else of.task
     return f"{task}: {part}{metric.path}{units}, {_DIRECTIONS[metric.direction]}"
 
 
@@ -45,7 +37,8 @@ def results_table(comparison: Comparison) -> TextTable:
     write_seconds = number_format((each.seconds_per_epoch for each in results), digits=3)
     mean = "geometric mean" if comparison.geometric else "mean"
     ends = ["best", "worst"] if comparison.metric.direction else ["lowest", "highest"]
-    header = [*comparison.by, "n", mean, "95 % interval", *ends, "skill", "parameters", "s/epoch"]
+    interval = "95 % sequential" if comparison.sequential else "95 % interval"
+    header = [*comparison.by, "n", mean, interval, *ends, "skill", "parameters", "s/epoch"]
     rows = [
         [
             *_key_cells(each),
@@ -73,34 +66,60 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     what, line = ("ratio", "1") if comparison.geometric else ("difference", "0")
     way = {1: f" (above {line} is better)", -1: f" (below {line} is better)"}
     test = comparison.item_test
-    header = [*comparison.by, "n", f"{what} [95 %]", "p", *([test.heading] if test else [])]
+    interval = "sequential" if comparison.sequential else "95 %"
+    header = [*comparison.by, "n", f"{what} [{interval}]", "p", *([test.heading] if test else [])]
     rows = []
     for each in comparison.differences:
         item = [p_text(each.item_test.p_holm if each.item_test else None)] if test else []
         found = [str(each.difference.n), _difference(each, write)] if each.difference else []
-        rows.append([*_key_cells(each), *found, p_text(each.p_holm), *item, each.verdict])
+        rows.append([*_key_cells(each), *found, p_text(each.p_corrected), *item, each.verdict])
     title = f"{what} to {comparison.reference}{way.get(comparison.metric.direction, '')}"
     return TextTable(title, len(comparison.by), [*header, "verdict"], rows)
 
 
 def footnotes(comparison: Comparison) -> list[str]:
     """What the columns mean, and what to know beside them."""
-    lines = ["n: seeds, with a 95 % t interval of their mean; s/epoch: median epoch"]
+    way = "sequential" if comparison.sequential else "t"
+    lines = [f"n: seeds, with a 95 % {way} interval of their mean; s/epoch: median epoch"]
     if any(each.skill is not None for each in comparison.results):
         baseline = comparison.baseline or "the best baseline"
         lines[0] += f"; skill: part of {baseline}'s error that is gone"
-    tests = sum(each.p_holm is not None for each in comparison.differences)
-    if tests:
+    if comparison.sequential:
+        lines += _about_looking(comparison)
+    elif tests := sum(each.p_corrected is not None for each in comparison.differences):
         corrected = f", corrected for {tests} tests (Holm); intervals are not corrected"
         lines.append(f"p: paired t test over shared seeds{corrected if tests > 1 else ''}")
     if test := comparison.item_test:
         signature = f"; {test.signature}" if test.signature else ""
         several = sum(each.item_test is not None for each in comparison.differences) > 1
         corrected = ", corrected (Holm)" if several else ""
-        lines.append(f"{test.heading}: {test.method}{corrected}{signature}")
+        once = "; for one look only" if comparison.sequential else ""
+        lines.append(f"{test.heading}: {test.method}{corrected}{once}{signature}")
     if any(each.verdict == "too few seeds" for each in comparison.differences):
         lines.append(f"below {ENOUGH_SEEDS} shared seeds a difference is not judged: train more")
     return lines + comparison.notes
+
+
+def _about_looking(comparison: Comparison) -> list[str]:
+    """What sequential intervals promise, and what counts as equivalent."""
+    tests = len(comparison.differences)
+    if not tests:
+        return []
+    share = f", at alpha {ALPHA:g} / {tests} for {tests} comparisons" if tests > 1 else ""
+    lines = [
+        "sequential: intervals, p and verdicts hold however often you look, if differences are "
+        f"about normal{share}; they begin at {first_bounded(ALPHA / tests)} shared seeds"
+    ]
+    if comparison.margin is not None:
+        low, high = margin_ends(comparison)
+        lines.append(f"equivalent: the interval lies between {low:.4g} and {high:.4g}")
+    return lines
+
+
+def margin_ends(comparison: Comparison) -> tuple[float, float]:
+    """The smallest and largest difference, or ratio, that doesn't matter."""
+    margin = comparison.margin or 0.0
+    return (math.exp(-margin), math.exp(margin)) if comparison.geometric else (-margin, margin)
 
 
 def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[float], str]:
@@ -121,29 +140,30 @@ def p_text(p: float | None) -> str:
 
 
 def _key_cells(result: GroupResult) -> list[str]:
-    return [value or _NOTHING for value in result.group.key]
+    return [value or NOTHING for value in result.group.key]
 
 
 def _cell(value: float | None, write: Callable[[float], str]) -> str:
-    return _NOTHING if value is None else write(value)
+    return NOTHING if value is None else write(value)
 
 
 def _difference(result: GroupResult, write: Callable[[float], str]) -> str:
     found = result.difference
     if found is None or found.mean is None:
-        return _NOTHING
-    interval = f" [{_interval(found.low, found.high, write, ', ')}]" if found.n > 1 else ""
+        return NOTHING
+    has_interval = found.low is not None
+    interval = f" [{_interval(found.low, found.high, write, ', ')}]" if has_interval else ""
     return write(found.mean) + interval
 
 
 def _interval(
     low: float | None, high: float | None, write: Callable[[float], str], between: str
 ) -> str:
-    return _NOTHING if low is None or high is None else f"{write(low)}{between}{write(high)}"
+    return NOTHING if low is None or high is None else f"{write(low)}{between}{write(high)}"
 
 
 def _parameters(sizes: tuple[int, int] | None) -> str:
     if sizes is None:
-        return _NOTHING
+        return NOTHING
     least, most = sizes
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+
 from attnlab.compare.formats import markdown
 from attnlab.compare.tables import number_format
+from attnlab.records.environment import TYPED
 from attnlab.studies.results import Cell, Results, answer, baselines
 
 
@@ -24,8 +28,8 @@ def report_md(found: Results) -> str:
     lines = [line for each in found.main.tasks for line in _baseline_lines(each)]
     if lines:
         parts += ["## Baselines", "\n".join(lines)]
-    commands = "\n".join(f"    attnlab -m {' '.join([runs, *study.words])}" for runs in study.runs)
-    parts += ["## Made by", f"    attnlab study {study.name}", f"which ran\n\n{commands}"]
+    commands = [f"    attnlab -m {shlex.join(words)}" for words in study.grids()]
+    parts += ["## Made by", f"    {os.environ.get(TYPED, '')}", "which ran", "\n".join(commands)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -19,6 +19,7 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.studies.study import Published, Study
 
 REPRODUCED, BETTER, WORSE = "reproduced", "better", "worse"
+UNDECIDED = "undecided"
 NOT_COMPARABLE, TOO_FEW, NO_RUN = "not comparable", "one seed", "no run"
 
 
@@ -49,6 +50,16 @@ class Results:
     cells: Sequence[Cell]  # the published numbers, in the order of the study
 
     @property
+    def undecided(self) -> list[str]:
+        """The groups of which no difference to the reference is decided, by task and label."""
+        return [
+            f"{comparison.name} {each.group.label}"
+            for comparison in self.main.tasks
+            for each in comparison.differences
+            if each.verdict == UNDECIDED
+        ]
+
+    @property
     def missing(self) -> list[Published]:
         """Published numbers that no run stands beside."""
         return [cell.published for cell in self.cells if cell.result is None]
@@ -70,12 +81,21 @@ def results(study: Study, entries: Sequence[ListedRun]) -> Results:
         RequestError: no run is completed, or a key, a metric or the reference isn't known.
     """
     by = tuple(key.strip() for key in study.by.split(","))
-    options = Options(by, study.metric, study.reference, study.geometric)
+    options = Options(
+        by=by,
+        metric=study.metric,
+        reference=study.reference,
+        geometric=study.geometric,
+        sequential=study.sequential,
+        margin=study.margin,
+    )
     main = compare(entries, options)
     by_metric: dict[str, Comparisons] = {}
     for each in study.published:
         if each.metric not in by_metric:
-            by_metric[each.metric] = _compared(entries, options._replace(metric=each.metric))
+            by_metric[each.metric] = _compared(
+                entries, replace(options, metric=each.metric, margin=None)
+            )
     cells = [_cell(each, by_metric[each.metric]) for each in study.published]
     return Results(study, main, cells)
 
@@ -119,7 +139,7 @@ def answer(comparison: Comparison) -> str:
     parts = [f"{comparison.name}: {best.group.label} has the best {metric.path}, {_shown(best)}"]
     if comparison.reference:
         counts = _counts([each.verdict for each in comparison.differences])
-        parts.append(f"of the others and {comparison.reference}: {counts}")
+        parts.append(f"held against {comparison.reference} are {counts}")
     if known:
         name, value = next(iter(known.items()))
         parts.append(f"the best baseline, {name}, has {write(value)}")

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from attnlab.config.options import option_content, options
@@ -69,17 +71,33 @@ class Study:
     published: Sequence[Published] = ()
     differences: Sequence[str] = ()  # of the protocol, from what was published
     quick: bool = False  # whether it is the short form
-    words: Sequence[str] = field(default=())  # overrides of all runs
+    # whether intervals and verdicts hold however often one looks, and how large differences don't
+    # matter then; see `compare.comparison.Options`
+    sequential: bool = False
+    margin: str | None = None
+    words: Sequence[str] = ()  # settings of all runs
+    added: Sequence[str] = ()  # settings of all runs that the study doesn't have
 
     @property
-    def decisive(self) -> list[str]:
-        """Those of `words` that change results."""
-        return [word for word in self.words if not word.startswith(_IDLE)]
+    def changes(self) -> list[str]:
+        """Those of `added` that decide results."""
+        return [word for word in self.added if not word.startswith(_IDLE)]
 
     @property
     def title(self) -> str:
-        """The name of its folder and of its sweeps."""
-        return f"{self.name}-quick" if self.quick else self.name
+        """The name of its folder and of its sweeps: one of its own where settings were added."""
+        changes = shlex.join(self.changes)
+        digest = f"-{hashlib.sha256(changes.encode()).hexdigest()[:6]}" if changes else ""
+        return f"{self.name}{'-quick' if self.quick else ''}{digest}"
+
+    def grids(self) -> list[list[str]]:
+        """What follows `attnlab -m` for each sweep; the last word for a key counts."""
+        seeds = f"seed=range({self.seeds})"
+        found = []
+        for grid in self.runs:
+            words = [*shlex.split(grid), seeds, *self.words, *self.added]
+            found.append(list({word.partition("=")[0]: word for word in words}.values()))
+        return found
 
 
 def names() -> list[str]:

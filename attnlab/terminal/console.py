@@ -8,6 +8,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 WIDTH = 100
@@ -37,7 +38,7 @@ def plain_table(
     )
     for name in header:
         table.add_column(
-            name,
+            escape(name),
             justify="left" if name in left else "right",
             overflow="fold",
             no_wrap=name not in folded,

@@ -186,6 +186,9 @@ def test_compare_says_what_the_command_prints(three_groups):
     assert (difference["attention"], difference["verdict"]) == ("bahdanau", "better")
     assert "verdict" not in found.groups and "mean" not in found.differences
     assert "bahdanau   5  -0.102" in repr(found) and "| `bahdanau` |" in found._repr_markdown_()
+    looked = attnlab.compare(runs_folder=three_groups, sequential=True, margin=0.5)
+    assert {*looked.differences["intervals"]} == {"sequential"}
+    assert {*looked.differences["margin"]} == {0.5}
     with pytest.raises(attnlab.RequestError, match="Did you mean none"):
         attnlab.compare(runs_folder=three_groups, attention="nne")
 

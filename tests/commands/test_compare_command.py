@@ -51,6 +51,14 @@ def test_options_reach_the_comparison(runs):
     assert [each["task"] for each in swept["tasks"]] == ["fib"]
 
 
+def test_a_sequential_comparison_is_asked_for(three_groups):
+    words = ["--sequential", "--margin", "15%", "--attention", "none", "--attention", "pooling"]
+    (task,) = json.loads(invoke(three_groups, *words, "--format", "json").output)["tasks"]
+    (pooling,) = [group for group in task["groups"] if group["attention"] == "pooling"]
+    assert (task["sequential"], pooling["verdict"]) == (True, "equivalent")
+    assert pooling["margin"] == pytest.approx(0.159)
+
+
 def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
     write_run(runs, "none", 5, 1.0, config={"trainer.epochs": 7})
     write_run(runs, "none", 6, None, state="failed")
@@ -68,6 +76,8 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
         (["--where", "model.cell"], "--where: expected KEY=VALUE .* got 'model.cell'"),
         (["--where", "seed=0", "--where", "seed=1"], "--where: expected each key once, got seed"),
         (["--by", ","], "--by: expected config keys such as attention, got ','"),
+        (["--margin", "1"], "--margin: expected together with --sequential, got '1'"),
+        (["--sequential", "--margin", "%"], r"--margin: expected a number above 0 .* got '%'"),
         (["--plot", "x.gif"], r"--plot: expected a file of \.png, \.pdf, \.svg, got 'x\.gif'"),
         (["--runs", "nowhere"], "--runs: expected an existing folder, got 'nowhere'"),
         (["--runs", "/dev"], "--runs: expected a folder of runs, but '/dev' has none: train"),

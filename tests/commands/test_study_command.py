@@ -65,6 +65,18 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
     assert (mine.runs / "studies/mine/table.csv").is_file()
     code, out, _ = mine("study", "mine", "--seeds", "2", UNTRACKED, "trainer.epochs=1")
     assert code == 0 and "theirs: no run" in out  # settings may leave groups out
+    assert "trainer.epochs=2" not in out
+    assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # beside the study as it is
+
+
+def test_seeds_are_added_until_all_is_decided(mine):
+    words = ("study", "mine", "--until", "decided", UNTRACKED)
+    code, out, err = mine(*words, "--margin", "1e9", "--most", "9")
+    assert code == 0, err
+    assert "1 equivalent" in out and len(mine.run_folders()) == 2 * 6
+    code, out, err = mine(*words, "--margin", "1e-9", "--most", "7")
+    assert code == 0, err
+    assert "6 seeds leave undecided: fib pooling" in out and len(mine.run_folders()) == 2 * 7
 
 
 def test_studies_are_listed(here):
@@ -81,6 +93,8 @@ def test_studies_are_listed(here):
         (["book", "--seeds", "1"], "1 is not in the range x>=2"),
         (["task=fib"], "NAME: expected a study before settings, got 'task=fib'."),
         (["book", "nonsense=1"], "nonsense"),
+        (["book", "--margin", "1"], "--margin: expected together with --until, got '1'."),
+        (["book", "--until", "decided", "--seeds", "9"], "--until: expected without --seeds"),
     ],
 )
 def test_wrong_requests_end_with_2(here, words, message):

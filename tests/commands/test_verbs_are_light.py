@@ -23,6 +23,7 @@ main(["runs", "--since", "1000w"])
 told({HEAVY} - {"rich"})
 main(["runs", "--where", "model.units=16", "--sort", "test"])
 main(["compare", "--format", "csv"])
+main(["plan", "--difference", "5%", "--format", "csv"])
 told({HEAVY} | {"scipy.stats"})
 import attnlab.compare.figure, attnlab.tasks.translation.bootstrap
 told({HEAVY})

@@ -9,7 +9,8 @@ from scipy import stats
 
 from attnlab.compare.figure import comparison_figure
 from attnlab.compare.selection import Filters
-from attnlab.compare.tables import heading, results_table
+from attnlab.compare.sequential import sequential_interval
+from attnlab.compare.tables import heading, margin_ends, results_table
 from attnlab.errors import RequestError
 
 
@@ -35,8 +36,8 @@ def test_the_paired_test_is_corrected_over_the_table(three_groups):
     found = rows(only(three_groups))
     raw = [stats.ttest_rel(values, NONE).pvalue for values in (BETTER, SAME)]
     assert found["bahdanau"].difference.p == pytest.approx(raw[0])
-    assert found["bahdanau"].p_holm == pytest.approx(2 * raw[0])
-    assert found["pooling"].p_holm == pytest.approx(raw[1])
+    assert found["bahdanau"].p_corrected == pytest.approx(2 * raw[0])
+    assert found["pooling"].p_corrected == pytest.approx(raw[1])
     assert (found["bahdanau"].verdict, found["pooling"].verdict) == ("better", "no evidence")
     assert (found["none"].verdict, found["none"].difference) == ("", None)
 
@@ -62,7 +63,7 @@ def test_few_seeds_are_not_judged(tmp_path):
     assert found["bahdanau"].difference.n == 4
     assert found["bahdanau"].difference.p < 0.01
     assert found["pooling"].interval.low is None
-    assert (found["pooling"].difference.low, found["pooling"].p_holm) == (None, None)
+    assert (found["pooling"].difference.low, found["pooling"].p_corrected) == (None, None)
 
 
 def test_pairs_are_the_shared_seeds(tmp_path):
@@ -291,3 +292,45 @@ def test_other_test_items_are_not_tested(tmp_path):
     )
     (run.path / "predictions.csv").write_text("index,step\n")
     assert any("predictions.csv: damaged or missing" in text for text in only(tmp_path).notes)
+
+
+def test_sequential_intervals_hold_for_all_groups_together(three_groups):
+    comparison = only(three_groups, sequential=True)
+    found = rows(comparison)["bahdanau"]
+    # 0.05 / 2 takes more than five seeds; a group's own interval, which is compared with none, not
+    assert found.difference == (5, pytest.approx(-0.102), None, None, found.difference.p)
+    assert found.p_corrected == 2 * found.difference.p
+    assert found.verdict == "undecided"
+    assert (found.interval.low, found.interval.high) == sequential_interval(BETTER)[2:]
+    alone = rows(only(three_groups, Filters(attentions=("none", "bahdanau")), sequential=True))
+    assert alone["bahdanau"].verdict == "better"
+    assert alone["bahdanau"].difference.p == found.difference.p
+    assert -0.2 < alone["bahdanau"].difference.low < -0.118  # the end of the t interval
+
+
+def test_what_lies_within_the_margin_is_equivalent(tmp_path):
+    write_group(tmp_path, "none", [*NONE, *NONE])
+    write_group(tmp_path, "bahdanau", [*BETTER, *BETTER])
+    write_group(tmp_path, "pooling", [*SAME, *SAME])
+    for margin, geometric in (("0.08", False), ("8%", False), ("8%", True)):
+        found = only(tmp_path, sequential=True, margin=margin, geometric=geometric)
+        verdicts = {label: row.verdict for label, row in rows(found).items()}
+        assert verdicts == {"none": "", "bahdanau": "better", "pooling": "equivalent"}
+    assert margin_ends(found) == pytest.approx((1 / 1.08, 1.08))
+    assert only(tmp_path, sequential=True, margin="8%").margin == pytest.approx(0.08 * 1.06)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"margin": "5%"}, "--margin: expected together with --sequential, got '5%'"),
+        ({"margin": "0", "sequential": True}, r"--margin: expected a number above 0 as 0\.5"),
+        (
+            {"margin": "1", "sequential": True, "geometric": True},
+            "--margin: expected per cent as 5% with --geometric, which compares ratios, got '1'",
+        ),
+    ],
+)
+def test_a_wrong_margin_is_named(three_groups, options, text):
+    with pytest.raises(RequestError, match=text):
+        only(three_groups, **options)

@@ -87,3 +87,13 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, drawn_texts):
     for place, (text, box) in enumerate(drawn):
         for other, other_box in drawn[place + 1 :]:
             assert not box.overlaps(other_box), f"{text!r} and {other!r}"
+
+
+def test_a_sequential_figure_says_so_and_shows_the_margin(three_groups):
+    figure = comparison_figure(compared(three_groups, sequential=True, margin="0.05"))
+    assert any("95 % intervals, sequential: hold at every look" in text for text in texts(figure))
+    *_, differences = panels(figure)
+    assert differences.get_title("left") == "difference to none, paired by seed, sequential"
+    (band,) = differences.patches
+    assert (band.get_x(), band.get_width()) == (-0.05, 0.1)
+    assert "left of the line is better; grey: equivalent" in texts(figure)

@@ -94,7 +94,7 @@ def test_csv_reads_back_with_full_digits(found):
     rows = list(csv.DictReader(io.StringIO(comma_separated(found))))
     assert [row["attention"] for row in rows] == ["scaled_dot_product", "pooling", "none"]
     assert float(rows[0]["mean"]) == found.tasks[0].results[0].interval.mean
-    assert float(rows[0]["p_holm"]) == found.tasks[0].results[0].p_holm
+    assert float(rows[0]["p_holm"]) == found.tasks[0].results[0].p_corrected
     assert rows[0]["item_test"] == "Diebold-Mariano"
     assert (rows[2]["verdict"], rows[2]["difference"]) == ("", "")
 
@@ -155,3 +155,44 @@ def test_numbers_of_a_column_have_as_many_decimals(values, written):
 )
 def test_p_values(p, written):
     assert p_text(p) == written
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory):
+    """A sequential comparison of ten seeds."""
+    runs = tmp_path_factory.mktemp("runs")
+    for name, values in (("none", NONE), ("bahdanau", BETTER), ("pooling", SAME)):
+        write_group(runs, name, [*values, *values])
+    return compared(runs, sequential=True, margin="0.05")
+
+
+def test_every_format_says_that_intervals_are_sequential(looked_at, monkeypatch):
+    for text in (printed(looked_at, monkeypatch), markdown(looked_at), latex(looked_at)):
+        assert "95 % sequential" in text.replace("\\", "")
+        assert "difference [sequential]" in text
+        told = " ".join(text.split())
+        assert "n: seeds, with a 95 % sequential interval of their mean" in told
+        assert "at alpha 0.05 / 2 for 2 comparisons; they begin at 6 shared seeds" in told
+        assert "equivalent: the interval lies between -0.05 and 0.05" in told
+        assert "Holm); for one look only" in told
+        assert "paired t test" not in told
+    (task,) = json.loads(as_json(looked_at))["tasks"]
+    assert task["sequential"]
+    for row in (task["groups"][0], *csv.DictReader(io.StringIO(comma_separated(looked_at)))):
+        assert row["intervals"] == "sequential"
+        assert float(row["margin"]) == 0.05
+        assert "p_bonferroni" in row and "p_holm" not in row
+
+
+def test_a_sequential_table_fits_80_columns(looked_at, monkeypatch):
+    lines = printed(looked_at, monkeypatch, 80).splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    (row,) = [line.split() for line in lines if "equivalent  " in line]
+    assert row[:2] == ["pooling", "10"]
+
+
+def test_other_comparisons_have_t_intervals(found):
+    (task,) = json.loads(as_json(found))["tasks"]
+    assert not task["sequential"]
+    assert {group["intervals"] for group in task["groups"]} == {"t"}
+    assert "margin" not in task["groups"][0]

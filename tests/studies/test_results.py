@@ -63,7 +63,7 @@ def test_the_answer_names_the_best_the_reference_and_the_baseline(found):
     (comparison,) = found.main.tasks
     text = answer(comparison)
     assert text.startswith("sunspots: bahdanau has the best rmse, 0.958 [0.8")
-    assert "others and none: 1 better, 1 no evidence" in text
+    assert "held against none are 1 better, 1 no evidence" in text
     name, value = next(iter(baselines(comparison).items()))
     assert f"the best baseline, {name}, has {value:g}" in text.replace(".000", "")
 

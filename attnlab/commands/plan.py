@@ -1,0 +1,80 @@
+"""`attnlab plan`: how many seeds a difference needs, and how long they take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from attnlab.commands.options import (
+    choice_options,
+    chosen_runs,
+    format_option,
+    keys,
+    runs_option,
+    tell_doubts,
+)
+from attnlab.compare.selection import Filters
+
+
+@click.command("plan")
+@click.option(
+    "--difference",
+    metavar="SIZE",
+    required=True,
+    help="What is to be found: a number in the metric's units, or per cent of the reference's "
+    "mean, as 5%.",
+)
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="With which probability it is to be found.",
+)
+@click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="With which probability one may be found where there is none.",
+)
+@choice_options
+@format_option
+@runs_option
+def command(
+    difference: str,
+    power: float,
+    alpha: float,
+    filters: Filters,
+    by: str,
+    form: str,
+    runs: str | None,
+    **given: Any,
+) -> None:
+    """How many seeds compare needs to find a difference, and how long the missing ones take.
+
+    Says it from runs that there are, two or more seeds of each group, by the power of the paired t
+    test (noncentral t; Colas, Sigaud and Oudeyer 2018). Few seeds tell the spread of differences
+    only roughly, so there is a range beside each number.
+    """
+    from attnlab.compare import plan_formats as formats
+    from attnlab.compare.grouping import Choice
+    from attnlab.compare.metrics import Amount
+    from attnlab.compare.plan import Wish, plan
+
+    wish = Wish(Amount.parse("--difference", difference), power, alpha)
+    chosen, everything = chosen_runs(filters, runs)
+    found = plan(chosen, Choice(keys(by), **given), wish, beside=everything)
+    if form == "table":
+        return formats.print_plans(found)
+    write = {
+        "md": formats.markdown,
+        "csv": formats.comma_separated,
+        "latex": formats.latex,
+        "json": formats.as_json,
+    }
+    click.echo(write[form](found).rstrip("\n"))
+    if form == "csv":
+        tell_doubts((each.groups.warnings for each in found.tasks), found.left_out)
+    return None

@@ -1,0 +1,161 @@
+"""Tables of text with what to know about them: on a terminal, as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.terminal.console import plain_table
+
+NOTHING = "-"  # in a cell of which there is nothing to say
+_STYLES = {
+    **{"better": "bold green", "worse": "bold red", "equivalent": "bold blue"},
+    **dict.fromkeys(("too few seeds", "undecided"), "yellow"),
+}
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+}
+
+
+class TextTable(NamedTuple):
+    """A table of text."""
+
+    title: str  # what it shows; empty where the heading says it
+    words: int  # how many columns at the left hold words; the others hold numbers
+    header: list[str]  # a name for each column
+    rows: list[list[str]]  # the cells
+
+
+class Section(NamedTuple):
+    """Tables about one task."""
+
+    heading: str  # of which task and metric they are
+    tables: list[TextTable]
+    notes: list[str]  # what the columns mean, and what to know beside them
+    warnings: list[str]  # what makes them doubtful
+
+    @property
+    def remarks(self) -> list[str]:
+        """Notes and warnings."""
+        return [*self.notes, *(f"warning: {text}" for text in self.warnings)]
+
+
+def rich_table(table: TextTable) -> Table:
+    """The table for a terminal."""
+    words = table.header[: table.words]
+    found = plain_table(table.header, [*words, "verdict", ""], folded=words)
+    for row in table.rows:
+        found.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    return found
+
+
+def fitting(
+    table: TextTable, console: Console, droppable: Iterable[str]
+) -> tuple[TextTable, list[str]]:
+    """As many columns as the terminal has room for, and the names of the others.
+
+    Columns are left out in the order of `droppable`.
+    """
+    missing: list[str] = []
+    for name in droppable:
+        if width(rich_table(table), console) <= console.width:
+            break
+        if name in table.header:
+            place = table.header.index(name)
+            header, *rows = [row[:place] + row[place + 1 :] for row in [table.header, *table.rows]]
+            table = table._replace(header=header, rows=rows)
+            missing.append(name)
+    return table, missing
+
+
+def width(table: Table, console: Console) -> int:
+    """The columns that a table would take of a terminal without end."""
+    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
+
+
+def print_remarks(console: Console, section: Section, missing: Sequence[str] = ()) -> None:
+    """Print notes, the names of columns that had no room, and warnings."""
+    wider = f"a wider terminal also shows {', '.join(reversed(missing))}"
+    for line in [*section.notes, *([wider] if missing else [])]:
+        console.print(Text(line, style="dim"))
+    for warning in section.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
+
+
+def print_left_out(console: Console, left_out: Iterable[str]) -> None:
+    """Print which runs are in no table."""
+    for text in left_out:
+        console.print(Text(f"left out: {text}", style="yellow"), soft_wrap=True)
+
+
+def markdown(sections: Iterable[Section], left_out: Sequence[str]) -> str:
+    """Tables with a heading each; notes and warnings as lists."""
+    parts = []
+    for section in sections:
+        parts.append(f"**{section.heading}**")
+        for table in section.tables:
+            parts += [table.title] if table.title else []
+            parts.append(_markdown_table(table))
+        parts.append("\n".join(f"- {text}" for text in section.remarks))
+    parts += ["\n".join(f"- left out: {text}" for text in left_out)] * bool(left_out)
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(sections: Iterable[Section], left_out: Iterable[str]) -> str:
+    """Tables for the package booktabs; notes and warnings as comments."""
+    parts = []
+    for section in sections:
+        parts += [f"% {text}" for text in [section.heading, *section.remarks]]
+        parts += [_latex_table(table) for table in section.tables]
+    return "\n".join([*parts, *(f"% left out: {text}" for text in left_out)]) + "\n"
+
+
+def comma_separated(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each row below one of all names."""
+    names = dict.fromkeys(name for row in rows for name in row)  # tasks may be split differently
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _markdown_table(table: TextTable) -> str:
+    def cell(text: str, number: int) -> str:
+        text = text.replace("|", "\\|")
+        return f"`{text}`" if number < table.words else text
+
+    rule = ["---"] * table.words + ["---:"] * (len(table.header) - table.words)
+    if table.header[-1] == "verdict":
+        rule[-1] = "---"
+    body = [[cell(text, number) for number, text in enumerate(row)] for row in table.rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [table.header, rule, *body])
+
+
+def _latex_table(table: TextTable) -> str:
+    columns = "l" * table.words + "r" * (len(table.header) - table.words)
+    head, *body = [
+        " & ".join(map(_latex_text, row)) + r" \\" for row in [table.header, *table.rows]
+    ]
+    title = [f"% {table.title}"] if table.title else []
+    begin = rf"\begin{{tabular}}{{{columns}}}"
+    middle = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+    return "\n".join([*title, begin, *middle, r"\end{tabular}"])
+
+
+def _latex_text(text: str) -> str:
+    """Escaped, and a minus as mathematics has it."""
+    escaped = "".join(_LATEX.get(character, character) for character in text)
+    return re.sub(r"(^|[ \[])-(?=\d)", r"\1$-$", escaped)
