@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlab.commands.compare import compared
 from attnlab.commands.options import find, listed_runs
-from attnlab.commands.runs_table import row
+from attnlab.commands.runs.table import row
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError
 from attnlab.records.environment import TYPED

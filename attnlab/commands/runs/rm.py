@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
-from attnlab.commands.runs_table import print_rows, row
+from attnlab.commands.runs.table import print_rows, row
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory, find_run, list_runs

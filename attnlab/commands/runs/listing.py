@@ -1,4 +1,4 @@
-"""`attnlab runs`: a table of runs; `rm` and `sync` stand in modules of their own."""
+"""A table of runs; `rm` and `sync` stand in modules of their own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import click
 from click.core import ParameterSource
 
 from attnlab.commands.options import filter_options, listed_runs, runs_folder, runs_option
-from attnlab.commands.runs_rm import remove
-from attnlab.commands.runs_sync import sync
-from attnlab.commands.runs_table import SORTS, arranged, print_errors, print_rows, row
+from attnlab.commands.runs.rm import remove
+from attnlab.commands.runs.sync import sync
+from attnlab.commands.runs.table import SORTS, arranged, print_errors, print_rows, row
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.terminal.console import plain_console
