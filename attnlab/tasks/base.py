@@ -340,8 +340,8 @@ class Report:
     """How good a model is on one part, beside what needs no network.
 
     Attributes:
-        metrics: of forecasts rmse, mae and mse in `units`, and nrmse = rmse / full range of the
-            series where it is one series; of translations bleu, chrf and more.
+        metrics: by name, None for what is undefined; of forecasts rmse and mae in `units`, mase and
+            more; of translations bleu, chrf and more.
         baselines: the same metrics for each baseline.
         best_baseline: the best one by `metric`, oracles left out.
         skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
@@ -358,8 +358,8 @@ class Report:
         details: what else is worth keeping, JSON-ready.
     """
 
-    metrics: dict[str, float]
-    baselines: dict[str, dict[str, float]]
+    metrics: dict[str, float | None]
+    baselines: dict[str, dict[str, float | None]]
     best_baseline: str
     skill: float | None
     notes: list[str]

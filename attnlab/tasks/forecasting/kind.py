@@ -32,8 +32,13 @@ KIND = Kind(
     metrics=(
         Metric("rmse", "min", "RMSE", perfect=0, in_units=True, item_test="squared"),
         Metric("mae", "min", "MAE", perfect=0, in_units=True, item_test="absolute"),
-        Metric("mse", "min", "MSE", perfect=0, item_test="squared"),
-        Metric("nrmse", "min", "RMSE / range", perfect=0, item_test="squared"),
+        # Others say the same in other units.
+        Metric("mse", "min", "MSE", perfect=0, in_tables=False, item_test="squared"),
+        Metric("nrmse", "min", "RMSE / range", perfect=0, in_tables=False, item_test="squared"),
+        Metric("mse_z", "min", "MSE of z-scores", perfect=0, item_test="squared"),
+        Metric("mae_z", "min", "MAE of z-scores", perfect=0, item_test="absolute"),
+        Metric("mase", "min", "MASE", perfect=0, item_test="absolute"),
+        Metric("smape", "min", "sMAPE (%)", perfect=0, in_tables=False),
         Metric("loss", "min", "loss", in_tables=False),
     ),
     reported="rmse",

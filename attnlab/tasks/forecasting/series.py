@@ -13,6 +13,7 @@ from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_file import read_table
 from attnlab.tasks.forecasting.data.csv_series import Reading, TimeSeries, digest, read_series
 from attnlab.tasks.forecasting.data.intervals import AHEAD
+from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
@@ -175,8 +176,11 @@ class Series(ForecastingTask):
         known = np.append(known[: self._borders["test"]], np.full(ahead, np.nan))
         return windows.targets(known, self.splits.part("validation").index, ahead)
 
-    def _full_range(self) -> float:
-        return float(np.ptp(self._series.values)) or 1.0
+    def _yardstick(self) -> Yardstick:
+        values, filled = self._series.values, self._series.filled
+        known = values if filled is None else np.where(filled, np.nan, values)
+        full_range = float(np.ptp(values)) or 1.0
+        return Yardstick.of_series(known[: self._train_end], self.period or 1, full_range)
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         index = self.splits.part(part).index
