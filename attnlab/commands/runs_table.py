@@ -52,7 +52,7 @@ def row(entry: ListedRun, metric: str | None = None) -> dict[str, Any]:
 
 def check_test_metric(metric: str, entries: Sequence[ListedRun]) -> None:
     """Raise `RequestError` where no run has such a test metric."""
-    found = []
+    found: list[Mapping[str, Any]] = []
     for entry in entries:
         with suppress(RequestError):
             found.append({"test": entry.run.read_metrics().get("test", {})})

@@ -205,7 +205,27 @@ class Series(ForecastingTask):
             known = windows.histories(values, fitted, order)
             targets = windows.targets(values, fitted, horizon)
             found[f"linear_ar{order}"] = baselines.autoregression(known, targets, past(order))
+        fitted = self._unfilled(self._fit_targets(self.history))
+        if len(fitted) > self.history:
+            found["nlinear"] = self._nlinear(fitted, index)
+        else:
+            notes.append(_left_out("nlinear", self.history, part))
         return found, notes
+
+    def _nlinear(self, fitted: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """NLinear's forecasts from some first targets on, fitted on others."""
+        scaled = self.scaler_for().apply(self._series.values)
+
+        def known(index: np.ndarray) -> np.ndarray:
+            return windows.histories(scaled, index, self.history)
+
+        def wanted(index: np.ndarray) -> np.ndarray:
+            return windows.targets(scaled, index, self.horizon)
+
+        held_out = self.splits.validation
+        chosen_on = (known(held_out.index), wanted(held_out.index)) if held_out else None
+        forecast = baselines.nlinear(known(fitted), wanted(fitted), known(index), chosen_on)
+        return self.report_units(forecast)
 
     def _notes(self, part: str) -> list[str]:
         return [*self._series.notes]

@@ -321,7 +321,7 @@ class ForecastingTask:
         raise NotImplementedError
 
     def _yardstick(self) -> Yardstick:
-        """What errors are held against; here the first targets and last numbers of train windows."""
+        """What errors are held against; here the train windows' first targets and last numbers."""
         train = self.splits.train
         targets, last = train.exact[:, 0], self.report_units(train.history[:, -1, 0])
         return Yardstick.of(targets, targets - last)
