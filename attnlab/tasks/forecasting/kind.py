@@ -42,6 +42,7 @@ KIND = Kind(
         Metric("loss", "min", "loss", in_tables=False),
     ),
     reported="rmse",
+    shelf=f"{_HERE}.verbs.data:SHELF",
     together=True,
     learner=f"{_HERE}.learner:ForecastLearner",
     figures=f"{_HERE}.figures.run:forecast_figures",
