@@ -107,7 +107,7 @@ def _results(run: RunDirectory, task: str, metric: str | None) -> dict[str, Any]
         metrics = run.read_metrics()
     except RequestError:
         return _results_so_far(run, task)
-    metric = metric or reported_metric(metrics, known_kind(task))
+    metric = metric or metrics.get("metric") or reported_metric(metrics, known_kind(task))
     return {
         "monitor": metrics.get("monitor"),
         "best": metrics.get("best_value"),
