@@ -34,7 +34,10 @@ CONFIGURATIONS = [
     ("optimizer=adm", "Did you mean adam?"),
     ("schedule=cosin", "Did you mean cosine?"),
     ("experiment=book_fibb", "Did you mean book_fib?"),
-    ("task=null", "task: expected one of fib, fib_random, series, sunspots, translate, got null."),
+    (
+        "task=null",
+        "task: expected one of ett, fib, fib_random, series, sunspots, translate, got null.",
+    ),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),
     ("trainer.epoch=3", "trainer.epoch: there is no such key. Did you mean trainer.epochs?"),

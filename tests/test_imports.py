@@ -16,7 +16,9 @@ PACKAGE = ROOT / "attnlab"
 KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 EVERYWHERE = {"errors", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
-OF_A_KIND = {"config", "figures", "layers", "records", "tasks.base", "training"}
+OF_A_KIND = {
+    *("config", "figures", "layers", "records", "tasks.base", "tasks.downloads", "training"),
+}
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
 # `commands`, at the top, wherever their files lie.
 BELOW = {
@@ -28,7 +30,10 @@ BELOW = {
         *("attention", "compare", "config", "figures", "records", "run", "studies", "terminal"),
         *KIND,
     },
-    "verbs": {"commands", "config", "figures", "layers", "records", "run", "terminal", *KINDS},
+    "verbs": {
+        *("commands", "config", "figures", "layers", "records", "run", "tasks.base", "terminal"),
+        *KINDS,
+    },
     "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
     "run": {"config", "figures", "records", "terminal", "training", *KIND},
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
@@ -39,6 +44,7 @@ BELOW = {
     "training": {"config"},
     "tasks.kinds": {"config", "tasks", "tasks.base"},
     "tasks.base": {"config"},
+    "tasks.downloads": {"records", "tasks.base"},
     "tasks": set(),
     "records": set(),
     "layers": {"attention"},

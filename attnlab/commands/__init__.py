@@ -19,6 +19,7 @@ _VERBS = {
     "study": "a named experiment: its runs, its table, beside what was published",
     "evaluate": "test metrics of any epoch's weights",
     "plot": "a run's figures again, and others",
+    "data": "list, count and download data",
     "explain": "what a setting means, what it may be, its default",
     "check-mechanism": "what a mechanism of yours lacks of the contract of all",
     "ui": "open the MLflow UI on this project's store",

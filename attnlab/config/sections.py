@@ -110,7 +110,7 @@ class PathsConfig:
 
     runs: str = ruled("./runs", "folder of run folders; also $ATTNLAB_RUNS", type="str")
     data: str = ruled(
-        "~/.cache/attnlab", "cache of downloaded corpora; also $ATTNLAB_DATA", type="str"
+        "~/.cache/attnlab", "cache of downloaded data; also $ATTNLAB_DATA", type="str"
     )
 
 

@@ -33,7 +33,7 @@ def settings() -> list[Setting]:
     for section, cls in {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}.items():
         for field in dataclasses.fields(cls):
             key, rule = f"{section}.{field.name}", field.metadata["rule"]
-            default = "; ".join([_text(field.default), *_other_defaults(section, field)])
+            default = _defaults(section, field.name, field.default)
             found.append(Setting(key, "", rule.help, rule.expected(), default))
     for group in GROUPS:
         for name in options(_FILES.get(group, group)):
@@ -48,18 +48,20 @@ def _of_option(group: str, name: str) -> Iterator[Setting]:
     for key, value in content.items():
         if key in content.get("rules", {}) and key != "name":
             rule = Rule(**content["rules"][key])
-            yield Setting(f"{group}.{key}", option, rule.help or "", rule.expected(), _text(value))
+            default = _defaults(group, key, value)
+            yield Setting(f"{group}.{key}", option, rule.help or "", rule.expected(), default)
 
 
-def _other_defaults(section: str, field: dataclasses.Field) -> Iterator[str]:
-    """What tasks put in place of a default: `40 with task=series,sunspots`."""
+def _defaults(section: str, name: str, default: Any) -> str:
+    """A default, and what tasks put in its place: `30; 40 with task=series,sunspots`."""
     found: dict[str, list[str]] = {}
-    for task in options("task"):
+    for task in options("task") if section != "task" else ():
         own: Mapping[str, Any] = option_content("task", task, whole=True) or {}
-        value = own.get(section, {}).get(field.name, field.default)
-        if value != field.default:
+        value = own.get(section, {}).get(name, default)
+        if value != default:
             found.setdefault(_text(value), []).append(task)
-    return (f"{value} with task={','.join(tasks)}" for value, tasks in found.items())
+    others = (f"{value} with task={','.join(tasks)}" for value, tasks in found.items())
+    return "; ".join([_text(default), *others])
 
 
 def _text(value: Any) -> str:

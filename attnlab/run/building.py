@@ -28,7 +28,10 @@ def make_task(config: RunConfig) -> Task:
     Raises `RequestError` where there is no such task or corpus here, or the settings don't fit it.
     """
     if not kind_of(config.task.name).takes_data:
-        return _construct("task", config.task)
+        task = _construct("task", config.task)
+        if hasattr(task, "cache"):
+            task.cache = Path(config.paths.data)
+        return task
     if config.data is None:
         raise RequestError(f"data: expected a corpus, which task={config.task.name} needs.")
     corpus = _construct("data", config.data)

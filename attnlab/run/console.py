@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.table import Table
+from rich.padding import Padding
 
 from attnlab.records import logs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
-from attnlab.terminal.console import plain_console
+from attnlab.terminal.console import plain_console, plain_table
 
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
@@ -56,11 +55,8 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
     kind = kind_of(metrics["task"])
     known = {metric.name: metric for metric in kind.metrics}
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column(kind.item, no_wrap=True)
     columns = [name for name in metrics["test"] if name not in known or known[name].in_tables]
-    for column in [*columns, "skill"]:
-        table.add_column(column, justify="right")
+    table = plain_table([kind.item, *columns, "skill"], [kind.item])
     rows = [(metrics["attention"], metrics["test"]), *metrics["baselines"].items()]
     metric, sign = metrics["metric"], 1 if kind.is_lower_better(metrics["metric"]) else -1
 
@@ -73,7 +69,7 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         own = row is rows[0]
         skill = "" if own else number(metrics["skills"].get(row[0]))
         table.add_row(row[0], *cells, skill, style="bold" if own else "")
-    console.print(table)
+    console.print(Padding(table, (1, 0)))
     console.print(_verdict(metrics), soft_wrap=not console.is_terminal)
 
 
@@ -92,5 +88,6 @@ def _verdict(metrics: Mapping[str, Any]) -> str:
 
 
 def number(value: float | None, form: str = ".4g") -> str:
-    """A number as tables show it."""
-    return "-" if value is None else f"{value:{form}}"
+    """A number as tables show it; with an exponent it has a digit less, for there are many."""
+    text = "-" if value is None else f"{value:{form}}"
+    return f"{value:.2e}" if "e" in text else text

@@ -116,6 +116,62 @@ class Verb(NamedTuple):
     uses_run: bool = False
 
 
+class Stored(Protocol):
+    """Data in files, as `attnlab data` lists and fetches them.
+
+    Attributes:
+        name: the data's name.
+        origin: who made them, and where they are from.
+        license: the terms they are given under.
+        fetchable: whether they can be downloaded.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def origin(self) -> str: ...  # noqa: D102
+
+    @property
+    def license(self) -> str: ...  # noqa: D102
+
+    @property
+    def fetchable(self) -> bool: ...  # noqa: D102
+
+    def open(self, cache: Path, progress: Progress | None = None) -> Any:
+        """Find the files, downloading them into `cache` where they are missing.
+
+        Raises:
+            RequestError: they are missing, or not what they should be.
+        """
+
+    def location(self, cache: Path) -> Path | None:
+        """Where they lie; None where they are still to be fetched, or given."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The data of a kind, for `attnlab data`.
+
+    Attributes:
+        group: of conf: its options `names` say what settings there are.
+        names: of the data.
+        make: the data of a name with some settings.
+        about: entries of a row that say what data are, such as their languages; JSON-ready.
+        count: entries that say what is in them, given the folder of downloads and a seed.
+        show: prints a row of both.
+        settings: of the options, those that belong to the data; None: all.
+    """
+
+    group: str
+    names: Callable[[], Sequence[str]]
+    make: Callable[[str, Mapping[str, Any]], Any]
+    about: Callable[[Any], Mapping[str, str]]
+    count: Callable[[Any, Path, int], Mapping[str, Any]]
+    show: Callable[[Mapping[str, Any]], None]
+    settings: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of task. Parts that take long to import are paths, `package.module:attribute`.
@@ -131,6 +187,7 @@ class Kind:
         served: path of a function that gives, by a configuration as plain mappings, an input and
             an output of the model that MLflow serves: `{"values": nested lists, "dtype": name}`.
         verbs: its own words of the command line; `plot embeddings` is a word of the verb `plot`.
+        shelf: path of a `Shelf`; None where all its data come with it, or from files of the user's.
         takes_data: whether its tasks take a corpus from the group `data`.
         together: whether runs of it are sooner done side by side in one process.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
@@ -153,6 +210,7 @@ class Kind:
     figures: str
     served: str
     verbs: Mapping[str, Verb] = field(default_factory=dict)
+    shelf: str | None = None
     takes_data: bool = False
     together: bool = False
     architectures: Mapping[str, str] = field(default_factory=dict)
@@ -340,8 +398,8 @@ class Report:
     """How good a model is on one part, beside what needs no network.
 
     Attributes:
-        metrics: of forecasts rmse, mae and mse in `units`, and nrmse = rmse / full range of the
-            series where it is one series; of translations bleu, chrf and more.
+        metrics: by name, None for what is undefined; of forecasts rmse and mae in `units`, mase and
+            more; of translations bleu, chrf and more.
         baselines: the same metrics for each baseline.
         best_baseline: the best one by `metric`, oracles left out.
         skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
@@ -358,8 +416,8 @@ class Report:
         details: what else is worth keeping, JSON-ready.
     """
 
-    metrics: dict[str, float]
-    baselines: dict[str, dict[str, float]]
+    metrics: dict[str, float | None]
+    baselines: dict[str, dict[str, float | None]]
     best_baseline: str
     skill: float | None
     notes: list[str]

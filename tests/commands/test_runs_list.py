@@ -168,6 +168,18 @@ def test_the_test_column_has_the_metric_of_the_task(made, capsys):
     assert (json.loads(out)[0]["metric"], json.loads(out)[0]["test"]) == ("bleu", 31.25)
 
 
+def test_another_metric_may_be_asked_for(made, capsys):
+    _, out, _ = asked(capsys, "--metric", "chrf", "--sort", "test", "--limit", "2")
+    rows = [line.split() for line in out.splitlines()[1:3]]
+    assert (rows[0][4], rows[0][7], rows[1][7]) == ("3", "50", "-")
+    assert out.splitlines()[3] == "test is chrf."
+    code, out, err = asked(capsys, "--metric", "chr")
+    assert (code, out) == (2, "")
+    assert err == (
+        "attnlab: --metric: expected one of rmse, bleu, chrf, got 'chr'. Did you mean chrf?\n"
+    )
+
+
 def test_pruned_is_no_killed_and_failures_say_why(made, capsys):
     _, out, _ = asked(capsys)
     assert [line.split()[1] for line in out.splitlines()[5:8]] == ["failed", "pruned", "killed"]

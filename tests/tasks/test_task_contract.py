@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import small_ett
 
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
+from attnlab.tasks.forecasting import ett
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import ForecastingTask
@@ -30,12 +32,15 @@ by_file = pytest.mark.parametrize("file", FORECASTING)
 
 
 @pytest.fixture
-def make(tmp_path):
+def make(tmp_path, monkeypatch):
     """Make a file's task with its defaults; a task that wants a CSV file gets one."""
+    monkeypatch.setattr(ett, "_MONTH", small_ett.MONTH)
 
     def make(file: str, **changes) -> ForecastingTask:
         settings = settings_of(file)
-        if "path" in settings and settings["path"] is None:
+        if file == "ett":
+            settings["path"] = str(small_ett.write(tmp_path / "ett"))
+        elif "path" in settings and settings["path"] is None:
             csv = tmp_path / "rain.csv"
             rain = np.random.default_rng(19).normal(50, 7, size=211).round(2)
             csv.write_text("\n".join(["rain", *map(str, rain)]))
@@ -46,13 +51,13 @@ def make(tmp_path):
 
 
 def test_there_are_the_tasks_of_the_contract():
-    assert {"fib", "fib_random", "series", "sunspots"} <= set(FORECASTING)
+    assert {"ett", "fib", "fib_random", "series", "sunspots"} <= set(FORECASTING)
 
 
 @by_file
 def test_the_file_gives_exactly_the_settings_of_the_constructor_each_with_a_rule(file):
     content = option_content("task", file, whole=True)
-    assert set(content) == {"task", "trainer"}
+    assert set(content) - {"optimizer"} == {"task", "trainer"}
     assert set(content["trainer"]) == {"epochs", "batch_size"}
     parameters = inspect.signature(task_class(file)).parameters
     assert set(settings_of(file)) == set(parameters)
@@ -77,6 +82,10 @@ WRONG = {
     "series": [
         *("history=0", "history=2.5", "history=true", "horizon=0", "test=0", "test=1.0"),
         *("test=much", "validation=-0.1", "scaler=robust", "period=0", "path=null"),
+    ],
+    "ett": [
+        *("series=ETTh3", "horizon=721", "horizon=0", "history=0", "history=2161", "season=year"),
+        *("url=null", "path=7"),
     ],
     "sunspots": ["protocol=paper", "history=0", "horizon=0", "period=0", "scaler=none"],
 }
@@ -257,7 +266,7 @@ def test_validation_values_don_t_reach_the_scaler(file, make, monkeypatch):
 
 @by_series
 def test_histories_reach_back_over_the_border(file, make):
-    task = make(file)
+    task = make(file, horizon=1)
     splits = task.load(0)
     expected = np.concatenate([splits.train.target[:, 0], splits.validation.target[:, 0]])
     np.testing.assert_array_equal(splits.test.history[0, :, 0], expected[-task.history :])

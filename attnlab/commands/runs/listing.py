@@ -10,7 +10,14 @@ from click.core import ParameterSource
 from attnlab.commands.options import filter_options, listed_runs, runs_folder, runs_option
 from attnlab.commands.runs.rm import remove
 from attnlab.commands.runs.sync import sync
-from attnlab.commands.runs.table import SORTS, arranged, print_errors, print_rows, row
+from attnlab.commands.runs.table import (
+    SORTS,
+    arranged,
+    check_test_metric,
+    print_errors,
+    print_rows,
+    row,
+)
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.terminal.console import plain_console
@@ -24,6 +31,11 @@ from attnlab.terminal.console import plain_console
     default="started",
     show_default=True,
     help="Order; best, test and skill begin with the best run.",
+)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="A test metric, such as mase.  [default: the task's main one]",
 )
 @click.option("--reverse", is_flag=True, help="The other way round.")
 @click.option(
@@ -40,6 +52,7 @@ def command(
     context: click.Context,
     filters: Filters,
     sort: str,
+    metric: str | None,
     reverse: bool,
     limit: int,
     as_json: bool,
@@ -55,14 +68,16 @@ def command(
         return _refuse_options(context)
     found = listed_runs(runs)
     chosen = filters.apply(found)
+    if metric and chosen:
+        check_test_metric(metric, chosen)
     by_age = sort == "started"
     # Results are read for no others than those shown, unless they decide which these are.
-    rows = arranged([row(each) for each in (chosen[-limit:] if by_age else chosen)], sort, reverse)
-    rows = rows[:limit]
+    shown = [row(each, metric) for each in (chosen[-limit:] if by_age else chosen)]
+    rows = arranged(shown, sort, reverse)[:limit]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif rows:
-        print_rows(rows)
+        print_rows(rows, metric)
         if hidden := len(chosen) - len(rows):
             which = "older" if by_age else "more"
             plain_console().print(f"{hidden} {which} runs are not shown; --limit shows more.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from attnlab.compare.metrics import reported_metric
+from attnlab.compare.metrics import check_metric, reported_metric
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
@@ -27,8 +27,11 @@ _COLUMNS = (*_WORDS, "seed", "epoch", "best", "test", "skill", "age")
 _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
 
 
-def row(entry: ListedRun) -> dict[str, Any]:
-    """What the table says of a run; None where there is nothing to say."""
+def row(entry: ListedRun, metric: str | None = None) -> dict[str, Any]:
+    """What the table says of a run; None where there is nothing to say.
+
+    The result is that of a test metric, by default of the one that the task reports.
+    """
     status = entry.status
     return {
         "run": entry.run.path.name,
@@ -37,7 +40,7 @@ def row(entry: ListedRun) -> dict[str, Any]:
         "attention": status["attention"],
         "seed": status["seed"],
         "epoch": status.get("epoch"),
-        **_results(entry.run, status["task"]),
+        **_results(entry.run, status["task"], metric),
         "age": _age(status["started"]),
         "started": status["started"],
         "sweep": status.get("sweep"),
@@ -45,6 +48,15 @@ def row(entry: ListedRun) -> dict[str, Any]:
         "mlflow_run_id": status.get("mlflow_run_id"),
         "error": status.get("error"),
     }
+
+
+def check_test_metric(metric: str, entries: Sequence[ListedRun]) -> None:
+    """Raise `RequestError` where no run has such a test metric."""
+    found: list[Mapping[str, Any]] = []
+    for entry in entries:
+        with suppress(RequestError):
+            found.append({"test": entry.run.read_metrics().get("test", {})})
+    check_metric(metric, found)
 
 
 def arranged(
@@ -61,8 +73,11 @@ def arranged(
     return sorted(known, key=lambda each: _rank(each, by), reverse=reverse) + unknown
 
 
-def print_rows(rows: Sequence[dict[str, Any]]) -> None:
-    """Print a table that fits the terminal; without one it is 100 columns wide."""
+def print_rows(rows: Sequence[dict[str, Any]], metric: str | None = None) -> None:
+    """Print a table that fits the terminal; without one it is 100 columns wide.
+
+    `metric` is the one that was asked for.
+    """
     console = plain_console()
     is_narrow = console.width < WIDTH
     columns = [name for name in _COLUMNS if not (is_narrow and name in _LEFT_OUT_WHEN_NARROW)]
@@ -72,7 +87,8 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     console.print(table)
     metrics = {each["metric"] for each in rows if each["metric"]}
     if metrics:
-        console.print(f"test is {' or '.join(sorted(metrics))}, as the task has it.")
+        why = "" if metric else ", as the task has it"
+        console.print(f"test is {' or '.join(sorted(metrics))}{why}.")
 
 
 def print_errors(rows: Sequence[dict[str, Any]]) -> None:
@@ -85,13 +101,13 @@ def print_errors(rows: Sequence[dict[str, Any]]) -> None:
             console.print(Text(name + error), soft_wrap=True)
 
 
-def _results(run: RunDirectory, task: str) -> dict[str, Any]:
+def _results(run: RunDirectory, task: str, metric: str | None) -> dict[str, Any]:
     """The best monitored value and the test result; of an unfinished run the value so far."""
     try:
         metrics = run.read_metrics()
     except RequestError:
         return _results_so_far(run, task)
-    metric = metrics.get("metric") or reported_metric(metrics, known_kind(task))
+    metric = metric or metrics.get("metric") or reported_metric(metrics, known_kind(task))
     return {
         "monitor": metrics.get("monitor"),
         "best": metrics.get("best_value"),

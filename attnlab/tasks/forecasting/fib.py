@@ -84,8 +84,13 @@ class Fib(ForecastingTask):
             "train_mean": baselines.constant(self._scaled[train].mean(), len(index)),
             "golden_ratio": baselines.golden_ratio(past),
         }
-        known = windows.histories(self._scaled, train, self.history)
-        return found | baselines.linear(known, self._scaled[train, None], past), []
+        held_out = self._known_and_target("validation") if self.splits.validation else None
+        return found | baselines.linear(*self._known_and_target("train"), past, held_out), []
+
+    def _known_and_target(self, part: str) -> tuple[np.ndarray, np.ndarray]:
+        """A part's windows (N, S) and targets (N, 1), exactly."""
+        index = self.splits.part(part).index
+        return windows.histories(self._scaled, index, self.history), self._scaled[index, None]
 
     def _notes(self, part: str) -> list[str]:
         target = self.splits.part(part).exact[:, 0]

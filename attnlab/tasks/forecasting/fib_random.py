@@ -98,7 +98,8 @@ class FibRandom(ForecastingTask):
             "golden_ratio": baselines.golden_ratio(past),
             "sum_of_last_two": baselines.sum_of_last_two(past),
         }
-        return found | baselines.linear(train, targets, past), []
+        held_out = _scaled(*self._numbers["validation"])
+        return found | baselines.linear(train, targets, past, held_out), []
 
     def _notes(self, part: str) -> list[str]:
         notes = [

@@ -9,26 +9,12 @@ import numpy as np
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.forecasting.data.intervals import put_around
+from attnlab.tasks.forecasting.data.measures import Yardstick, errors
 from attnlab.tasks.forecasting.data.windows import Windows
 
 _ROUNDING = float(np.finfo(np.float32).eps)
+_MANY_ZEROS = 0.01  # share of the targets that is worth a note
 _TINY = float(np.finfo(np.float32).tiny)
-
-
-def errors(
-    target: np.ndarray, forecast: np.ndarray, full_range: float | None = None
-) -> dict[str, float]:
-    """Errors over all windows and steps: rmse, mae, mse and, with a `full_range`, nrmse.
-
-    `target` and `forecast` are (N, horizon) in the same units; `full_range` is the largest minus
-    the smallest value of the whole series, and nrmse = rmse / full_range.
-    """
-    error = forecast - target
-    mse = float(np.mean(error**2))
-    result = {"rmse": mse**0.5, "mae": float(np.mean(np.abs(error))), "mse": mse}
-    if full_range is not None:
-        result["nrmse"] = result["rmse"] / full_range
-    return result
 
 
 def skill(rmse: float, baseline_rmse: float, target: np.ndarray) -> float | None:
@@ -48,18 +34,18 @@ def build_report(
     *,
     oracles: tuple[str, ...],
     units: str,
-    full_range: float | None,
+    yardstick: Yardstick,
     notes: list[str],
     ends: np.ndarray | None = None,
 ) -> Report:
     """Put the forecast of some windows beside its baselines, all (N, horizon) in `units`.
 
-    `oracles` are baselines that don't count for the skill; `full_range` as of `errors`; `ends` as
-    of `interval_ends`.
+    `oracles` are baselines that don't count for the skill; `yardstick` is what `errors` are held
+    against; `ends` as of `interval_ends`.
     """
     target = windows.exact
-    metrics = errors(target, forecast, full_range)
-    scores = {name: errors(target, values, full_range) for name, values in baselines.items()}
+    metrics = errors(target, forecast, yardstick)
+    scores = {name: errors(target, values, yardstick) for name, values in baselines.items()}
     skills = {name: skill(metrics["rmse"], score["rmse"], target) for name, score in scores.items()}
     best = min((name for name in scores if name not in oracles), key=lambda n: scores[n]["rmse"])
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
@@ -72,7 +58,7 @@ def build_report(
         baselines=scores,
         best_baseline=best,
         skill=skills[best],
-        notes=notes,
+        notes=[*notes, *yardstick.notes(), *_about_zeros(target)],
         predictions={name: column.reshape(-1) for name, column in columns.items()},
         units=units,
         metric="rmse",
@@ -80,6 +66,16 @@ def build_report(
         skills=skills,
         details=details,
     )
+
+
+def _about_zeros(target: np.ndarray) -> list[str]:
+    """Where sMAPE says little."""
+    zeros = int(np.sum(target == 0))
+    if zeros < _MANY_ZEROS * target.size:
+        return []
+    return [
+        f"{zeros} of the {target.size} targets are 0, where smape is 200 % for any forecast but 0."
+    ]
 
 
 def result_line(metrics: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_file import read_table
 from attnlab.tasks.forecasting.data.csv_series import Reading, TimeSeries, digest, read_series
 from attnlab.tasks.forecasting.data.intervals import AHEAD
+from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
@@ -175,8 +176,11 @@ class Series(ForecastingTask):
         known = np.append(known[: self._borders["test"]], np.full(ahead, np.nan))
         return windows.targets(known, self.splits.part("validation").index, ahead)
 
-    def _full_range(self) -> float:
-        return float(np.ptp(self._series.values)) or 1.0
+    def _yardstick(self) -> Yardstick:
+        values, filled = self._series.values, self._series.filled
+        known = values if filled is None else np.where(filled, np.nan, values)
+        full_range = float(np.ptp(values)) or 1.0
+        return Yardstick.of_series(known[: self._train_end], self.period or 1, full_range)
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         index = self.splits.part(part).index
@@ -201,7 +205,27 @@ class Series(ForecastingTask):
             known = windows.histories(values, fitted, order)
             targets = windows.targets(values, fitted, horizon)
             found[f"linear_ar{order}"] = baselines.autoregression(known, targets, past(order))
+        fitted = self._unfilled(self._fit_targets(self.history))
+        if len(fitted) > self.history:
+            found["nlinear"] = self._nlinear(fitted, index)
+        else:
+            notes.append(_left_out("nlinear", self.history, part))
         return found, notes
+
+    def _nlinear(self, fitted: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """NLinear's forecasts from some first targets on, fitted on others."""
+        scaled = self.scaler_for().apply(self._series.values)
+
+        def known(index: np.ndarray) -> np.ndarray:
+            return windows.histories(scaled, index, self.history)
+
+        def wanted(index: np.ndarray) -> np.ndarray:
+            return windows.targets(scaled, index, self.horizon)
+
+        held_out = self.splits.validation
+        chosen_on = (known(held_out.index), wanted(held_out.index)) if held_out else None
+        forecast = baselines.nlinear(known(fitted), wanted(fitted), known(index), chosen_on)
+        return self.report_units(forecast)
 
     def _notes(self, part: str) -> list[str]:
         return [*self._series.notes]

@@ -14,6 +14,7 @@ import numpy as np
 from attnlab.errors import RequestError, RunFailed
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
+from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.times import next_labels
 from attnlab.tasks.forecasting.data.windows import Splits
@@ -124,7 +125,7 @@ class ForecastingTask:
             baselines,
             oracles=self.oracles,
             units=self.units,
-            full_range=self._full_range(),
+            yardstick=self._yardstick(),
             notes=self._notes(part) + left_out,
             ends=ends,
         )
@@ -319,9 +320,11 @@ class ForecastingTask:
         """Forecasts of each baseline, (N, horizon) in `units`; notes on those left out."""
         raise NotImplementedError
 
-    def _full_range(self) -> float | None:
-        """Largest minus smallest value of the series, for nrmse."""
-        return None
+    def _yardstick(self) -> Yardstick:
+        """What errors are held against; here the train windows' first targets and last numbers."""
+        train = self.splits.train
+        targets, last = train.exact[:, 0], self.report_units(train.history[:, -1, 0])
+        return Yardstick.of(targets, targets - last)
 
     def _notes(self, part: str) -> list[str]:
         """Caveats on the part's report."""

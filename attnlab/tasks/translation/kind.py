@@ -53,7 +53,6 @@ KIND = Kind(
         "translate": Verb(
             "sentences from arguments or standard input", f"{_HERE}.verbs.translate:command", True
         ),
-        "data": Verb("list, count and download corpora", f"{_HERE}.verbs.data:command"),
         "plot positional-encoding": Verb(
             "sinusoidal positions made visible", f"{_HERE}.verbs.plot:positional_encoding"
         ),
@@ -61,6 +60,7 @@ KIND = Kind(
             "maps of the vocabularies that a run learned", f"{_HERE}.verbs.plot:embeddings"
         ),
     },
+    shelf=f"{_HERE}.verbs.data:SHELF",
     takes_data=True,
     # The Transformer is what multi-head attention was made for.
     architectures={"multi_head": "transformer"},

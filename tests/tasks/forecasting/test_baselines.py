@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 from attnlab.tasks.forecasting.data import baselines
 
@@ -47,3 +48,45 @@ def test_it_agrees_with_the_normal_equations():
     coefficients = np.linalg.solve(design.T @ design, design.T @ targets)
     forecast = baselines.autoregression(past, targets, PAST[:, 1:])
     assert forecast == pytest.approx(np.column_stack([PAST[:, 1:], np.ones(2)]) @ coefficients)
+
+
+WALK = np.random.default_rng(23).normal(size=(61, 8)).cumsum(axis=1)
+
+
+def differences(windows):
+    return windows[:, :5] - windows[:, 4:5]
+
+
+def test_nlinear_without_a_ridge_is_least_squares_on_windows_minus_their_newest_number():
+    windows, targets = WALK[:, :5], WALK[:, 5:]
+    design = np.column_stack([differences(WALK)[:, :4], np.ones(61)])
+    solution = np.linalg.lstsq(design, targets - windows[:, 4:], rcond=None)[0]
+    expected = windows[:, 4:] + design @ solution
+    np.testing.assert_allclose(baselines.nlinear(windows, targets, windows), expected)
+    longer = np.column_stack([np.full(61, 99.0), windows])
+    np.testing.assert_allclose(baselines.nlinear(windows, targets, longer), expected)
+
+
+def test_nlinear_s_ridge_is_scikit_learn_s_of_the_strength_that_forecasts_held_out_windows_best():
+    fitted, held = WALK[:31], WALK[31:]
+    steps = differences(fitted)[:, :4]
+    unit = np.sum((steps - steps.mean(axis=0)) ** 2) / 4
+    found = {}
+    for power in range(-6, 1):
+        model = Ridge(alpha=10.0**power * unit).fit(steps, fitted[:, 5:] - fitted[:, 4:5])
+        forecast = held[:, 4:5] + model.predict(differences(held)[:, :4])
+        found[power] = np.mean((held[:, 5:] - forecast) ** 2), forecast
+    best = min(found, key=lambda power: found[power][0])
+    assert -6 < best
+    parts = (fitted[:, :5], fitted[:, 5:], held[:, :5], (held[:, :5], held[:, 5:]))
+    np.testing.assert_allclose(baselines.nlinear(*parts), found[best][1])
+
+
+def test_nlinear_goes_on_with_a_trend_at_any_level_and_repeats_where_nothing_is_known():
+    rows = np.arange(9.0)[:, None] + np.arange(7.0)
+    forecast = baselines.nlinear(rows[:, :4], rows[:, 4:], 1000 + rows[:2, :4])
+    np.testing.assert_allclose(forecast, 1000 + rows[:2, 4:])
+    alone = baselines.nlinear(rows[:, :1], rows[:, :1] + 2, rows[:3, :1])
+    np.testing.assert_allclose(alone, rows[:3, :1] + 2)
+    flat = baselines.nlinear(np.ones((9, 3)), np.ones((9, 2)), PAST)
+    np.testing.assert_array_equal(flat, [[7, 7], [11, 11]])

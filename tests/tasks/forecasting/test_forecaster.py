@@ -222,6 +222,34 @@ def test_normalization_forecasts_each_window_in_its_own_scale():
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_from_the_newest_value_on_a_window_is_forecast_alike_at_every_level(model):
+    """NLinear's normalization; inputs are seen as they are."""
+    changes = {"normalization": "last", "anchor": False, "highway": "all"}
+    forecaster = make(model, "bahdanau", inputs=1, **changes)
+    forecaster.linear.set_weights([kernel := DRAW.normal(size=(S, HORIZON)).astype(np.float32)])
+    known = np.concatenate([HISTORY, HISTORY[::-1]], axis=-1)
+    higher = known + np.float32([8, 0])
+    np.testing.assert_allclose(forecaster(higher), forecaster(known) + 8, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(forecaster(known + np.float32([0, 8])), forecaster(known), atol=1e-3)
+    newest = HISTORY[:, -1]
+    expected = newest + (HISTORY[:, :, 0] - newest) @ kernel
+    np.testing.assert_allclose(without_network(forecaster)(known), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["task=sunspots"], ("mean", 0)),
+        (["task=ett"], ("last", "all")),
+        (["task=ett", "model=transformer", "model.normalization=none"], ("none", "all")),
+    ],
+)
+def test_auto_is_as_the_task_has_it(compose, words, expected):
+    model = compose(*words, "attention=bahdanau").model.settings
+    assert (model["normalization"], model["highway"]) == expected
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_dropout_acts_in_training_alone(model):
     forecaster = make(model, "bahdanau", dropout=0.5)
     assert not np.array_equal(forecaster(HISTORY, training=True), forecaster(HISTORY))

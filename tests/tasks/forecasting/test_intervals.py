@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
+from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.windows import Windows
 from attnlab.tasks.forecasting.report import build_report
 from attnlab.tasks.forecasting.series import Series
@@ -38,7 +39,7 @@ def test_a_report_has_the_interval_and_how_much_of_the_test_part_it_held():
         {"far": target + 4},
         oracles=(),
         units="metres",
-        full_range=None,
+        yardstick=Yardstick(1.0, 1.0),
         notes=[],
         ends=np.array([[-1.0, -2.0, np.nan], [0.5, 3.0, np.nan]]),
     )

@@ -3,16 +3,27 @@
 import numpy as np
 import pytest
 
+from attnlab.tasks.forecasting.data.measures import Yardstick, errors
 from attnlab.tasks.forecasting.data.windows import Windows
-from attnlab.tasks.forecasting.report import build_report, errors, skill
+from attnlab.tasks.forecasting.report import build_report, skill
 
 TARGET = np.array([[1.0], [2.0], [5.0]])
 
 
 def test_errors_by_hand():
-    result = errors(TARGET, TARGET + [[1.0], [-1.0], [4.0]], full_range=8.0)
-    assert result == {"rmse": 6**0.5, "mae": 2.0, "mse": 6.0, "nrmse": 6**0.5 / 8}
-    assert "nrmse" not in errors(TARGET, TARGET)
+    forecast = TARGET + [[1.0], [-1.0], [4.0]]
+    result = errors(TARGET, forecast, Yardstick(2.0, 0.5, full_range=8.0))
+    assert result == {
+        "rmse": 6**0.5,
+        "mae": 2.0,
+        "mse": 6.0,
+        "nrmse": 6**0.5 / 8,
+        "mse_z": pytest.approx(6 / 4),
+        "mae_z": 1.0,
+        "mase": 4.0,
+        "smape": pytest.approx(200 * (1 / 3 + 1 / 3 + 4 / 14) / 3),
+    }
+    assert "nrmse" not in errors(TARGET, TARGET, Yardstick(2.0, 0.5))
 
 
 def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse():
@@ -34,7 +45,7 @@ def test_the_best_baseline_is_no_oracle():
         {"far": TARGET + 4, "near": TARGET - 2, "rule": TARGET},
         oracles=("rule",),
         units="metres",
-        full_range=None,
+        yardstick=Yardstick(1.0, 1.0),
         notes=["one"],
     )
     assert (report.best_baseline, report.skill) == ("near", 0.5)

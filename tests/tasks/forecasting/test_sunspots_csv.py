@@ -1,7 +1,6 @@
 """The embedded sunspot numbers."""
 
 import csv
-import os
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +26,9 @@ def test_the_file_says_where_it_comes_from():
 
 
 @pytest.mark.realdata
-def test_it_equals_the_file_that_the_book_downloads():
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
+def test_it_equals_the_file_that_the_book_downloads(realdata):
     series = read_series(EMBEDDED, "sunspots", "month")
-    with open(Path(folder, "sunspots", "monthly-sunspots.csv"), newline="") as file:
+    with open(realdata / "sunspots" / "monthly-sunspots.csv", newline="") as file:
         rows = list(csv.reader(file))[1:]
     assert [row[0] for row in rows] == series.times
     np.testing.assert_array_equal([float(row[1]) for row in rows], series.values)

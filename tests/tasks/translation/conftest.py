@@ -1,22 +1,10 @@
-"""What tests of translation share: corpora, the one that ships and those that don't."""
+"""What tests of translation share: the corpus that ships."""
 
 from __future__ import annotations
-
-import os
-from pathlib import Path
 
 import pytest
 
 from attnlab.tasks.translation.corpora.builtin import Builtin
-
-
-@pytest.fixture
-def realdata() -> Path:
-    """The folder of the real corpora."""
-    folder = os.environ.get("ATTNLAB_REALDATA")
-    if not folder:
-        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
-    return Path(folder)
 
 
 @pytest.fixture(scope="session")

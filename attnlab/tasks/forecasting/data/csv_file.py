@@ -1,11 +1,13 @@
-"""A CSV file as rows of cells, whatever program wrote it, and its cells as numbers."""
+"""A CSV file as rows of cells, whatever program wrote or packed it, and its cells as numbers."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import math
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from attnlab.errors import RequestError
 
 _LISTED_COLUMNS = 20
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_GZIP = b"\x1f\x8b"
 _GAP_IN_NUMBER = re.compile(r"(?<=\d)[\s'’](?=\d{3})")
 _MARKED_NUMBER = re.compile(r"[+-]?[\d.,]*[.,][\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
 _ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
@@ -102,12 +105,22 @@ def read_table(path: Path, encoding: str | None, asked_for: Sequence[str | int])
     return Table(path, first.cells, rows, separator)
 
 
-def _read_text(path: Path, encoding: str | None) -> str:
+def file_content(path: Path) -> bytes:
+    """The bytes of a CSV file, unpacked where gzip packed it.
+
+    Raises:
+        RequestError: it can't be read.
+    """
     try:
         raw = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+        return gzip.decompress(raw) if raw.startswith(_GZIP) else raw
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise RequestError(f"{path}: expected a CSV file, but: {reason}") from error
+
+
+def _read_text(path: Path, encoding: str | None) -> str:
+    raw = file_content(path)
     found = ["utf-16"] if raw[:2] in _UTF16 else ["utf-8-sig", "cp1252"]
     for codec in [encoding] if encoding else found:
         try:

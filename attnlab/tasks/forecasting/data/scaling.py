@@ -28,7 +28,8 @@ class Scaler:
     def fit(cls, values: np.ndarray, kind: str) -> Scaler:
         """Fit on the values given and on no others; equal values get the scale 1."""
         offset, scale = (statistic(values) for statistic in _STATISTICS[kind])
-        return cls(kind, float(offset), float(scale) or 1.0)
+        differ = np.ptp(values) > 0  # else the deviation may be one of rounding
+        return cls(kind, float(offset), float(scale) * differ or 1.0)
 
     @classmethod
     def for_window(cls, window: np.ndarray) -> Scaler:

@@ -34,6 +34,8 @@ def histories(values: np.ndarray, index: np.ndarray, history: int) -> np.ndarray
 def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
     """The `horizon` of the (n,) values from each of (N,) positions on: (N, horizon).
 
+    Where the positions are one apart that is a view: copies of long windows take gigabytes.
+
     Raises:
         ValueError: a position has fewer values after it.
     """
@@ -44,7 +46,8 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
             f"windows of {horizon} that start at {index.min()} to {index.max()} "
             f"leave the {len(values)} values"
         )
-    return np.lib.stride_tricks.sliding_window_view(values, horizon)[index]
+    found = np.lib.stride_tricks.sliding_window_view(values, horizon)
+    return found[index[0] : index[-1] + 1] if np.all(np.diff(index) == 1) else found[index]
 
 
 @dataclass(frozen=True)

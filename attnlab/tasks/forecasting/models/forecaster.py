@@ -23,15 +23,18 @@ class Forecaster(keras.Model):
     - s is 1, or with `normalization="mean"` the window's mean absolute value plus a constant,
       as in DeepAR (Salinas et al. 2020, section 3.3), so that what was learned at one level holds
       at another; difference: the constant is 0.05 model units and the loss stays unscaled;
+    - with `normalization="last"` z is the series minus its newest value, which is added to the
+      forecast, as in NLinear (Zeng et al. 2023, section 4), for levels that drift;
     - highway is a linear autoregression on the newest values beside the network, as in LSTNet
       (Lai et al. 2018, section 3.5), so that the network learns what a linear model can't;
     - the newest value (`anchor`) makes zero weights mean persistence.
 
     Args:
         horizon: steps forecast at once.
-        highway: how many of the newest values the linear part sees; 0 leaves it out.
+        highway: how many of the newest values the linear part sees, or `all` of the history; 0
+            leaves it out, as `auto` does.
         anchor: add the newest value to the forecast.
-        normalization: `mean` or `none`, see above.
+        normalization: `mean`, `last` or `none`, see above; `auto` is `mean`.
         output_activation: `linear`, or `tanh` as in the book, which can't pass its extremes.
         **kwargs: of every Keras model.
     """
@@ -40,14 +43,16 @@ class Forecaster(keras.Model):
         self,
         *,
         horizon: int = 1,
-        highway: int = 0,
+        highway: int | str = 0,
         anchor: bool = False,
         normalization: str = "none",
         output_activation: str = "linear",
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.highway, self.anchor, self.normalization = highway, anchor, normalization
+        self.highway = 0 if highway == "auto" else highway
+        self.anchor = anchor
+        self.normalization = "mean" if normalization == "auto" else normalization
         self.head = keras.layers.Dense(horizon, activation=output_activation, name="head")
         if highway:
             self.linear = keras.layers.Dense(
@@ -58,6 +63,8 @@ class Forecaster(keras.Model):
         """Create the weights for histories of shape (B, S, 1 + K)."""
         batch, steps, _ = history_shape
         self.head.build((batch, self._build_features(tuple(history_shape))))
+        if self.highway == "all":
+            self.highway = steps
         if self.highway:
             self.linear.build((batch, min(self.highway, steps)))
 
@@ -70,18 +77,21 @@ class Forecaster(keras.Model):
 
         Leading axes are those of stacked weights: for those a loop over steps takes care here.
         """
-        window, *scale = self._normalized(history)
-        return window, self._encoded(window, training), *scale
+        window, *level = self._normalized(history)
+        return window, self._encoded(window, training), *level
 
     def decode(self, encoded, training=None):
         """Forecast (B, horizon) from what `encode` made of (B, S, 1 + K)."""
-        window, features, *scale = encoded
+        window, features, *level = encoded
         forecast = self.head(self._features(features, training)[0])
         if self.highway:
             forecast = forecast + self.linear(window[:, -self.highway :, 0])
         if self.anchor:
             forecast = forecast + ops.cast(window[:, -1, :1], forecast.dtype)
-        return forecast * ops.cast(scale[0], forecast.dtype) if scale else forecast
+        if self.normalization == "none":
+            return forecast
+        level = ops.cast(level[0], forecast.dtype)
+        return forecast + level if self.normalization == "last" else forecast * level
 
     def attend(self, history):
         """Attention weights (B, H, T, S) on each history; None where nothing attends."""
@@ -106,10 +116,16 @@ class Forecaster(keras.Model):
         return _STACK_VALUES  # none is stacked
 
     def _normalized(self, history) -> tuple:
-        """The history, its series in the window's scale, and that scale, (..., B, 1), if any."""
+        """The history, its series in the window's scale or from its newest value on; and that.
+
+        Scale and newest value are (..., B, 1).
+        """
         if self.normalization == "none":
             return (history,)
         series, inputs = history[..., :1], history[..., 1:]
+        if self.normalization == "last":
+            newest = series[..., -1:, :]
+            return ops.concatenate([series - newest, inputs], axis=-1), newest[..., 0, :]
         scale = ops.mean(ops.abs(series), axis=-2, keepdims=True) + _LEAST_SCALE
         return ops.concatenate([series / scale, inputs], axis=-1), scale[..., 0, :]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
+from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.translation.corpora.file_corpus import FileCorpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles, check_gzip
 

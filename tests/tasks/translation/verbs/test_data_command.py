@@ -65,7 +65,7 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
     outcome = data("list")
     assert outcome.code == 0, outcome.err
     assert outcome.out == data().out
-    for name in options("data"):
+    for name in (*options("data"), "ett"):
         assert f"\n{name} " in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
     assert "not downloaded: attnlab" in outcome.out
@@ -75,7 +75,7 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
 
 def test_the_list_as_json(data):
     rows = json.loads(data("list", "--json").out)
-    assert [row["name"] for row in rows] == options("data")
+    assert sorted(row["name"] for row in rows) == sorted([*options("data"), "ett"])
     assert {row["where"] for row in rows} >= {"give data.path=FILE.pkl"}
 
 
@@ -156,7 +156,7 @@ def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
         (("list", "tatoeba", "path=."), "data.path: expected a file, got ., which is a folder"),
         (("list", "files", "path=deu.txt", "test=0.99"), "data.validation + data.test: expected"),
         (("fetch",), "Missing argument 'NAME'"),
-        (("fetch", "book"), "expected a corpus that can be downloaded (multi30k, tatoeba), got b"),
+        (("fetch", "book"), "expected data that can be downloaded (ett, multi30k, tatoeba), got b"),
         (("fetch", "tatoeba", "url=nowhere"), "data.url: expected an address http://"),
         (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, give data.path"),
         (("fetsh",), "No such command 'fetsh'"),

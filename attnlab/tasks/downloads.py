@@ -27,6 +27,7 @@ def fetch(
     known: str | None = None,
     check: Callable[[Path], None] | None = None,
     progress: Progress | None = None,
+    section: str = "data",
 ) -> Path:
     """The file at a URL, from the cache where it lies there whole.
 
@@ -35,7 +36,7 @@ def fetch(
 
     `known` is the SHA-256 that the file must have, in hex. `check` judges a finished download
     before it is kept, raising `RequestError`. `progress` is told the bytes that are here, of how
-    many, and the file's name.
+    many, and the file's name. `section` has the settings `url` and `path`, which complaints name.
 
     Raises:
         RequestError: the file isn't there, can't be reached or kept, or has another digest.
@@ -43,13 +44,15 @@ def fetch(
     import filelock
 
     if not re.match(r"https?://[^/\s]", url):
-        raise RequestError(f"data.url: expected an address http://... or https://..., got {url!r}.")
+        raise RequestError(
+            f"{section}.url: expected an address http://... or https://..., got {url!r}."
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / ".lock"):
             for left in folder.glob("tmp*"):  # by a download that was killed
                 left.unlink()
-            _retrieve(url, folder / name, known, _Downloader(name, check, progress))
+            _retrieve(url, folder / name, known, _Downloader(name, check, progress), section)
             return folder / name
     except OSError as error:
         reason = error.strerror or str(error)
@@ -57,12 +60,14 @@ def fetch(
 
 
 def cache_folder(cache: Path, name: str, url: str, usual: str) -> Path:
-    """The folder of a corpus's downloads; another address than the usual one has its own."""
+    """The folder of one thing's downloads; another address than the usual one has its own."""
     folder = cache.expanduser() / name
     return folder if url == usual else folder / sha256(url.encode()).hexdigest()[:12]
 
 
-def _retrieve(url: str, path: Path, known: str | None, downloader: _Downloader) -> None:
+def _retrieve(
+    url: str, path: Path, known: str | None, downloader: _Downloader, section: str
+) -> None:
     import pooch
     import requests
 
@@ -73,7 +78,8 @@ def _retrieve(url: str, path: Path, known: str | None, downloader: _Downloader) 
     try:
         pooch.retrieve(url, expected, path.name, path.parent, downloader=downloader)
     except requests.RequestException as error:
-        raise RequestError(f"{url}: expected the file, but {_reason(error)}.") from error
+        reason = _reason(error, section)
+        raise RequestError(f"{url}: expected the file, but {reason}.") from error
     except RequestError:
         raise
     except ValueError as error:  # pooch's word for another digest
@@ -138,13 +144,13 @@ class _Downloader:
         """Nothing is open."""
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, section: str) -> str:
     """Why a download failed."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"the server answered {response.status_code} {response.reason}"
     kind = type(error).__name__
-    return f"the server did not answer to the end ({kind}); without a network, give data.path"
+    return f"the server did not answer to the end ({kind}); without a network, give {section}.path"
 
 
 def _recorded(record: Path) -> str | None:

@@ -15,7 +15,7 @@ import pytest
 from download_server import serving
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.downloads import cache_folder, fetch
+from attnlab.tasks.downloads import cache_folder, fetch
 
 CONTENT = bytes(range(251)) * 4001  # about 1 MB
 CHUNK = 8192  # what a cut can lose at most
@@ -84,7 +84,7 @@ def test_one_that_always_breaks_is_told_and_leaves_nothing(server, get, tmp_path
 def test_a_killed_download_is_not_believed(server, tmp_path):
     code = (
         "import sys, time; from pathlib import Path; "
-        "from attnlab.tasks.translation.corpora.downloads import fetch;"
+        "from attnlab.tasks.downloads import fetch;"
         "slow = lambda done, total, what: (print(done, flush=True), time.sleep(60));"
         "fetch(sys.argv[1], Path(sys.argv[2]), 'pairs.zip', progress=slow)"
     )
@@ -155,6 +155,8 @@ def test_offline(get):
 def test_an_address_that_is_none(get, url):
     with pytest.raises(RequestError, match=r"data\.url: expected an address"):
         fetch(url, Path("nowhere"), "pairs.zip")
+    with pytest.raises(RequestError, match=r"task\.url: expected an address"):
+        fetch(url, Path("nowhere"), "ETTh1.csv", section="task")
     assert not Path("nowhere").exists()
 
 

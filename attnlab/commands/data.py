@@ -1,0 +1,169 @@
+"""`attnlab data`: what data there are, what is in them, and their download."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.config.options import option_content
+from attnlab.config.rules import Rule, check_rule, did_you_mean
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Shelf, Stored, load
+from attnlab.tasks.kinds import kinds
+from attnlab.terminal.console import plain_console
+
+TABLE_WIDTH = 80  # of a table that nobody watches
+
+_data_option = click.option(
+    "--data",
+    metavar="DIR",
+    help="Folder of downloads.  [default: $ATTNLAB_DATA, else ~/.cache/attnlab]",
+)
+_settings_argument = click.argument("settings", metavar="[SETTING=VALUE]...", nargs=-1)
+
+
+@click.group("data", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Corpora to translate and series to forecast: list them, look into one, download it."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_command)
+
+
+@command.command("list")
+@click.argument("name", required=False)
+@_settings_argument
+@click.option("--path", default=None, help="The same as path=PATH.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of a corpus's division.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@_data_option
+def list_command(
+    name: str | None,
+    settings: tuple[str, ...],
+    path: str | None,
+    seed: int,
+    as_json: bool,
+    data: str | None,
+) -> None:
+    """List the data, or count what is in NAME.
+
+    SETTING=VALUE are the settings of NAME, as data.SETTING=VALUE of a corpus in a run, or
+    task.SETTING=VALUE.
+    """
+    cache = _cache(data)
+    if name is None:
+        return _list_all(cache, as_json)
+    shelf, stored = _made(name, [*settings, *([f"path={json.dumps(path)}"] if path else [])])
+    row = {**_row(shelf, stored, cache), **shelf.count(stored, cache, seed)}
+    if as_json:
+        click.echo(json.dumps(row, indent=2))
+    else:
+        shelf.show(row)
+    return None
+
+
+@command.command("fetch")
+@click.argument("name")
+@_settings_argument
+@_data_option
+def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> None:
+    """Download NAME into the cache; what is there is kept."""
+    from attnlab.run.screen import screen
+
+    (_, stored), cache = _made(name, settings), _cache(data)
+    if not stored.fetchable:
+        there = [each for each in _shelves() if _made(each)[1].fetchable]
+        raise RequestError(
+            f"NAME: expected data that can be downloaded ({', '.join(there)}), got {name}."
+        )
+    with screen() as shown:
+        stored.open(cache, shown.working)
+    for line in (f"{name} lies in {stored.location(cache)}", stored.origin, stored.license):
+        click.echo(line)
+
+
+def _cache(data: str | None) -> Path:
+    """The folder of downloads that `--data` names, or the default one."""
+    return Path(data or os.environ.get("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
+
+
+def _shelves() -> dict[str, Shelf]:
+    """Name of data -> the shelf of their kind."""
+    found = [load(kind.shelf) for kind in kinds() if kind.shelf]
+    return {name: shelf for shelf in found for name in shelf.names()}
+
+
+def _made(name: str, words: Sequence[str] = ()) -> tuple[Shelf, Stored]:
+    """Data by name, and their shelf; `words` are `SETTING=VALUE`, values as in YAML.
+
+    Raises:
+        RequestError: there are no such data or setting, or a value breaks its rule.
+    """
+    shelves = _shelves()
+    if name not in shelves:
+        hint = did_you_mean(name, [*shelves])
+        raise RequestError(f"NAME: expected one of {', '.join(shelves)}, got {name}.{hint}")
+    shelf = shelves[name]
+    content = option_content(shelf.group, name) or {}
+    settings = shelf.settings or [k for k in content if k not in ("name", "rules", "_target_")]
+    given = {}
+    for word in words:
+        key, equals, value = word.removeprefix(f"{shelf.group}.").partition("=")
+        if not equals or key not in settings:
+            raise RequestError(
+                f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
+            )
+        try:
+            given[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            reason = f"expected a value as in YAML, got {value!r}"
+            raise RequestError(f"{shelf.group}.{key}: {reason}.") from error
+    for key, value in given.items():
+        check_rule(f"{shelf.group}.{key}", value, Rule(**content.get("rules", {}).get(key, {})))
+    return shelf, shelf.make(name, given)
+
+
+def _list_all(cache: Path, as_json: bool) -> None:
+    """A row for each of the data there are."""
+    made = map(_made, _shelves())
+    rows = [(shelf.about(stored), _row(shelf, stored, cache)) for shelf, stored in made]
+    if as_json:
+        return click.echo(json.dumps([row for _, row in rows], indent=2, ensure_ascii=False))
+    table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
+    for heading in ("data", "what", "where", "from and licence"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
+    for about, row in rows:
+        where, terms = Text(home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
+        table.add_row(row["name"], "-".join(about.values()), where, terms)
+    console = plain_console(width=TABLE_WIDTH)
+    console.print(table)
+    return console.print("attnlab data list NAME counts what is in one of them.")
+
+
+def _row(shelf: Shelf, stored: Stored, cache: Path) -> dict[str, Any]:
+    """What data are, and where they lie or how they are had."""
+    needs = getattr(stored, "needs", "")
+    where = f"give {needs}" if needs else "part of attnlab"
+    if stored.fetchable:
+        where = f"not downloaded: attnlab data fetch {stored.name}"
+    return {
+        "name": stored.name,
+        **shelf.about(stored),
+        "where": str(stored.location(cache) or where),
+        "origin": stored.origin,
+        "license": stored.license,
+    }
+
+
+def home(text: str) -> str:
+    """A path with `~` for the home folder, as people write it."""
+    folder = str(Path.home())
+    return text.replace(folder, "~", 1) if text.startswith(folder + os.sep) else text

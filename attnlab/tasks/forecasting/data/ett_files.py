@@ -1,0 +1,95 @@
+"""Where the files of the electricity transformer data set come from, and which they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Progress
+from attnlab.tasks.downloads import cache_folder, fetch
+from attnlab.tasks.forecasting.data.csv_file import file_content
+
+URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small"
+# SHA-256 of the published files.
+DIGESTS = {
+    "ETTh1": "f18de3ad269cef59bb07b5438d79bb3042d3be49bdeecf01c1cd6d29695ee066",
+    "ETTh2": "a3dc2c597b9218c7ce1cd55eb77b283fd459a1d09d753063f944967dd6b9218b",
+    "ETTm1": "6ce1759b1a18e3328421d5d75fadcb316c449fcd7cec32820c8dafda71986c9e",
+    "ETTm2": "db973ca252c6410a30d0469b13d696cf919648d0f3fd588c60f03fdbdbadd1fd",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EttFiles:
+    """The files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv, of which one is asked for or all.
+
+    `path` is a folder that has them, packed by gzip or not, or the one file; None: they are
+    downloaded from below `url`, and only the published ones are taken.
+    """
+
+    name: ClassVar[str] = "ett"
+    origin: ClassVar[str] = "Zhou et al. 2021 (Informer), github.com/zhouhaoyi/ETDataset"
+    license: ClassVar[str] = "CC BY-ND 4.0: to be passed on whole and unchanged alone"
+    fetchable: ClassVar[bool] = True
+
+    series: str | None = None
+    path: str | None = None
+    url: str = URL
+
+    @property
+    def wanted(self) -> list[str]:
+        """The series that are asked for."""
+        return [self.series] if self.series else [*DIGESTS]
+
+    def open(self, cache: Path, progress: Progress | None = None) -> dict[str, Path]:
+        """Series -> its file, which is downloaded into `cache` where it has to be.
+
+        Raises:
+            RequestError: it is missing, can't be downloaded, or is not the published one.
+        """
+        return {name: self._file(name, cache, progress) for name in self.wanted}
+
+    def present(self, cache: Path) -> dict[str, Path]:
+        """Series -> its file, of those that are at hand."""
+        places = {name: self._places(name, cache) for name in self.wanted}
+        found = {
+            name: next((place for place in own if place.is_file()), None)
+            for name, own in places.items()
+        }
+        return {name: path for name, path in found.items() if path}
+
+    def location(self, cache: Path) -> Path | None:
+        """The folder or file that is given, or the folder of downloads; None before those."""
+        if self.path:
+            return Path(self.path).expanduser()
+        downloads = cache_folder(cache, self.name, self.url, URL)
+        return downloads if len(self.present(cache)) == len(self.wanted) else None
+
+    def _places(self, name: str, cache: Path) -> list[Path]:
+        """Where a series' file may lie."""
+        if not self.path:
+            return [cache_folder(cache, self.name, self.url, URL) / f"{name}.csv"]
+        path = Path(self.path).expanduser()
+        return [path / f"{name}.csv", path / f"{name}.csv.gz"] if path.is_dir() else [path]
+
+    def _file(self, name: str, cache: Path, progress: Progress | None) -> Path:
+        if not self.path:
+            folder = cache_folder(cache, self.name, self.url, URL)
+            url, known = f"{self.url.rstrip('/')}/{name}.csv", DIGESTS[name]
+            more: dict[str, Any] = {"known": known, "progress": progress, "section": "task"}
+            return fetch(url, folder, f"{name}.csv", **more)
+        for place in self._places(name, cache):
+            if place.is_file():
+                return place
+        raise RequestError(
+            f"task.path: expected a folder with {name}.csv or {name}.csv.gz, or that file, got "
+            f"{self.path}; null downloads it"
+        )
+
+
+def is_published(name: str, path: Path) -> bool:
+    """Whether a series' file has the published content, packed or not."""
+    return sha256(file_content(path)).hexdigest() == DIGESTS[name]

@@ -1,0 +1,89 @@
+"""Oil temperature of electricity transformers: the ETT benchmark, by the Informer's protocol."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Progress
+from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
+from attnlab.tasks.forecasting.data.ett_files import URL, EttFiles, is_published
+from attnlab.tasks.forecasting.data.windows import Splits
+from attnlab.tasks.forecasting.series import Series
+
+_MONTH = 30 * 24  # hours
+_PARTS = {"train": 12, "validation": 4, "test": 4}  # months
+_SEASONS = {"day": 24, "week": 7 * 24, None: None}  # hours
+
+
+class Ett(Series):
+    """The next `horizon` oil temperatures (OT) of a transformer from the `history` before them.
+
+    The univariate protocol of Zhou et al. 2021 (Informer, arXiv 2012.07436, section 5.1), to which
+    later papers keep: months of 30 days, 12 to train on, 4 to validate, 4 to test, later rows
+    unused; z-scores by the train part; windows one step apart, whose histories reach back over the
+    borders. `mse_z` and `mae_z` are the MSE and MAE of its tables. Difference: all test windows
+    count, while the published code drops those of the last batch if it isn't full.
+
+    `series` is ETTh1 or ETTh2, by the hour, ETTm1 or ETTm2, by quarters of an hour; `season` what
+    the seasonal baseline repeats, "day", "week", or None. `path` and `url` as of `EttFiles`.
+
+    Raises:
+        RequestError: from `load`: the file is missing, or has other rows.
+    """
+
+    name = "ett"
+    cache = Path("~/.cache/attnlab")  # of downloads; a run sets its own
+
+    def __init__(
+        self,
+        *,
+        series: str = "ETTh1",
+        horizon: int = 96,
+        history: int = 336,
+        season: str | None = "day",
+        path: str | None = None,
+        url: str = URL,
+    ):
+        self._steps = 4 if series.startswith("ETTm") else 1  # an hour
+        hours = _SEASONS[season]
+        super().__init__(
+            path="",
+            column="OT",
+            time_column="date",
+            history=history,
+            horizon=horizon,
+            period=hours and hours * self._steps,
+        )
+        self.transformer, self._files = series, EttFiles(series=series, path=path, url=url)
+        self._progress: Progress | None = None
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+        """Find the file, downloading it where no path is given, and split it; without a draw."""
+        self._progress = progress
+        return super().load(seed, progress)
+
+    def _read(self) -> TimeSeries:
+        self.units = f"units of {self.column}"
+        self.path = str(self._files.open(self.cache, self._progress)[self.transformer])
+        found = read_series(self.path, self.column, self.time_column)
+        rows = sum(_PARTS.values()) * _MONTH * self._steps
+        if len(found.values) < rows:
+            raise RequestError(
+                f"{self.path}: expected the {rows:,} rows of {self.transformer} and more, got "
+                f"{len(found.values):,}"
+            )
+        notes = found.notes
+        if not is_published(self.transformer, Path(self.path)):
+            notes += (f"{self.path} is not the published {self.transformer}.csv (SHA-256).",)
+        source = f"{self.transformer}.csv of {self._files.origin}"
+        times, values = found.times[:rows], found.values[:rows]
+        return replace(found, values=values, times=times, source=source, notes=notes)
+
+    def _find_borders(self, count: int) -> dict[str, int]:
+        firsts, months = {}, 0
+        for part, own in _PARTS.items():
+            firsts[part] = months * _MONTH * self._steps
+            months += own
+        return firsts

@@ -1,0 +1,182 @@
+"""The ETT task: the Informer's borders, its published check values, files and downloads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from hashlib import sha256
+
+import numpy as np
+import pytest
+import small_ett
+from download_server import serving
+
+from attnlab.cli import main
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting import ett
+from attnlab.tasks.forecasting.data import ett_files
+from attnlab.tasks.forecasting.ett import Ett
+
+TRAIN, VALIDATION, TEST = (months * small_ett.MONTH for months in (12, 16, 20))
+
+
+@pytest.fixture(autouse=True)
+def short_months(request, monkeypatch):
+    if "realdata" not in request.keywords:
+        monkeypatch.setattr(ett, "_MONTH", small_ett.MONTH)
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch):
+    """A folder of all files, which count as the published ones."""
+    for seed, name in enumerate(ett_files.DIGESTS):
+        folder = small_ett.write(tmp_path / "ett", name, seed)
+        digest = sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
+        monkeypatch.setitem(ett_files.DIGESTS, name, digest)
+    return folder
+
+
+def loaded(path, **settings) -> Ett:
+    task = Ett(path=str(path), **{"history": 24, "horizon": 5, **settings})
+    task.load(0)
+    return task
+
+
+@pytest.mark.parametrize(("name", "steps"), [("ETTh2", 1), ("ETTm1", 4)])
+def test_the_borders_are_months_of_the_train_validation_and_test_parts(tmp_path, name, steps):
+    task = loaded(small_ett.write(tmp_path, name), series=name)
+    ends = [border * steps for border in (TRAIN, VALIDATION, TEST)]
+    for part, first, end in zip(("train", "validation", "test"), [24, *ends], ends, strict=False):
+        index = task.splits.part(part).index
+        np.testing.assert_array_equal(index, np.arange(first, end - 5 + 1))
+    assert task.last_history().tolist() == task._series.values[-24:].tolist()
+    assert len(task._series.values) == ends[-1]
+
+
+def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
+    task = loaded(small_ett.write(tmp_path))
+    train = task._series.values[:TRAIN]
+    assert task.scaler_for().offset == pytest.approx(train.mean())
+    assert task.scaler_for().scale == pytest.approx(train.std())
+    target = task.splits.test.target
+    forecast = target + np.float32(0.5)
+    assert task.report(forecast).metrics["mse_z"] == pytest.approx(0.25, rel=1e-4)
+    assert task.report(forecast).metrics["mae_z"] == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("season", "name", "steps"),
+    [("day", "ETTh1", 24), ("day", "ETTm1", 96), ("week", "ETTh1", 168), (None, "ETTh1", 1)],
+)
+def test_a_season_has_its_steps(tmp_path, season, name, steps):
+    task = loaded(small_ett.write(tmp_path, name), series=name, season=season)
+    report = task.report(task.splits.test.target)
+    assert task._yardstick().period == steps
+    if season is None:
+        assert "seasonal_naive" not in report.baselines
+    else:
+        first, values = task.splits.test.index[0], task._series.values
+        np.testing.assert_array_equal(
+            report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
+        )
+
+
+def test_other_content_than_the_published_is_said(published):
+    assert loaded(published).report(loaded(published).splits.test.target).notes == []
+    small_ett.write(published, "ETTh1", seed=99)
+    notes = loaded(published).report(loaded(published).splits.test.target).notes
+    assert notes == [f"{published / 'ETTh1.csv'} is not the published ETTh1.csv (SHA-256)."]
+
+
+def test_a_packed_file_is_the_same_and_may_be_named_itself(published):
+    plain = loaded(published).splits
+    content = (published / "ETTh1.csv").read_bytes()
+    (published / "ETTh1.csv").unlink()
+    (published / "ETTh1.csv.gz").write_bytes(gzip.compress(content))
+    for path in (published, published / "ETTh1.csv.gz"):
+        assert loaded(path).splits.digest == plain.digest
+        assert ett_files.is_published("ETTh1", published / "ETTh1.csv.gz")
+
+
+def test_files_that_are_missing_short_or_damaged_are_named(tmp_path):
+    with pytest.raises(RequestError, match=r"task\.path: expected a folder with ETTh1\.csv or"):
+        loaded(tmp_path)
+    small_ett.write(tmp_path, rows=TEST - 1)
+    with pytest.raises(RequestError, match=r"ETTh1\.csv: expected the 1,920 rows .* got 1,919"):
+        loaded(tmp_path)
+    (tmp_path / "ETTh1.csv").write_bytes(gzip.compress(bytes(999))[:-9])
+    with pytest.raises(RequestError, match=r"ETTh1\.csv: expected a CSV file, but: "):
+        loaded(tmp_path)
+
+
+def test_fetched_once_then_trained_on_and_counted(published, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
+    files = {f"/{path.name}": path.read_bytes() for path in published.iterdir()}
+    with serving(files) as server:
+        assert main(["data", "fetch", "ett", f"url={server.url}"]) == 0
+        out = capsys.readouterr().out
+        assert f"ett lies in {tmp_path / 'cache/ett'}" in out and "CC BY-ND 4.0" in out
+        task = Ett(url=server.url, history=24, horizon=5)
+        task.cache = tmp_path / "cache"
+        assert task.load(0).digest == loaded(published).splits.digest
+        assert len(server.requests) == 4
+        assert main(["data", "list", "ett", f"url={server.url}", "series=ETTm2", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["files"]["ETTm2"]["rows"] == 4 * TEST + small_ett.LATER
+    assert row["files"]["ETTm2"]["published"] is True and list(row["files"]) == ["ETTm2"]
+
+
+def test_a_download_that_is_not_the_published_file_is_refused(published, tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+    with serving({"/ETTh1.csv": b"date,OT\n2016-07-01 00:00:00,1\n"}) as server:
+        task = Ett(url=server.url)
+        task.cache = tmp_path / "cache"
+        with pytest.raises(RequestError, match="expected a file with SHA-256"):
+            task.load(0)
+
+
+def test_the_list_has_what_is_at_hand(tmp_path, capsys):
+    small_ett.write(tmp_path)
+    assert main(["data", "list", "ett", "--path", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    (row,) = (line.split() for line in out.splitlines() if line.startswith("ETT"))
+    assert row == ["ETTh1", "1,925", "2016-07-01", "00:00", "2016-09-19", "04:00", "no"]
+    assert max(map(len, out.splitlines())) <= 80
+    assert main(["data", "list", "ett", "seris=ETTh1"]) == 2
+    assert "with a setting of ett: series, path, url." in capsys.readouterr().err
+
+
+# Of all test windows, computed by others: persistence and the day before, MSE and MAE of z-scores.
+CHECKS = [
+    ("ETTh1", 24, "persistence", 0.034, 0.139),
+    ("ETTh1", 24, "seasonal_naive", 0.046, 0.166),
+    ("ETTh1", 720, "persistence", 0.129, 0.283),
+    ("ETTh1", 720, "seasonal_naive", 0.125, 0.280),
+    ("ETTm1", 24, "persistence", 0.012, 0.077),
+    ("ETTm1", 672, "persistence", 0.087, 0.228),
+    ("ETTm1", 672, "seasonal_naive", 0.087, 0.231),
+]
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("name", "horizon"), sorted({check[:2] for check in CHECKS}))
+def test_rules_of_thumb_score_what_is_known_of_them(realdata, name, horizon, monkeypatch):
+    monkeypatch.setattr(Ett, "_nlinear", lambda self, fitted, index: np.zeros((len(index), 1)))
+    task = Ett(path=str(realdata / "ett"), series=name, history=24, horizon=horizon)
+    splits = task.load(0)
+    assert len(splits.test) == (11520 if "m" in name else 2880) - horizon + 1
+    report = task.report(splits.test.target)
+    assert not [note for note in report.notes if "published" in note]
+    for _, _, baseline, mse, mae in (check for check in CHECKS if check[:2] == (name, horizon)):
+        scores = report.baselines[baseline]
+        assert (round(scores["mse_z"], 3), round(scores["mae_z"], 3)) == (mse, mae)
+
+
+@pytest.mark.realdata
+def test_nlinear_scores_what_its_paper_prints(realdata):
+    """Zeng et al. 2023, table of univariate results: ETTh1, input 336, horizon 96."""
+    task = Ett(path=str(realdata / "ett"), history=336, horizon=96)
+    report = task.report(task.load(0).test.target)
+    assert round(report.baselines["nlinear"]["mse_z"], 3) == 0.053
+    assert report.best_baseline == "nlinear"

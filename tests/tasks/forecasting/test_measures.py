@@ -1,0 +1,105 @@
+"""Errors that forecasters expect, against their definitions and scikit-learn's scaler."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import mean_absolute_error, mean_squared_error
+from sklearn.preprocessing import StandardScaler
+
+from attnlab.tasks.forecasting.data.measures import Yardstick, errors
+from attnlab.tasks.forecasting.fib_random import FibRandom
+from attnlab.tasks.forecasting.series import Series
+
+WALK = np.random.default_rng(29).normal(0.3, 2, 211).cumsum().round(2)
+UNIT = Yardstick(1.0, 1.0)
+
+
+@pytest.fixture
+def series(tmp_path):
+    """Make a loaded task of some values."""
+
+    def make(values: np.ndarray, **settings) -> Series:
+        path = tmp_path / "values.csv"
+        path.write_text("\n".join(["height", *map(str, values)]))
+        task = Series(path=str(path), **settings)
+        task.load(0)
+        return task
+
+    return make
+
+
+def test_z_scores_are_those_of_scikit_learns_scaler_on_the_train_part(series):
+    task = series(WALK, history=5, horizon=3, scaler="minmax", test=0.2, validation=0.15)
+    forecast = task.splits.test.target + np.float32(0.25)
+    report = task.report(forecast)
+    scaler = StandardScaler().fit(WALK[: 211 - 42 - 32, None])
+    target, said = (
+        scaler.transform(report.predictions[name][:, None]) for name in ("target", "prediction")
+    )
+    assert report.metrics["mse_z"] == pytest.approx(mean_squared_error(target, said), rel=1e-9)
+    assert report.metrics["mae_z"] == pytest.approx(mean_absolute_error(target, said), rel=1e-9)
+
+
+@pytest.mark.parametrize("period", [None, 7])
+def test_mase_is_1_for_the_naive_forecast_itself_on_the_whole_train_part(series, period):
+    """Hyndman and Koehler's scaling, section 3, seasonal where there is a season."""
+    task = series(WALK, history=period or 1, period=period)
+    report = task.report(task.splits.train.target, "train")
+    naive = report.baselines["seasonal_naive" if period else "persistence"]
+    assert naive["mase"] == pytest.approx(1, rel=1e-12)
+    longer = series(WALK, history=period or 1, period=period, horizon=7)
+    scores = longer.report(longer.splits.test.target).baselines["train_mean"]
+    one_step = np.abs(np.subtract(WALK[period or 1 : 137], WALK[: 137 - (period or 1)])).mean()
+    assert scores["mase"] == pytest.approx(scores["mae"] / one_step)
+
+
+def test_smape_by_the_definition_of_the_m4_competition():
+    target, forecast = np.array([[2.0, -3.0], [5.0, 0.0]]), np.array([[1.0, 3.0], [5.0, 0.0]])
+    assert errors(target, forecast, UNIT)["smape"] == pytest.approx((200 / 3 + 200 + 0 + 0) / 4)
+    assert errors(target, np.full((2, 2), np.nan), UNIT)["smape"] != 0
+
+
+def test_windows_without_a_series_are_measured_by_the_train_windows():
+    task = FibRandom(train_windows=200, validation_windows=50, test_windows=50)
+    task.load(0)
+    report = task.report(task.splits.train.target, "train")
+    assert report.baselines["persistence"]["mase"] == pytest.approx(1, rel=1e-6)
+    assert report.baselines["train_mean"]["mse_z"] == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "period", "undefined"),
+    [
+        (np.append(np.full(60, 0.1), np.arange(20.0)), None, {"mse_z", "mae_z", "mase"}),
+        (np.arange(80) % 4, 4, {"mase"}),
+        (np.arange(80), 70, {"mase"}),
+    ],
+)
+def test_what_the_train_part_can_t_measure_is_null_and_a_note_says_so(
+    series, values, period, undefined
+):
+    task = series(values, history=5, period=period, test=0.125, validation=0.125)
+    assert task.scaler_for().scale > 0.1  # not the deviation of rounding
+    report = task.report(task.splits.test.target)
+    for scores in (report.metrics, *report.baselines.values()):
+        assert {name for name, value in scores.items() if value is None} == undefined
+    notes = " ".join(report.notes)
+    assert {name for name in ("mse_z", "mae_z", "mase") if name in notes} == undefined
+    json.dumps(report.scores(), allow_nan=False)
+
+
+def test_a_value_that_was_filled_in_measures_nothing(series):
+    gap = WALK.copy().astype(object)
+    gap[50] = "na"
+    task = series(gap, missing="interpolate", history=5)
+    train = WALK[: 211 - 42 - 32]
+    known = np.delete(train, 50)
+    steps = np.delete(np.abs(np.diff(train)), [49, 50])
+    assert task._yardstick() == Yardstick(np.std(known), np.mean(steps), 1, np.ptp(WALK))
+
+
+def test_many_zeros_are_said_of_smape(series):
+    task = series(np.arange(80) % 5, history=5)
+    notes = task.report(task.splits.test.target).notes
+    assert "3 of the 16 targets are 0, where smape is 200 % for any forecast but 0." in notes
