@@ -16,7 +16,7 @@ PACKAGE = ROOT / "attnlab"
 KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 EVERYWHERE = {"errors", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
-OF_A_KIND = {"config", "figures", "layers", "records", "tasks.base", "training"}
+OF_A_KIND = {"config", "figures", "layers", "page", "records", "tasks.base", "training"}
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
 # `commands`, at the top, wherever their files lie.
 BELOW = {
@@ -24,13 +24,18 @@ BELOW = {
     "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps"},
     "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps"},
-    "commands": {"attention", "compare", "config", "figures", "records", "run", "terminal", *KIND},
+    "commands": {
+        *("attention", "compare", "config", "figures", "page", "records", "report", "run"),
+        *("terminal", *KIND),
+    },
     "verbs": {"commands", "config", "figures", "layers", "records", "run", "terminal", *KINDS},
     "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
     "run": {"config", "figures", "records", "terminal", "training", *KIND},
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
+    "report": {"compare", "config", "page", "records", "run", *KIND},
     "compare": {"config", "figures", "records", "terminal", *KIND},
     "figures": {"records", *KIND},
+    "page": set(),
     "terminal": set(),
     "training": {"config"},
     "tasks.kinds": {"config", "tasks", "tasks.base"},
@@ -204,7 +209,16 @@ def test_help_typos_and_runs_answer_at_once():
 
 
 def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
-    light = {"commands", "compare", "config", "records", "tasks.base", "tasks.kinds"}
+    light = {
+        "commands",
+        "compare",
+        "config",
+        "page",
+        "records",
+        "report",
+        "tasks.base",
+        "tasks.kinds",
+    }
     modules = [m for m in FILES if room(m) in light and not place(m).startswith("compare/")]
     modules += ["attnlab.run.runner", "attnlab.run.loading", "attnlab.run.console"]
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]

@@ -15,6 +15,7 @@ _VERBS = {
     "resume": "go on with an interrupted run, or train a finished one longer",
     "runs": "list, remove or log again runs",
     "compare": "which is better, and could it be luck",
+    "report": "runs or a sweep on one page, attention epoch by epoch",
     "evaluate": "test metrics of any epoch's weights",
     "plot": "a run's figures again, and others",
     "explain": "what a setting means, what it may be, its default",
