@@ -16,7 +16,9 @@ from attnlab.page.parts import Chart, Intervals, Table, Text
 from attnlab.records.run_directory import list_runs
 from attnlab.report.content import runs_page
 from attnlab.report.results import colours_of, result_sentence
-from attnlab.report.shown import shown_runs
+from attnlab.report.shown import _spread, shown_runs
+from attnlab.tasks.base import load
+from attnlab.tasks.kinds import kinds
 
 
 def made(runs, *by: str, **options):
@@ -197,3 +199,23 @@ def test_a_hostile_run_folder_stays_text(tmp_path):
     assert "<b>" not in text
     assert text.count("</script>") == text.count("<script")
     assert "&lt;/script&gt;&lt;b&gt;boo" in text and json.dumps("<").strip('"') in text
+
+
+def test_the_sections_of_every_kind_can_be_told():
+    told = [path for kind in kinds() for path in kind.page.values()]
+    assert told and all(callable(load(path)) for path in told)
+
+
+@pytest.mark.parametrize(
+    ("saved", "best", "most", "expected"),
+    [
+        ([1, 2, 3], 2, 30, [1, 2, 3]),
+        (range(1, 101), 50, 5, [1, 34, 50, 67, 100]),
+        (range(1, 101), 100, 5, [1, 26, 50, 75, 100]),
+        (range(5, 10), None, 2, [5, 9]),
+    ],
+)
+def test_of_many_epochs_the_first_the_best_and_the_last_are_shown(saved, best, most, expected):
+    found = _spread(list(saved), best, most)
+    assert len(found) <= most and found == pytest.approx(expected, abs=1)
+    assert {saved[0], saved[-1], best or saved[0]} <= {*found}

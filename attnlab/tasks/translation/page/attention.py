@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ _NOTE = (
     "word of the translation, a column one of the source. {links}Dotted: changed since the "
     "epoch before. Translated greedily, at each epoch anew."
 )
+_ONE = "weights"  # the name of the map where there is one alone
 _LINKS = "A dashed frame is a gold link, known of the reference. "
 
 
@@ -51,37 +52,44 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _run_parts(run: Shown) -> list[Part]:
-    task, problems = run.task(), _with_links(run)
-    # After the task, with which TensorFlow comes without its notices.
-    from attnlab.tasks.translation.attention_maps import example
-    from attnlab.tasks.translation.decoding.search import Search
-
-    sentences: list[_Chosen] = []
-    search, epochs, found = None, [], []
-    for epoch, model in run.models(_MOST_EPOCHS):
-        if search is None:
-            sentences = _sentences(run, task, model, linked=not problems)  # type: ignore[arg-type]
-            search = Search(model, extra_length=_LONGER)
-        tokenizers = task.source_tokenizer, task.target_tokenizer  # type: ignore[attr-defined]
-        hypotheses = search([each.row for each in sentences])
-        found.append([
-            example(model, tokenizers, each.row, best.tokens)
-            for each, (best, *_) in zip(sentences, hypotheses, strict=True)
-        ])  # fmt: skip
-        epochs.append(epoch)
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
+    run.task()  # before all else that needs TensorFlow, with whose notices it does away
+    problems = _with_links(run)
+    epochs, sentences, found = _by_epoch(run, linked=not problems)
     if not all(each.maps for examples in found for each in examples):
         raise RequestError(f"{run.run.name}: its model has no attention weights.")
     names, parts = _kept(found, run.room)
     columns = list(zip(*parts, strict=True))
     shown = [
-        Sentence(found[0][n].source, _pieces(task, each.reference), each.links, columns[n])  # type: ignore[arg-type]
+        Sentence(found[0][n].source, _pieces(run, each.reference), each.links, columns[n])
         for n, each in enumerate(sentences[: len(columns)])
     ]
-    links = _LINKS if any(each.links for each in sentences) else ""
+    note = _NOTE.format(links=_LINKS if any(each.links for each in sentences) else "")
+    if len(names) == 1 and names[0] != _ONE:
+        note += f" Weights are the {names[0]}."
     slider = Slider(run.frames(epochs), [Sentences(shown, names)])
-    return [Text(_NOTE.format(links=links), "note"), slider, *problems, *run.problems()]
+    return [Text(note, "note"), slider, *problems, *run.problems()]
+
+
+def _by_epoch(run: Shown, linked: bool) -> tuple[list[int], list[_Chosen], list[list[Example]]]:
+    """Epochs, the sentences, and what the model of each epoch makes of them."""
+    from attnlab.tasks.translation.attention_maps import example
+    from attnlab.tasks.translation.decoding.search import Search
+
+    task: Any = run.task()
+    tokenizers = task.source_tokenizer, task.target_tokenizer
+    sentences: list[_Chosen] = []
+    search, epochs, found = None, [], []
+    for epoch, model in run.models(_MOST_EPOCHS):
+        if search is None:
+            sentences = _sentences(run, task, model, linked)
+            search = Search(model, extra_length=_LONGER)
+        best = [each[0] for each in search([each.row for each in sentences])]
+        pairs = zip(sentences, best, strict=True)
+        found.append([example(model, tokenizers, each.row, own.tokens) for each, own in pairs])
+        epochs.append(epoch)
+    if not epochs:
+        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
+    return epochs, sentences, found
 
 
 def _with_links(run: Shown) -> list[Part]:
@@ -139,8 +147,9 @@ def _token_links(task: Translate, source: str, reference: str, links: str) -> li
     ]
 
 
-def _pieces(task: Translate, text: str) -> list[str]:
-    return task.target_tokenizer.pieces(task.target_tokenizer.encode([text])[0])
+def _pieces(run: Shown, text: str) -> list[str]:
+    tokenizer = cast("Translate", run.task()).target_tokenizer
+    return tokenizer.pieces(tokenizer.encode([text])[0])
 
 
 def _kept(found: Sequence[Sequence[Example]], room: int) -> tuple[list[str], list[list[Written]]]:
@@ -170,4 +179,4 @@ def _written(each: Example, every: bool) -> Written:
 
 def _mean_name(layers: int, heads: int) -> str:
     words = [f"{layers} layers"] * (layers > 1) + [f"{heads} heads"] * (heads > 1)
-    return f"mean of {' and '.join(words)}" if words else "weights"
+    return f"mean of {' and '.join(words)}" if words else _ONE
