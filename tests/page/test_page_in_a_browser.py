@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from example_page import HOSTILE, page
 
+from attnlab.cli import main
 from attnlab.page.html import page_text
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -30,17 +31,27 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(params=["plain", HOSTILE], ids=["plain", "hostile"])
-def seen(browser, tmp_path, request):
-    """The page, open; at the end nothing has gone wrong in it, and nothing was asked for."""
-    path = tmp_path / "report.html"
-    path.write_text(page_text(page(request.param)), encoding="utf-8")
+@pytest.fixture
+def wrong() -> list[str]:
+    """What goes wrong in a page: errors, and whatever it asks a network for."""
+    return []
+
+
+def opened(browser, path: Path, wrong: list[str]):
     tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    wrong: list[str] = []
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     tab.on("request", lambda asked: wrong.append(asked.url) if asked.url[:4] == "http" else None)
     tab.goto(path.as_uri())
+    return tab
+
+
+@pytest.fixture(params=["plain", HOSTILE], ids=["plain", "hostile"])
+def seen(browser, tmp_path, request, wrong):
+    """The page, open; at the end nothing has gone wrong in it, and nothing was asked for."""
+    path = tmp_path / "report.html"
+    path.write_text(page_text(page(request.param)), encoding="utf-8")
+    tab = opened(browser, path, wrong)
     yield tab
     assert tab.evaluate("window.hacked") is None
     assert wrong == []
@@ -172,3 +183,22 @@ def test_on_paper_all_is_there(seen):
     assert all(seen.locator(".panel").nth(n).is_visible() for n in (0, 1))
     assert not seen.locator("input[type=range]").is_visible()
     assert len(seen.pdf()) > 1000
+
+
+def test_pages_of_real_runs_move_and_light_up(
+    browser, trained, translating, tmp_path, monkeypatch, wrong
+):
+    for run in (trained, translating):
+        monkeypatch.chdir(run.attnlab.folder)
+        assert main(["report", str(run.folder), "--out", str(tmp_path / "page.html")]) == 0
+        tab = opened(browser, tmp_path / "page.html", wrong)
+        said = tab.locator("output").text_content()
+        tab.locator("input[type=range]").press("ArrowLeft" if "2 of 2" in said else "ArrowRight")
+        assert tab.locator("output").text_content() != said
+        for word in tab.locator("dd.translation .word").all()[:1]:
+            word.hover()
+            assert "looks at" in tab.locator(".readout", has_text="looks").first.text_content()
+        assert tab.locator(".warning").count() == 0
+        picture(tab, f"real_{run.folder.parent.name}")
+        tab.close()
+    assert wrong == []

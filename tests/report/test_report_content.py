@@ -91,6 +91,16 @@ def test_of_each_group_the_run_of_the_median_is_shown(three_groups):
         assert shown[label].metrics["test"]["rmse"] == np.median(values)
 
 
+def test_it_is_said_which_runs_are_shown_where_there_was_a_choice(three_groups, tmp_path):
+    (text,) = [p.text for p in parts(made(three_groups), "Forecasts", Text) if p.style == "note"]
+    assert text.startswith("Shown is the run of the median result: bahdanau seed 3, ")
+    for seed in range(8):
+        write_run(tmp_path, "none", 0, 1.0 + seed, config={"model.units": seed})
+    page = made(tmp_path, "model.units")
+    assert "Shown are the runs of the best 6 of 8 groups." in said(page, "note")
+    assert len(parts(page, "Forecasts", Chart)[0].curves) == 7
+
+
 def test_settings_and_versions_are_told_but_not_who_ran_it(three_groups):
     page = made(three_groups)
     differing, alike = parts(page, "Settings", Table)
