@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ _NAME = "report.html"
 _ENDINGS = (".html", ".htm")
 # What a sweep may vary that makes no groups: seeds are averaged over, tasks compared by themselves.
 _APART = ("seed", "task", "data")
+_MOST_NAMED = 3  # tasks in the name of a file
 
 
 class _Chosen(NamedTuple):
@@ -72,9 +74,12 @@ def command(
         raise RequestError(f"--out: expected a file that ends with .html, got {str(out)!r}.")
     chosen = _chosen(names, folder)
     path = (out or chosen.place).absolute()
-    with explained(f"--out: expected a file that can be written, got {str(path)!r}"):
+    writable = f"--out: expected a file that can be written, got {str(path)!r}"
+    with explained(writable):
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(path, _text(chosen, by, metric))
+    text = _text(chosen, by, metric)
+    with explained(writable):
+        files.write_text(path, text)
     if chosen.single and path == chosen.place.absolute():
         _send(chosen.entries)
     click.echo(f"report: {path} ({path.stat().st_size / 1000:,.0f} kB)")
@@ -109,41 +114,46 @@ def _chosen(names: Sequence[str], folder: Path) -> _Chosen:
     sweeps = {name: _sweep_folder(name, folder, listed) for name in names}
     found: dict[Path, ListedRun] = {}
     for name, sweep in sweeps.items():
-        if sweep is None:
-            entries = [ListedRun.of(_run(name, folder, listed))]
-        else:
-            own = listed if sweep.parents[1] == folder.absolute() else list_runs(sweep.parents[1])
-            entries = runs_of_sweep(own, sweep.name)
-            if not entries:
-                raise RequestError(f"SWEEP: expected runs, but sweep {sweep.name} has none yet.")
+        entries = [_run(name, folder, listed)] if sweep is None else _of_sweep(sweep, listed)
         found |= {entry.run.path: entry for entry in entries}
     runs = sorted(found.values(), key=lambda entry: (str(entry.status["started"]), entry.run.name))
-    (first, *others) = sweeps.items()
-    if others or len(sweeps) > 1:
-        return _of_several(runs, folder)
-    if first[1] is not None:
-        varied = ",".join(_varied(first[1], runs[0].run))
-        return _Chosen(runs, first[1] / _NAME, None, first[1].name, varied or None, True)
+    sweep, *others = sweeps.values()
+    if others:
+        return _several(runs, folder)
+    if sweep is not None:
+        varied = ",".join(_varied(sweep, runs[0].run))
+        return _Chosen(runs, sweep / _NAME, None, sweep.name, varied or None, True)
     status = runs[0].status
     title = f"{status['task']} · {status['attention']} · seed {status['seed']}"
     return _Chosen(runs, runs[0].run.path / _NAME, title, "", None, True)
 
 
-def _run(name: str, folder: Path, listed: Sequence[ListedRun]) -> RunDirectory:
+def _run(name: str, folder: Path, listed: Sequence[ListedRun]) -> ListedRun:
     try:
-        return find_run(name, folder)
+        return ListedRun.of(find_run(name, folder))
     except RequestError as error:
-        hint = did_you_mean(name, sweep_names(listed))
-        raise RequestError(
-            f"{error} No sweep has this name.{hint}" if hint else str(error)
-        ) from error
+        if hint := did_you_mean(name, sweep_names(listed)):
+            raise RequestError(f"{error} No sweep has this name.{hint}") from error
+        raise
 
 
-def _of_several(runs: list[ListedRun], folder: Path) -> _Chosen:
+def _of_sweep(sweep: Path, listed: Sequence[ListedRun]) -> list[ListedRun]:
+    """The runs of a sweep, which may lie in another runs folder than the listed ones."""
+    runs = sweep.parents[1]
+    if not any(entry.run.path.parents[2] == runs for entry in listed):
+        listed = list_runs(runs)
+    found = runs_of_sweep(listed, sweep.name)
+    if not found:
+        raise RequestError(f"SWEEP: expected runs, but sweep {sweep.name} has none yet.")
+    return found
+
+
+def _several(runs: list[ListedRun], folder: Path) -> _Chosen:
     """The same runs are always told in the same file."""
     digest = hashlib.sha256("\n".join(entry.run.name for entry in runs).encode()).hexdigest()[:8]
-    tasks = dict.fromkeys(str(entry.status["task"]) for entry in runs)
-    place = folder / "reports" / f"{'-'.join(tasks)}-{len(runs)}-runs-{digest}.html"
+    tasks = {re.sub(r"\W+", "_", str(entry.status["task"])) for entry in runs}
+    words = sorted(tasks) if len(tasks) <= _MOST_NAMED else [f"{len(tasks)}-tasks"]
+    place = folder / "reports" / f"{'-'.join(words)}-{len(runs)}-runs-{digest}.html"
     return _Chosen(runs, place, None, "", None, False)
 
 

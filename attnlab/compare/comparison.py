@@ -42,6 +42,10 @@ _WIDE_SPAN = 30
 _MOST_NAMED = 5
 
 
+class NothingToCompare(RequestError):
+    """No run is completed, or none has a finite value."""
+
+
 class Options(NamedTuple):
     """How runs are compared."""
 
@@ -139,7 +143,7 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     if not found.records:
         damaged = f"{len(found.damaged)} damaged ({found.damaged[0]})" if found.damaged else ""
         there = ", ".join(filter(None, (states, damaged)))
-        raise RequestError(f"--runs: expected completed runs, but there are only {there}.")
+        raise NothingToCompare(f"--runs: expected completed runs, but there are only {there}.")
     check_keys("--by", options.by, [record.settings for record in found.records])
     if "seed" in options.by:
         raise RequestError("--by: expected keys other than seed, which groups are averaged over.")
@@ -159,7 +163,7 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
         else:
             left_out.append(f"{task}, without a finite {metric.path}")
     if not compared:
-        raise RequestError(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
+        raise NothingToCompare(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
     _check_reference(options.reference, compared)
     return Comparisons(compared, left_out)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
+from attnlab.compare.comparison import Comparison, Comparisons, NothingToCompare, Options, compare
 from attnlab.errors import RequestError
 from attnlab.page.parts import Page, Part, Section, Text
 from attnlab.records.run_directory import ListedRun
@@ -53,9 +53,7 @@ def _results(
     """The sections about results, and a sentence for each task."""
     try:
         found = compare(entries, options)
-    except RequestError as error:
-        if str(error).startswith(("--by", "--metric: expected one")):
-            raise
+    except NothingToCompare as error:
         return _without_results(entries), [f"There is no result: {str(error).partition(': ')[2]}"]
     several, sections = len(found.tasks) > 1, []
     for comparison in found.tasks:

@@ -64,6 +64,13 @@ def test_several_runs_are_told_in_one_file_whatever_their_order(told, tmp_path):
     assert told(*names)[1].split(" (")[0] != first.split(" (")[0]
 
 
+def test_a_tasks_name_in_a_run_folder_names_no_other_place(told, tmp_path):
+    away = write_run(tmp_path, "none", 7, 1.0, status={"task": "../../away"})
+    code, out, err = told(away.path, "latest", next(tmp_path.glob("*/bahdanau/*")))
+    assert code == 0, err
+    assert [path.parent for path in tmp_path.rglob("*away*.html")] == [tmp_path / "reports"]
+
+
 def test_the_same_runs_give_the_same_page_but_the_date(told, tmp_path):
     texts = []
     for name in ("a.html", "b.html"):

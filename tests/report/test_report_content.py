@@ -163,13 +163,22 @@ def test_runs_without_a_result_still_have_their_curves(tmp_path):
     assert parts(page, "Runs", Table)[0].rows[0][2] == "failed"
 
 
+def test_a_run_that_diverged_has_no_result_but_curves(tmp_path):
+    write_run(tmp_path, "none", 0, None)
+    page = made(tmp_path)
+    assert "sunspots, without a finite rmse" in page.result[0]
+    assert parts(page, "Learning so far", Chart)
+
+
 def test_a_run_that_is_damaged_is_left_out_and_said_to_be(one):
     path, runs = one
     (path / "metrics.json").write_text("{")
     assert "left out" in said(made(runs)) and "metrics.json" in said(made(runs))
 
 
-@pytest.mark.parametrize(("by", "metric"), [(("atention",), None), (("attention",), "rmes")])
+@pytest.mark.parametrize(
+    ("by", "metric"), [(("atention",), None), (("attention",), "rmes"), (("seed",), None)]
+)
 def test_a_wrong_key_or_metric_is_refused(three_groups, by, metric):
     with pytest.raises(RequestError, match="--by|--metric"):
         made(three_groups, *by, metric=metric)
