@@ -17,7 +17,8 @@ KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 EVERYWHERE = {"errors", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
 OF_A_KIND = {
-    *("config", "figures", "layers", "records", "tasks.base", "tasks.downloads", "training"),
+    *("config", "figures", "layers", "page", "records", "tasks.base", "tasks.downloads"),
+    "training",
 }
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
 # `commands`, at the top, wherever their files lie.
@@ -27,8 +28,8 @@ BELOW = {
     "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {
-        *("attention", "compare", "config", "figures", "records", "run", "studies", "terminal"),
-        *KIND,
+        *("attention", "compare", "config", "figures", "page", "records", "report", "run"),
+        *("studies", "terminal", *KIND),
     },
     "verbs": {
         *("commands", "config", "figures", "layers", "records", "run", "tasks.base", "terminal"),
@@ -37,9 +38,11 @@ BELOW = {
     "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
     "run": {"config", "figures", "records", "terminal", "training", *KIND},
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
-    "studies": {"compare", "config", "records", "tasks.kinds"},
+    "report": {"compare", "config", "page", "records", "run", *KIND},
+    "studies": {"compare", "config", "page", "records", "report", "tasks.kinds"},
     "compare": {"config", "figures", "records", "terminal", *KIND},
     "figures": {"records", *KIND},
+    "page": set(),
     "terminal": set(),
     "training": {"config"},
     "tasks.kinds": {"config", "tasks", "tasks.base"},
@@ -214,7 +217,16 @@ def test_help_typos_and_runs_answer_at_once():
 
 
 def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
-    light = {"commands", "compare", "config", "records", "tasks.base", "tasks.kinds"}
+    light = {
+        "commands",
+        "compare",
+        "config",
+        "page",
+        "records",
+        "report",
+        "tasks.base",
+        "tasks.kinds",
+    }
     modules = [m for m in FILES if room(m) in light and not place(m).startswith("compare/")]
     modules += ["attnlab.run.runner", "attnlab.run.loading", "attnlab.run.console"]
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]

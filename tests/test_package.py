@@ -54,7 +54,8 @@ def test_the_wheel_has_code_configuration_data_and_licence(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     conf = {f"attnlab/{path.relative_to(ROOT)}" for path in ROOT.glob("conf/**/*.yaml")}
     code = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/**/*.py")}
-    assert conf | code | {"attnlab/tasks/forecasting/data/sunspots.csv"} <= names
+    page = {f"attnlab/page/page.{ending}" for ending in ("css", "js")}
+    assert conf | code | page | {"attnlab/tasks/forecasting/data/sunspots.csv"} <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"attnlab", next(top for top in tops if top.endswith(".dist-info"))}

@@ -58,10 +58,10 @@ def command(
     test (noncentral t; Colas, Sigaud and Oudeyer 2018). Few seeds tell the spread of differences
     only roughly, so there is a range beside each number.
     """
-    from attnlab.compare import plan_formats as formats
     from attnlab.compare.grouping import Choice
     from attnlab.compare.metrics import Amount
-    from attnlab.compare.plan import Wish, plan
+    from attnlab.compare.planning import formats
+    from attnlab.compare.planning.plan import Wish, plan
 
     wish = Wish(Amount.parse("--difference", difference), power, alpha)
     chosen, everything = chosen_runs(filters, runs)

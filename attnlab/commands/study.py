@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import click
 from rich.text import Text
 
+from attnlab import __version__
 from attnlab.commands.options import listed_runs, runs_folder, runs_option
 from attnlab.errors import RequestError, SweepFailed, explained
 from attnlab.records import files
@@ -69,8 +71,8 @@ def command(
     """Run what is missing of a study, and report; without NAME: list the studies.
 
     A study is a grid with seeds, a comparison, and what others published. Killed or interrupted,
-    the same command goes on. The report lies in runs/studies/NAME: report.md, table.csv, figures.
-    KEY=VALUE holds for all runs of the study.
+    the same command goes on. KEY=VALUE holds for all runs of the study. The report lies in
+    runs/studies/NAME: report.html, report.md, table.csv.
     """
     if name is None:
         return _list()
@@ -160,23 +162,33 @@ def _entries(study: Study, runs: str | None) -> list[ListedRun]:
 def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> None:
     from attnlab.compare.figure import comparison_figure
     from attnlab.figures.style import save
-    from attnlab.studies.page import report_md
-    from attnlab.studies.results import answer, results, table_csv
+    from attnlab.report.results import result_sentence
+    from attnlab.studies.page import report_html, report_md
+    from attnlab.studies.results import results, table_csv
 
     found = results(study, entries)
     folder: Path = runs_folder(runs) / "studies" / study.title
+    made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+    about = f"attnlab {__version__}, {len(entries)} runs of study {study.title}"
+    page = report_html(found, entries, made=made, about=about, told=_tell)
     with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
         files.write_text(folder / "table.csv", table_csv(found))
         files.write_text(folder / "report.md", report_md(found))
+        files.write_text(folder / "report.html", page)
         save(comparison_figure(found.main), folder / "comparison.png")
     for comparison in found.main.tasks:
-        click.echo(answer(comparison))
+        click.echo(result_sentence(comparison))
     for cell in found.cells:
-        click.echo(f"{cell.published.system}: {cell.verdict}")
-    click.echo(f"report: {folder / 'report.md'}")
+        where = ", ".join(f"{key}={value}" for key, value in cell.published.where.items())
+        click.echo(f"{cell.published.system} ({where}): {cell.verdict}")
+    click.echo(f"report: {folder / 'report.html'}")
     if found.missing and not (study.quick or study.changes):
         where = ", ".join(f"{key}={value}" for key, value in found.missing[0].where.items())
         raise RequestError(
             f"study {study.name}: published: expected runs for each number, but none has {where}."
         )
+
+
+def _tell(text: str) -> None:
+    click.echo(f"attnlab: {text}", err=True)

@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
+from attnlab.compare.curves import Histories, by_epoch, curve_columns, curve_title
 from attnlab.compare.tables import heading, margin_ends, p_text
-from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy, words
-from attnlab.tasks.base import Kind
+from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy
 from attnlab.tasks.kinds import known_kind
 
 # Okabe and Ito (2008) without their yellow, which white paper swallows. Markers and dashes tell
@@ -33,10 +33,6 @@ _LABEL_WIDTH = 22
 _WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
 _LEGEND_COLUMNS = 4
 _WARNING_LINE, _WARNING_WIDTH = 0.14, 160  # inches, characters
-_PARTS = {"train_": "training", "val_": "validation"}
-
-# The history of each seed of a group.
-Histories = Sequence[Mapping[str, list[float]]]
 
 
 class Style(NamedTuple):
@@ -94,7 +90,7 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
     histories = {
         group.label: [run.history() for run in group.runs.values()] for group in comparison.groups
     }
-    columns = _curve_columns(histories, comparison.metric.leaf, kind)
+    columns = curve_columns(histories, comparison.metric.leaf, kind)
     for axes, column in zip(above.subplots(1, 2), [*columns, None, None], strict=False):
         if column is None:
             axes.set_visible(False)
@@ -102,7 +98,7 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
             _draw_curves(axes, column, histories, styles)
             if kind and not kind.is_lower_better(column):
                 axes.set_yscale("linear")  # a score from 0 to 100
-            axes.set_title(_curve_title(column, kind), fontsize=10, loc="left")
+            axes.set_title(curve_title(column, kind), fontsize=10, loc="left")
     _draw_legend(above, styles, title)
     left, right = below.subplots(1, 2, sharey=True)
     _draw_means(left, comparison, styles)
@@ -142,24 +138,6 @@ def _draw_legend(part: SubFigure, styles: Mapping[str, Style], title: str) -> No
     )
 
 
-def _curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
-    """Two columns of the histories: the loss, and what comes closest to the metric."""
-    known = {column for seeds in histories.values() for history in seeds for column in history}
-    monitored = [kind.monitored] if kind else []
-    wanted = dict.fromkeys([f"val_{metric}", *monitored, "val_loss", "train_loss"])
-    chosen = [column for column in wanted if column in known][:2]
-    return sorted(chosen, key=lambda column: ("loss" not in column, column))
-
-
-def _curve_title(column: str, kind: Kind | None) -> str:
-    """A column of history.csv as a reader writes it: `val_bleu` is the validation BLEU."""
-    prefix = next((prefix for prefix in _PARTS if column.startswith(prefix)), None)
-    if prefix is None:
-        return words(column)
-    metric = kind.metric(column) if kind else None
-    return f"{_PARTS[prefix]} {metric.label if metric else words(column.removeprefix(prefix))}"
-
-
 def _draw_curves(
     axes: Axes, column: str, histories: Mapping[str, Histories], styles: Mapping[str, Style]
 ) -> None:
@@ -167,7 +145,7 @@ def _draw_curves(
     seen: list[float] = []
     for label, seeds in histories.items():
         style = styles[label]
-        table = _by_epoch([history[column] for history in seeds if column in history])
+        table = by_epoch([history[column] for history in seeds if column in history])
         known = ~np.isnan(table).all(axis=1) if table.size else np.zeros(0, bool)
         if not known.any():
             continue
@@ -189,19 +167,6 @@ def _draw_curves(
     if _far_apart(seen):
         _use_log_scale(axes, "y", seen)
     tidy(axes)
-
-
-def _by_epoch(curves: list[list[float]]) -> np.ndarray:
-    """(epochs, seeds) as far as half of the seeds go; NaN where nothing is known."""
-    if not curves:
-        return np.empty((0, 0))
-    lengths = sorted((len(curve) for curve in curves), reverse=True)
-    epochs = lengths[(len(curves) - 1) // 2]
-    table = np.full((epochs, len(curves)), np.nan)
-    for number, curve in enumerate(curves):
-        table[: len(curve), number] = curve[:epochs]
-    table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
-    return table
 
 
 def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:

@@ -25,6 +25,10 @@ from attnlab.tasks.kinds import known_kind
 _MOST_NAMED = 5
 
 
+class NothingToCompare(RequestError):
+    """No run is completed, or none has a finite value."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What is held against what."""
@@ -82,7 +86,7 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
     if not found.records:
         damaged = f"{len(found.damaged)} damaged ({found.damaged[0]})" if found.damaged else ""
         there = ", ".join(filter(None, (states, damaged)))
-        raise RequestError(f"--runs: expected completed runs, but there are only {there}.")
+        raise NothingToCompare(f"--runs: expected completed runs, but there are only {there}.")
     check_keys("--by", choice.by, [record.settings for record in found.records])
     if "seed" in choice.by:
         raise RequestError("--by: expected keys other than seed, which groups are averaged over.")
@@ -102,7 +106,7 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
         else:
             left_out.append(f"{task}, without a finite {metric.path}")
     if not tasks:
-        raise RequestError(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
+        raise NothingToCompare(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
     _check_reference(choice.reference, tasks)
     return Chosen(tasks, left_out)
 

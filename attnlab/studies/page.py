@@ -1,65 +1,90 @@
-"""A study's report in Markdown, and the study's figure."""
+"""A study's report: in Markdown, and as a page of HTML."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 
+from attnlab.compare.comparison import Comparison
+from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import markdown
 from attnlab.compare.tables import number_format
+from attnlab.page.html import page_text
+from attnlab.page.parts import Code, Section, Table, Text
 from attnlab.records.environment import TYPED
-from attnlab.studies.results import Cell, Results, answer, baselines
+from attnlab.records.run_directory import ListedRun
+from attnlab.report.content import Told, runs_page
+from attnlab.report.results import result_sentence
+from attnlab.studies.results import Cell, Results, options_of
+
+_PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
+    *("Beside what was published", "How the protocol differs", "Baselines", "Made by"),
+)
+_QUICK = "This is the quick form of the study: it decides little."
+_HEADER = ["group", "metric", "published", "by", "ours [95 %]", "n", "verdict"]
 
 
 def report_md(found: Results) -> str:
-    """The whole report: answers, groups, baselines, published numbers, differences of protocol."""
+    """The report in Markdown."""
     study = found.study
-    parts = [f"# {study.name}", study.question]
-    if study.quick:
-        parts.append("**This is the quick form of the study: it decides little.**")
-    parts.append("\n".join(f"- {answer(each)}" for each in found.main.tasks))
-    if study.source:
-        parts.append(f"Source: {study.source}")
+    parts = [f"# {study.name}", study.question, *([f"**{_QUICK}**"] if study.quick else [])]
+    parts.append(_listed(result_sentence(each) for each in found.main.tasks))
+    parts += [f"Source: {study.source}"] if study.source else []
     if found.cells:
-        parts += ["## Beside what was published", _published_table(found)]
-    if study.differences:
-        parts += ["## How the protocol differs", "\n".join(f"- {d}" for d in study.differences)]
+        rows = [_HEADER, ["---"] * len(_HEADER), *map(_row, found.cells)]
+        cells = [[text.replace("|", "\\|") for text in row] for row in rows]
+        parts += [f"## {_PUBLISHED}", "\n".join(f"| {' | '.join(row)} |" for row in cells)]
+    parts += [f"## {_DIFFERENCES}", _listed(study.differences)] if study.differences else []
     parts += ["## All groups", markdown(found.main).rstrip("\n")]
-    lines = [line for each in found.main.tasks for line in _baseline_lines(each)]
-    if lines:
-        parts += ["## Baselines", "\n".join(lines)]
-    commands = [f"    attnlab -m {shlex.join(words)}" for words in study.grids()]
-    parts += ["## Made by", f"    {os.environ.get(TYPED, '')}", "which ran", "\n".join(commands)]
+    parts += [f"## {_BASELINES}", _listed(map(_baselines, found.main.tasks))]
+    parts += [f"## {_MADE_BY}", "\n".join(f"    {line}" for line in _commands(found))]
     return "\n\n".join(parts) + "\n"
 
 
-def _published_table(found: Results) -> str:
-    lines = [
-        "| group | metric | published | by | ours, 95 % interval | n | verdict |",
-        "|---|---|---:|---|---:|---:|---|",
-    ]
-    return "\n".join([*lines, *map(_published_row, found.cells)])
+def report_html(
+    found: Results, entries: Sequence[ListedRun], *, made: str, about: str, told: Told
+) -> str:
+    """The page of the study's runs, with what was published after the results; see `runs_page`."""
+    study = found.study
+    page = runs_page(study.name, entries, options_of(study), made=made, about=about, told=told)
+    own = []
+    if found.cells:
+        table = Table("", _HEADER, list(map(_row, found.cells)), words=2, prose=True)
+        own.append(Section(_PUBLISHED, [table, *map(Text, study.differences)]))
+    source = [Text(f"Source: {study.source}", "note")] if study.source else []
+    made_by = Section(_MADE_BY, [Code("commands", "\n".join(_commands(found))), *source], True)
+    first = [study.question, *([_QUICK] if study.quick else [])]
+    sections = [*own, *page.sections, made_by]
+    return page_text(page._replace(result=[*first, *page.result], sections=sections))
 
 
-def _published_row(cell: Cell) -> str:
-    each = cell.published
-    group = ", ".join(f"{key}={value}" for key, value in each.where.items())
-    ours, n = "", ""
+def _listed(lines) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _row(cell: Cell) -> list[str]:
+    """A published number beside ours."""
+    each, ours, n = cell.published, "", ""
     if cell.result is not None:
-        n, mean, low, high = map(str, cell.result.interval)
-        numbers = [value for value in cell.result.interval[1:] if value is not None]
-        write = number_format([*numbers, each.value])
-        ours = write(numbers[0])
-        if len(numbers) == 3:
-            ours += f" [{write(numbers[1])}, {write(numbers[2])}]"
+        n, mean, *ends = cell.result.interval
+        known = [end for end in ends if end is not None]
+        write = number_format([mean, *known, each.value])
+        ours = write(mean) + (f" [{', '.join(map(write, known))}]" if known else "")
     why = f": {each.why}" if each.why and cell.result is not None else ""
+    group = ", ".join(f"{key}={value}" for key, value in each.where.items())
     by = f"{each.system}, {each.source}"
-    row = [group, each.metric, f"{each.value:g}", by, ours, n, cell.verdict + why]
-    return f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |"
+    return [group, each.metric, f"{each.value:g}", by, ours, str(n), cell.verdict + why]
 
 
-def _baseline_lines(comparison) -> list[str]:
-    found = baselines(comparison)
+def _baselines(comparison: Comparison) -> str:
+    found = baseline_values(comparison)
     write = number_format(found.values())
     values = ", ".join(f"{name} {write(value)}" for name, value in found.items())
-    return [f"- {comparison.name}, {comparison.metric.path}: {values}"] if found else []
+    return f"{comparison.name}, {comparison.metric.path}: {values or 'none'}"
+
+
+def _commands(found: Results) -> list[str]:
+    """What was typed, and the sweeps that it ran."""
+    sweeps = [f"attnlab -m {shlex.join(words)}" for words in found.study.grids()]
+    return [os.environ.get(TYPED, f"attnlab study {found.study.name}"), *sweeps]

@@ -1,4 +1,4 @@
-"""What a study came to: each group beside what was published, in words and as a table."""
+"""What a study came to: each group beside what was published, and all as a table."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import Any
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult, Options, compare
+from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import numbers
 from attnlab.compare.statistics import Interval
-from attnlab.compare.tables import number_format
-from attnlab.config.rules import lookup
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.studies.study import Published, Study
@@ -74,21 +72,25 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
     return BETTER if (ours.mean - published) * direction > 0 else WORSE
 
 
-def results(study: Study, entries: Sequence[ListedRun]) -> Results:
-    """Compare a study's runs, and hold them against what was published.
-
-    Raises:
-        RequestError: no run is completed, or a key, a metric or the reference isn't known.
-    """
-    by = tuple(key.strip() for key in study.by.split(","))
-    options = Options(
-        by=by,
+def options_of(study: Study) -> Options:
+    """How the runs of a study are compared."""
+    return Options(
+        by=tuple(key.strip() for key in study.by.split(",")),
         metric=study.metric,
         reference=study.reference,
         geometric=study.geometric,
         sequential=study.sequential,
         margin=study.margin,
     )
+
+
+def results(study: Study, entries: Sequence[ListedRun]) -> Results:
+    """Compare a study's runs, and hold them against what was published.
+
+    Raises:
+        RequestError: no run is completed, or a key, a metric or the reference isn't known.
+    """
+    options = options_of(study)
     main = compare(entries, options)
     by_metric: dict[str, Comparisons] = {}
     for each in study.published:
@@ -118,53 +120,13 @@ def _cell(published: Published, found: Comparisons) -> Cell:
     return Cell(published)
 
 
-def baselines(comparison: Comparison) -> dict[str, float]:
-    """The comparison's metric of each baseline, the mean over all runs; the best one first."""
-    values: dict[str, list[float]] = {}
-    for run in (run for group in comparison.groups for run in group.runs.values()):
-        for name in run.metrics.get("baselines") or {}:
-            value = lookup(run.metrics["baselines"][name], comparison.metric.path)
-            if isinstance(value, int | float):
-                values.setdefault(name, []).append(float(value))
-    means = {name: fmean(found) for name, found in values.items()}
-    return dict(sorted(means.items(), key=lambda item: -comparison.metric.direction * item[1]))
-
-
-def answer(comparison: Comparison) -> str:
-    """What a comparison says, in one sentence."""
-    best, metric = comparison.results[0], comparison.metric
-    known = baselines(comparison)
-    ends = [e for e in best.interval[1:] if e is not None]
-    write = number_format([*ends, *known.values()])
-    parts = [f"{comparison.name}: {best.group.label} has the best {metric.path}, {_shown(best)}"]
-    if comparison.reference:
-        counts = _counts([each.verdict for each in comparison.differences])
-        parts.append(f"held against {comparison.reference} are {counts}")
-    if known:
-        name, value = next(iter(known.items()))
-        parts.append(f"the best baseline, {name}, has {write(value)}")
-    return "; ".join(parts) + "."
-
-
-def _shown(result: GroupResult) -> str:
-    n, mean, low, high = result.interval
-    write = number_format([value for value in (mean, low, high) if value is not None])
-    ends = "" if low is None or high is None else f" [{write(low)}, {write(high)}]"
-    return f"{write(mean)}{ends} (n = {n})"
-
-
-def _counts(verdicts: Sequence[str]) -> str:
-    words = dict.fromkeys(verdicts)
-    return ", ".join(f"{verdicts.count(word)} {word}" for word in words)
-
-
 def rows(found: Results) -> Iterator[dict[str, Any]]:
     """table.csv: a row for each group, each baseline and each published number."""
     for row in numbers(found.main):
         yield {"study": found.study.title, "who": "ours", **row}
     for comparison in found.main.tasks:
         common = {"task": comparison.task, "data": comparison.data}
-        for name, value in baselines(comparison).items():
+        for name, value in baseline_values(comparison).items():
             yield _row(found.study, "baseline", name, comparison.metric.path, value, common)
     for cell in found.cells:
         each = cell.published

@@ -7,7 +7,7 @@ A kind is a folder below `attnlab/tasks`, or a package of somebody else's, whose
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.page.parts import Frames, Part
     from attnlab.records.run_directory import RunDirectory
 
 # Told how far long work is: items done, items in all or None, what is being done.
@@ -100,6 +101,54 @@ class ItemTester(Protocol):
             NoItemTest: they weren't tested on the same items, or it would take minutes.
             RequestError: a file of a run is missing or damaged.
         """
+
+
+class Shown(Protocol):
+    """A run that stands for its group on a page.
+
+    Attributes:
+        label: the group's.
+        colour: the group's, by its number.
+        run: its folder.
+        metrics: metrics.json.
+        room: how many bytes its maps may take.
+    """
+
+    label: str
+    colour: int
+    run: RunDirectory
+    metrics: Mapping[str, Any]
+    room: int
+
+    def task(self) -> Task:
+        """Its task as it was saved, without the data.
+
+        Raises:
+            RequestError: no weights can be read, or what is needed beside them.
+        """
+
+    def load_data(self) -> None:
+        """Load the data of its task.
+
+        Raises:
+            RequestError: they can't be read, or they have changed since.
+        """
+
+    def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:
+        """Its model with the weights of one epoch after the other, the first and last among them.
+
+        Epochs whose weights can't be read are left out; there are at most `most`.
+        """
+
+    def frames(self, epochs: Sequence[int]) -> Frames:
+        """What a slider says of these epochs; it begins at the best one."""
+
+    def problems(self) -> list[Part]:
+        """What was left out, a paragraph each."""
+
+
+# What a kind has to tell of runs of one task on a page; raises `RequestError` where it can't.
+Teller = Callable[[Sequence[Shown]], "Sequence[Part]"]
 
 
 class Verb(NamedTuple):
@@ -188,6 +237,7 @@ class Kind:
             an output of the model that MLflow serves: `{"values": nested lists, "dtype": name}`.
         verbs: its own words of the command line; `plot embeddings` is a word of the verb `plot`.
         shelf: path of a `Shelf`; None where all its data come with it, or from files of the user's.
+        page: sections of a page about runs, title to the path of a `Teller`.
         takes_data: whether its tasks take a corpus from the group `data`.
         together: whether runs of it are sooner done side by side in one process.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
@@ -211,6 +261,7 @@ class Kind:
     served: str
     verbs: Mapping[str, Verb] = field(default_factory=dict)
     shelf: str | None = None
+    page: Mapping[str, str] = field(default_factory=dict)
     takes_data: bool = False
     together: bool = False
     architectures: Mapping[str, str] = field(default_factory=dict)

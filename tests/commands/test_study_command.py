@@ -38,10 +38,10 @@ def mine(here, monkeypatch, no_figures):
 def test_a_study_runs_what_is_missing_and_reports(mine):
     code, out, err = mine("study", "mine", "--quick", UNTRACKED)
     assert code == 0, err
-    assert "fib: " in out and "theirs: better" in out
+    assert "fib: " in out and "theirs (attention=none): better" in out
     folder = mine.runs / "studies/mine-quick"
     assert {path.name for path in folder.iterdir()} == {
-        *("comparison.png", "report.md", "table.csv")
+        *("comparison.png", "report.html", "report.md", "table.csv")
     }
     assert "quick form" in (folder / "report.md").read_text()
     before = {path: (path / "metrics.json").stat().st_mtime_ns for path in mine.run_folders()}
@@ -64,7 +64,9 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
     assert "expected runs for each number, but none has attention=bahdanau" in err
     assert (mine.runs / "studies/mine/table.csv").is_file()
     code, out, _ = mine("study", "mine", "--seeds", "2", UNTRACKED, "trainer.epochs=1")
-    assert code == 0 and "theirs: no run" in out  # settings may leave groups out
+    assert (
+        code == 0 and "theirs (attention=bahdanau): no run" in out
+    )  # settings may leave groups out
     assert "trainer.epochs=2" not in out
     assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # beside the study as it is
 

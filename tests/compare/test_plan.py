@@ -11,11 +11,11 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, write_group, write_run
 from scipy import stats
 
-from attnlab.compare import plan_formats
 from attnlab.compare.grouping import Choice
 from attnlab.compare.metrics import Amount
-from attnlab.compare.plan import Wish, plan
-from attnlab.compare.power import power
+from attnlab.compare.planning import formats
+from attnlab.compare.planning.plan import Wish, plan
+from attnlab.compare.planning.power import power
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
@@ -137,7 +137,7 @@ def test_runs_that_are_left_out_shared_their_time_too(tmp_path):
 def test_without_records_of_seconds_there_is_no_time(two_groups):
     (found,) = only(two_groups).outlooks
     assert (found.seconds_per_seed, found.seconds) == (None, None)
-    assert "| - | - |" in plan_formats.markdown(plans(two_groups))
+    assert "| - | - |" in formats.markdown(plans(two_groups))
 
 
 def test_groups_that_share_too_little_stand_without_numbers(two_groups):
@@ -148,7 +148,7 @@ def test_groups_that_share_too_little_stand_without_numbers(two_groups):
     assert (own["pooling"].n, own["pooling"].spread, own["pooling"].missing) == (1, None, None)
     assert own["luong_global"].spread.deviation == 0.0
     assert own["luong_global"].needed is own["luong_global"].detectable is None
-    text = plan_formats.markdown(found)
+    text = formats.markdown(found)
     assert "| `pooling` | 1 | - | - | - | - | - | - |" in text
     assert "where all differences are the same" in text
 
@@ -156,7 +156,7 @@ def test_groups_that_share_too_little_stand_without_numbers(two_groups):
 def test_too_small_a_difference_needs_more_seeds_than_are_counted(two_groups):
     found = plans(two_groups, "1e-6")
     assert found.tasks[0].outlooks[0].needed == (None, None, None)
-    assert ">10,000 (>10,000 to >10,000) | - |" in plan_formats.markdown(found)
+    assert ">10,000 (>10,000 to >10,000) | - |" in formats.markdown(found)
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_another_task_with_too_few_runs_is_left_out(two_groups):
 
 def test_csv_and_json_have_full_digits(three_groups):
     found = plans(three_groups)
-    rows = list(csv.DictReader(io.StringIO(plan_formats.comma_separated(found))))
-    (task,) = json.loads(plan_formats.as_json(found))["tasks"]
+    rows = list(csv.DictReader(io.StringIO(formats.comma_separated(found))))
+    (task,) = json.loads(formats.as_json(found))["tasks"]
     first = found.tasks[0].outlooks[0]
     for row, group in zip(rows, task["groups"], strict=True):
         assert (row["attention"], float(row["sd"])) == (group["attention"], group["sd"])
@@ -224,7 +224,7 @@ def test_the_table_fits_the_terminal(three_groups, monkeypatch, columns):
     monkeypatch.setenv("TERM", "dumb")
     file = io.StringIO()
     file.isatty = lambda: columns < 100
-    plan_formats.print_plans(plans(three_groups), file)
+    formats.print_plans(plans(three_groups), file)
     lines = file.getvalue().splitlines()
     assert max(len(line.rstrip()) for line in lines) <= columns
     assert lines[1] == "to find a difference of 0.02 to none"
@@ -238,4 +238,4 @@ def test_the_table_fits_the_terminal(three_groups, monkeypatch, columns):
     [(0.0, "0 s"), (63.2, "63 s"), (120.0, "2 min"), (8000.0, "2.2 h"), (1e6, "12 days")],
 )
 def test_times_are_written_in_units_that_fit(seconds, written):
-    assert plan_formats._time(seconds) == written
+    assert formats._time(seconds) == written

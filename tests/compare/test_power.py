@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attnlab.compare.power import MOST_SEEDS, detectable, power, seeds_for, spread
+from attnlab.compare.planning.power import MOST_SEEDS, detectable, power, seeds_for, spread
 
 
 def test_the_power_is_that_of_the_manual_of_gpower():

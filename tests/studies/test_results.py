@@ -9,10 +9,11 @@ import pytest
 from compared_runs import BETTER, NONE, SAME
 from scipy import stats
 
+from attnlab.compare.curves import baseline_values
 from attnlab.compare.statistics import Interval
 from attnlab.records.run_directory import list_runs
-from attnlab.studies.page import report_md
-from attnlab.studies.results import answer, baselines, results, table_csv, verdict
+from attnlab.studies.page import report_html, report_md
+from attnlab.studies.results import results, table_csv, verdict
 from attnlab.studies.study import Published, Study
 
 INTERVAL = Interval(5, 0.5, 0.4, 0.6)
@@ -59,15 +60,6 @@ def test_each_published_number_has_its_group_and_verdict(found):
     assert [each.where["attention"] for each in found.missing] == ["multi_head"]
 
 
-def test_the_answer_names_the_best_the_reference_and_the_baseline(found):
-    (comparison,) = found.main.tasks
-    text = answer(comparison)
-    assert text.startswith("sunspots: bahdanau has the best rmse, 0.958 [0.8")
-    assert "held against none are 1 better, 1 no evidence" in text
-    name, value = next(iter(baselines(comparison).items()))
-    assert f"the best baseline, {name}, has {value:g}" in text.replace(".000", "")
-
-
 def test_the_table_has_ours_baselines_and_what_was_published(found):
     rows = list(csv.DictReader(io.StringIO(table_csv(found))))
     ours = {row["attention"]: row for row in rows if row["who"] == "ours"}
@@ -79,7 +71,7 @@ def test_the_table_has_ours_baselines_and_what_was_published(found):
     assert [row["verdict"] for row in published][1] == "better"
     assert float(published[1]["ours_mean"]) == pytest.approx(sum(BETTER) / 5)
     assert {row["name"] for row in rows if row["who"] == "baseline"} == set(
-        baselines(found.main.tasks[0])
+        baseline_values(found.main.tasks[0])
     )
 
 
@@ -87,4 +79,12 @@ def test_the_report_has_it_all_in_words(found):
     text = report_md(found)
     assert "| attention=bahdanau | rmse | 2 | theirs, a paper | 0.958 [0.8" in text
     assert "not comparable: other windows" in text
+    assert "attnlab -m task=sunspots" in text
+
+
+def test_the_page_has_what_was_published_and_the_commands(found, three_groups):
+    told = {"made": "today", "about": "a test", "told": lambda text: None}
+    text = report_html(found, list_runs(three_groups), **told)
+    assert "Beside what was published" in text and "not comparable: other windows" in text
+    assert text.index("Is it so?") < text.index("Beside what was published")
     assert "attnlab -m task=sunspots" in text

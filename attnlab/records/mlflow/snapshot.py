@@ -27,7 +27,11 @@ _STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", 
 # What MLflow takes of the name and the value of a parameter.
 _LONGEST_KEY, _LONGEST_VALUE = 250, 6000
 _LEFT_OUT = ("hydra", "paths", "tracking")
-_FILES = ("config.yaml", "environment.json", "metrics.json", "history.csv", "predictions.csv")
+_REPORT = "report.html"
+_FILES = (
+    *("config.yaml", "environment.json", "metrics.json", "history.csv", "predictions.csv"),
+    _REPORT,
+)
 # The losses once more, under names that put them before all else in MLflow's charts.
 _CURVES = {"train_loss": "loss/train", "val_loss": "loss/validation"}
 
@@ -148,7 +152,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
         tags[NOTE] = sweep_description(folder, results, tags["attnlab.command"])
     noted = document.get("state") or ("completed" if document.get("finished", True) else "killed")
     times = {n: _milliseconds(time) for n, time in results.get("times", {}).items()}
-    paths = [folder / "table.csv", *sorted(folder.glob("plots/*.png"))]
+    paths = [folder / "table.csv", folder / _REPORT, *sorted(folder.glob("plots/*.png"))]
     return Snapshot(
         folder=folder,
         experiment=task,

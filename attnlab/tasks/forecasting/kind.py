@@ -47,6 +47,10 @@ KIND = Kind(
     learner=f"{_HERE}.learner:ForecastLearner",
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",
+    page={
+        "Forecasts": f"{_HERE}.page.forecasts:forecast_parts",
+        "Attention": f"{_HERE}.page.attention:attention_parts",
+    },
     tries={
         "fib": "attnlab task=sunspots, or attention={other} and attnlab compare",
         "": "attnlab forecast {run}, or attention={other} and attnlab compare",

@@ -115,9 +115,7 @@ class ForecastLearner:
         The windows are those at `index` (N,).
         """
         test = self._task.splits.test
-        # From the smallest to the largest target, so that calm and extreme windows are among them.
-        ranks = np.linspace(0, len(test) - 1, min(_EXAMPLES, len(test))).astype(int)
-        chosen = np.argsort(test.target[:, 0], kind="stable")[ranks]
+        chosen = test.spread(_EXAMPLES)
         weights = self._program.attend(test.history[chosen])
         if weights is None:
             return None

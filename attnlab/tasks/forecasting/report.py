@@ -91,3 +91,21 @@ def result_line(metrics: Mapping[str, Any]) -> str:
     if metrics.get("skill") is not None:
         text += f"   skill {metrics['skill']:.3g}"
     return text
+
+
+def along_time(index: np.ndarray, times: np.ndarray) -> bool:
+    """Whether rows follow each other in time: they have labels, or they go on after a history.
+
+    Windows drawn at random are numbered from 0 or out of order; a series' test part is neither.
+    """
+    ordered = bool(np.all(np.diff(index) > 0)) and len(index) > 1
+    labelled = any(str(number) != label for number, label in zip(index, times, strict=True))
+    return ordered and (labelled or bool(index[0] > 0 and np.all(np.diff(index) == 1)))
+
+
+def window_labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[str]:
+    """A label for each window whose first target is at `index`: its time, where it has one."""
+    first = predictions["step"] == 1
+    known = dict(zip(predictions["index"][first], predictions["time"][first], strict=True))
+    times = {number: str(known.get(number, number)) for number in index}
+    return [f"index {at}" if times[at] == str(at) else times[at] for at in index]

@@ -61,6 +61,10 @@ KIND = Kind(
         ),
     },
     shelf=f"{_HERE}.verbs.data:SHELF",
+    page={
+        "Translations": f"{_HERE}.page.translations:translation_parts",
+        "Attention": f"{_HERE}.page.attention:attention_parts",
+    },
     takes_data=True,
     # The Transformer is what multi-head attention was made for.
     architectures={"multi_head": "transformer"},

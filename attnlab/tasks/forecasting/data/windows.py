@@ -63,6 +63,11 @@ class Windows:
     def __len__(self) -> int:
         return len(self.target)
 
+    def spread(self, count: int) -> np.ndarray:
+        """Rows from the smallest to the largest target: calm and extreme ones are among them."""
+        ranks = np.linspace(0, len(self) - 1, min(count, len(self))).astype(int)
+        return np.argsort(self.target[:, 0], kind="stable")[ranks]
+
 
 def cut(
     values: np.ndarray,

@@ -26,7 +26,7 @@ from attnlab.figures.style import (
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
-from attnlab.tasks.forecasting.report import result_line
+from attnlab.tasks.forecasting.report import along_time, result_line, window_labels
 
 _MOST_LABELS = 8
 _BAND: dict[str, Any] = dict(color=ORANGE, alpha=0.2, linewidth=0, label="95 % interval")
@@ -50,7 +50,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
         figures["attention.png"] = attention_figure(
             attention["weights"][order],
             attention["history"][order],
-            _labels(attention["index"][order], predictions),
+            window_labels(attention["index"][order], predictions),
             metrics,
         )
     return figures
@@ -90,8 +90,8 @@ def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str,
     title = f"{run_title(metrics)}: test forecast"
     if steps > 1:
         title += f", step 1 of {steps}"
-    if _along_time(rows["index"], rows["time"]):
-        return _forecast_along_time(predictions, rows, metrics, title)
+    if along_time(rows["index"], rows["time"]):
+        return _forecastalong_time(predictions, rows, metrics, title)
     return _forecast_against_target(rows, metrics, title)
 
 
@@ -134,7 +134,7 @@ def next_values_figure(
     return figure
 
 
-def _forecast_along_time(
+def _forecastalong_time(
     predictions: Mapping[str, np.ndarray],
     rows: Mapping[str, np.ndarray],
     metrics: Mapping[str, Any],
@@ -265,21 +265,3 @@ def _legend_above(axes: Axes) -> None:
     """A legend in one line above the axes, where no curve can be."""
     place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
     axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)
-
-
-def _along_time(index: np.ndarray, times: np.ndarray) -> bool:
-    """Whether rows follow each other in time: they have labels, or they go on after a history.
-
-    Windows drawn at random are numbered from 0 or out of order; a series' test part is neither.
-    """
-    ordered = bool(np.all(np.diff(index) > 0)) and len(index) > 1
-    labelled = any(str(number) != label for number, label in zip(index, times, strict=True))
-    return ordered and (labelled or bool(index[0] > 0 and np.all(np.diff(index) == 1)))
-
-
-def _labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[str]:
-    """A label for each window whose first target is at `index`: its time, where it has one."""
-    first = predictions["step"] == 1
-    known = dict(zip(predictions["index"][first], predictions["time"][first], strict=True))
-    times = {number: str(known.get(number, number)) for number in index}
-    return [f"index {at}" if times[at] == str(at) else times[at] for at in index]

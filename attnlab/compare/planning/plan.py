@@ -19,7 +19,7 @@ import numpy as np
 from attnlab.compare.comparison import ENOUGH_SEEDS, LEVEL
 from attnlab.compare.grouping import Choice, TaskGroups, choose
 from attnlab.compare.metrics import Amount
-from attnlab.compare.power import Spread, detectable, seeds_for, spread
+from attnlab.compare.planning.power import Spread, detectable, seeds_for, spread
 from attnlab.compare.runs import Group
 from attnlab.compare.selection import began
 from attnlab.compare.statistics import mean_interval, paired_differences

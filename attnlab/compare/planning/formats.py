@@ -11,8 +11,8 @@ from rich.text import Text
 
 from attnlab.compare import text_tables
 from attnlab.compare.comparison import ENOUGH_SEEDS
-from attnlab.compare.plan import Needed, Outlook, Plans, TaskPlan
-from attnlab.compare.power import MOST_SEEDS, Spread
+from attnlab.compare.planning.plan import Needed, Outlook, Plans, TaskPlan
+from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.tables import heading, number_format
 from attnlab.compare.text_tables import (
     NOTHING,

@@ -1,0 +1,198 @@
+"""`attnlab report`: runs on one page, a file of HTML that needs no network."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from attnlab import __version__
+from attnlab.commands.options import complete_run, runs_folder, runs_option
+from attnlab.compare.selection import read_settings, setting
+from attnlab.config.rules import did_you_mean
+from attnlab.errors import RequestError, explained
+from attnlab.records import files
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.run_directory import ListedRun, RunDirectory, find_run, list_runs
+from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
+
+_NAME = "report.html"
+_ENDINGS = (".html", ".htm")
+# What a sweep may vary that makes no groups: seeds are averaged over, tasks compared by themselves.
+_APART = ("seed", "task", "data")
+_MOST_NAMED = 3  # tasks in the name of a file
+
+
+class _Chosen(NamedTuple):
+    """What a page is about."""
+
+    entries: list[ListedRun]  # the oldest first
+    place: Path  # where it is written, unless --out says otherwise
+    title: str | None  # None: by what it compares
+    name: str  # of the sweep; empty where it is none
+    by: str | None  # what a sweep varies; None where it is no sweep
+    single: bool  # whether it is a run or a sweep, in whose folder the page lies
+
+
+@click.command("report")
+@click.argument(
+    "names", metavar="RUN|SWEEP...", nargs=-1, required=True, shell_complete=complete_run
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file.  [default: report.html in the folder of the run or sweep; of several "
+    "runs/reports/...]",
+)
+@click.option(
+    "--by",
+    metavar="KEYS",
+    help="Config keys that make the groups, with commas between.  [default: what the sweep "
+    "varies, else attention]",
+)
+@click.option("--metric", metavar="PATH", help="As of attnlab compare.  [default: the main one]")
+@runs_option
+def command(
+    names: tuple[str, ...], out: Path | None, by: str | None, metric: str | None, runs: str | None
+) -> None:
+    """Tell runs on one page: results, curves, forecasts or translations, attention.
+
+    RUN is a run folder, an MLflow run id or its first characters, or "latest"; SWEEP the name or
+    the folder of a sweep. The page is one file of HTML that needs no network. A slider moves
+    attention from epoch to epoch, by the weights that each run keeps of all epochs, which takes
+    some seconds for each group. MLflow gets a page that lies in the folder of a tracked run or
+    sweep.
+    """
+    folder = runs_folder(runs)
+    if out is not None and out.suffix.lower() not in _ENDINGS:
+        raise RequestError(f"--out: expected a file that ends with .html, got {str(out)!r}.")
+    chosen = _chosen(names, folder)
+    path = (out or chosen.place).absolute()
+    writable = f"--out: expected a file that can be written, got {str(path)!r}"
+    with explained(writable):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    text = _text(chosen, by, metric)
+    with explained(writable):
+        files.write_text(path, text)
+    if chosen.single and path == chosen.place.absolute():
+        _send(chosen.entries)
+    click.echo(f"report: {path} ({path.stat().st_size / 1000:,.0f} kB)")
+
+
+def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
+    from attnlab.compare.comparison import Options
+    from attnlab.page.html import page_text
+    from attnlab.report.content import runs_page
+
+    keys = tuple(key.strip() for key in (by or chosen.by or "attention").split(",") if key.strip())
+    if not keys:
+        raise RequestError(f"--by: expected config keys such as attention, got {by!r}.")
+    made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+
+    def told(text: str) -> None:
+        click.echo(f"attnlab: {text}", err=True)
+
+    options = Options(keys, metric)
+    tasks = dict.fromkeys(str(entry.status["task"]) for entry in chosen.entries)
+    title = chosen.title or f"{', '.join(tasks)} by {', '.join(keys)}"
+    count = len(chosen.entries)
+    runs = f"{count} run{'s' if count > 1 else ''}{chosen.name and f' of sweep {chosen.name}'}"
+    about = f"attnlab {__version__}, {runs}"
+    page = runs_page(title, chosen.entries, options, made=made, about=about, told=told)
+    return page_text(page)
+
+
+def _chosen(names: Sequence[str], folder: Path) -> _Chosen:
+    """The runs that names mean, each once."""
+    listed = list_runs(folder)
+    sweeps = {name: _sweep_folder(name, folder, listed) for name in names}
+    found: dict[Path, ListedRun] = {}
+    for name, sweep in sweeps.items():
+        entries = [_run(name, folder, listed)] if sweep is None else _of_sweep(sweep, listed)
+        found |= {entry.run.path: entry for entry in entries}
+    runs = sorted(found.values(), key=lambda entry: (str(entry.status["started"]), entry.run.name))
+    sweep, *others = sweeps.values()
+    if others:
+        return _several(runs, folder)
+    if sweep is not None:
+        varied = ",".join(_varied(sweep, runs[0].run))
+        return _Chosen(runs, sweep / _NAME, None, sweep.name, varied or None, True)
+    status = runs[0].status
+    title = f"{status['task']} · {status['attention']} · seed {status['seed']}"
+    return _Chosen(runs, runs[0].run.path / _NAME, title, "", None, True)
+
+
+def _run(name: str, folder: Path, listed: Sequence[ListedRun]) -> ListedRun:
+    try:
+        return ListedRun.of(find_run(name, folder))
+    except RequestError as error:
+        if hint := did_you_mean(name, sweep_names(listed)):
+            raise RequestError(f"{error} No sweep has this name.{hint}") from error
+        raise
+
+
+def _of_sweep(sweep: Path, listed: Sequence[ListedRun]) -> list[ListedRun]:
+    """The runs of a sweep, which may lie in another runs folder than the listed ones."""
+    runs = sweep.parents[1]
+    if not any(entry.run.path.parents[2] == runs for entry in listed):
+        listed = list_runs(runs)
+    found = runs_of_sweep(listed, sweep.name)
+    if not found:
+        raise RequestError(f"SWEEP: expected runs, but sweep {sweep.name} has none yet.")
+    return found
+
+
+def _several(runs: list[ListedRun], folder: Path) -> _Chosen:
+    """The same runs are always told in the same file."""
+    digest = hashlib.sha256("\n".join(entry.run.name for entry in runs).encode()).hexdigest()[:8]
+    tasks = {re.sub(r"\W+", "_", str(entry.status["task"])) for entry in runs}
+    words = sorted(tasks) if len(tasks) <= _MOST_NAMED else [f"{len(tasks)}-tasks"]
+    place = folder / "reports" / f"{'-'.join(words)}-{len(runs)}-runs-{digest}.html"
+    return _Chosen(runs, place, None, "", None, False)
+
+
+def _sweep_folder(name: str, folder: Path, listed: Sequence[ListedRun]) -> Path | None:
+    """The folder of the sweep that a name or a path means; None where it means none."""
+    for path in (Path(name).expanduser().absolute(), (folder / "sweeps" / name).absolute()):
+        if (path / "sweep.json").is_file():
+            return path
+    return (folder / "sweeps" / name).absolute() if name in sweep_names(listed) else None
+
+
+def _varied(sweep: Path, run: RunDirectory) -> list[str]:
+    """The config keys that a sweep varies, but for those by which runs are told apart anyway."""
+    try:
+        keys = files.read_json(sweep / "sweep.json").get("varying") or {}
+        settings = read_settings(run)
+    except RequestError:
+        return []
+    return [key for key in keys if key not in _APART and setting(settings, key) is not None]
+
+
+def _send(entries: Sequence[ListedRun]) -> None:
+    """Give MLflow the page of a run or a sweep; one that can't be reached is only warned about."""
+    from attnlab.records.mlflow.sync import sync_run
+
+    sent: set[str] = set()  # a sweep has one run in MLflow for each task
+    for entry in entries:
+        task = str(entry.status["task"])
+        try:
+            config = entry.run.read_config()
+            tracked = (config.get("tracking") or {}).get("enabled", True)
+            if task in sent or not tracked or entry.run.status.state() == "running":
+                continue
+            from attnlab.records.mlflow.store import Store
+
+            sent.add(task)
+            sync_run(
+                entry.run,
+                Store(own_uri(entry.run.path, config), entry.run.path.parents[2] / "artifacts"),
+            )
+        except RequestError as error:
+            click.echo(f"attnlab: warning: MLflow does not have the page: {error}", err=True)

@@ -1,0 +1,64 @@
+"""Of runs that are compared, how groups learned and what they are held against, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attnlab.compare.comparison import Comparison
+from attnlab.tasks.base import Kind
+
+_PARTS = {"train_": "training", "val_": "validation"}
+
+# The history of each seed of a group.
+Histories = Sequence[Mapping[str, list[float]]]
+
+
+def curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
+    """Two columns of the histories: the loss, and what comes closest to the metric."""
+    known = {column for seeds in histories.values() for history in seeds for column in history}
+    monitored = [kind.monitored] if kind else []
+    wanted = dict.fromkeys([f"val_{metric}", *monitored, "val_loss", "train_loss"])
+    chosen = [column for column in wanted if column in known][:2]
+    return sorted(chosen, key=lambda column: ("loss" not in column, column))
+
+
+def curve_title(column: str, kind: Kind | None) -> str:
+    """A column of history.csv as a reader writes it: `val_bleu` is the validation BLEU."""
+    prefix = next((prefix for prefix in _PARTS if column.startswith(prefix)), None)
+    if prefix is None:
+        return _words(column)
+    metric = kind.metric(column) if kind else None
+    return f"{_PARTS[prefix]} {metric.label if metric else _words(column.removeprefix(prefix))}"
+
+
+def by_epoch(curves: list[list[float]]) -> np.ndarray:
+    """(epochs, seeds) as far as half of the seeds go; NaN where nothing is known."""
+    if not curves:
+        return np.empty((0, 0))
+    lengths = sorted((len(curve) for curve in curves), reverse=True)
+    epochs = lengths[(len(curves) - 1) // 2]
+    table = np.full((epochs, len(curves)), np.nan)
+    for number, curve in enumerate(curves):
+        table[: len(curve), number] = curve[:epochs]
+    table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
+    return table
+
+
+def baseline_values(comparison: Comparison) -> dict[str, float]:
+    """The value of each baseline that all runs have, the mean over them; the best one first."""
+    runs = [record for group in comparison.groups for record in group.runs.values()]
+    leaf, tables = comparison.metric.leaf, [run.metrics.get("baselines") or {} for run in runs]
+    found = {}
+    for name in tables[0]:
+        values = [(table.get(name) or {}).get(leaf) for table in tables]
+        known = [float(value) for value in values if isinstance(value, int | float)]
+        if len(known) == len(values):
+            found[name] = float(np.mean(known))
+    way = -comparison.metric.direction
+    return dict(sorted(found.items(), key=lambda item: way * item[1]))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,335 @@
+
+"use strict";
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const content = (element) =>
+    JSON.parse(element.querySelector(":scope > script[type='application/json']").textContent);
+  const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  const short = (value) => String(Number(value.toPrecision(3)));
+
+  // Moves along a row of elements of which one has the focus.
+  const step = (event, elements, now) => {
+    const keys = { ArrowRight: now + 1, ArrowDown: now + 1, ArrowLeft: now - 1, ArrowUp: now - 1 };
+    keys.Home = 0;
+    keys.End = elements.length - 1;
+    if (!(event.key in keys)) return null;
+    event.preventDefault();
+    return Math.min(Math.max(keys[event.key], 0), elements.length - 1);
+  };
+
+  // Tables
+
+  const number = (text) => {
+    const found = text.replace(/,/g, "").match(/[-+]?\d+(\.\d+)?(e[-+]?\d+)?/i);
+    return found ? Number(found[0]) : NaN;
+  };
+
+  const sorted = (table, column, upward) => {
+    const cells = (row) => row.cells[column].textContent.trim();
+    const isNumber = table.tHead.rows[0].cells[column].classList.contains("number");
+    const way = upward ? 1 : -1;
+    return [...table.tBodies[0].rows].sort((a, b) => {
+      const [one, other] = [cells(a), cells(b)];
+      if (!isNumber) return way * one.localeCompare(other, undefined, { numeric: true });
+      const [x, y] = [number(one), number(other)];
+      if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y); // what has none comes last
+      return way * (x - y);
+    });
+  };
+
+  all("th button").forEach((button) => {
+    button.addEventListener("click", () => {
+      const head = button.closest("th");
+      const table = head.closest("table");
+      const upward = head.getAttribute("aria-sort") !== "ascending";
+      all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", upward ? "ascending" : "descending");
+      table.tBodies[0].append(...sorted(table, head.cellIndex, upward));
+    });
+  });
+
+  // Charts
+
+  all("figure.chart").forEach((figure) => {
+    all(".key", figure).forEach((key) => {
+      key.addEventListener("click", () => {
+        const shown = key.getAttribute("aria-pressed") !== "true";
+        key.setAttribute("aria-pressed", shown);
+        figure.querySelector(`.curve[data-curve="${key.dataset.curve}"]`).classList.toggle("off", !shown);
+      });
+    });
+    if (!figure.querySelector(":scope > script")) return;
+    const chart = content(figure);
+    const svg = figure.querySelector(".canvas svg");
+    const [cursor, readout] = [svg.querySelector(".cursor"), figure.querySelector(".readout")];
+    const [low, high, start, end] = chart.axis;
+    let now = null;
+    const show = (place) => {
+      now = place;
+      cursor.style.visibility = place === null ? "hidden" : "visible";
+      readout.textContent = "";
+      if (place === null) return;
+      const across = start + ((chart.x[place] - low) / (high - low)) * (end - start);
+      cursor.setAttribute("x1", across);
+      cursor.setAttribute("x2", across);
+      const name = chart.names[place] ?? `${chart.label} ${chart.x[place]}`;
+      const said = chart.curves
+        .filter((curve, n) => curve.y[place] !== null && shown(n))
+        .map((curve) => `${curve.label} ${Number(curve.y[place].toPrecision(4))}`);
+      readout.textContent = `${name}: ${said.join(", ")}`;
+    };
+    const shown = (n) => figure.querySelector(`.key[data-curve="${n}"]`).ariaPressed !== "false";
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      const across = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
+      const value = low + ((across - start) / (end - start)) * (high - low);
+      let best = 0;
+      chart.x.forEach((x, n) => { if (Math.abs(x - value) < Math.abs(chart.x[best] - value)) best = n; });
+      show(best);
+    });
+    svg.addEventListener("pointerleave", () => { if (document.activeElement !== svg) show(null); });
+    svg.addEventListener("blur", () => show(null));
+    svg.addEventListener("keydown", (event) => {
+      const next = step(event, chart.x, now ?? -1);
+      if (next !== null) show(next);
+    });
+  });
+
+  // Tabs
+
+  all(".tabs").forEach((tabs) => {
+    const buttons = all(":scope > [role=tablist] > [role=tab]", tabs);
+    const panels = all(":scope > [role=tabpanel]", tabs);
+    const choose = (chosen) => {
+      buttons.forEach((button, n) => {
+        button.setAttribute("aria-selected", n === chosen);
+        button.tabIndex = n === chosen ? 0 : -1;
+        panels[n].hidden = n !== chosen;
+      });
+    };
+    buttons.forEach((button, n) => {
+      button.addEventListener("click", () => choose(n));
+      button.addEventListener("keydown", (event) => {
+        const next = step(event, buttons, n);
+        if (next === null) return;
+        choose(next);
+        buttons[next].focus();
+      });
+    });
+    choose(0);
+  });
+
+  // What moves with a slider
+
+  const colour = () => getComputedStyle(document.documentElement).getPropertyValue("--weight").split(",").map(Number);
+
+  // Draws bytes as a map: the greater a weight, the less transparent.
+  const paint = (canvas, weights, rows, columns) => {
+    canvas.width = columns;
+    canvas.height = rows;
+    const context = canvas.getContext("2d");
+    const picture = context.createImageData(columns, rows);
+    const [red, green, blue] = colour();
+    for (let place = 0; place < rows * columns; place++) {
+      picture.data.set([red, green, blue, weights[place]], 4 * place);
+    }
+    context.putImageData(picture, 0, 0);
+  };
+
+  const strips = (part) => {
+    const found = content(part);
+    const weights = bytes(found.weights);
+    const paths = all(".bars", part);
+    return (epoch) => paths.forEach((path, strip) => {
+      const { width, height } = path.ownerSVGElement.viewBox.baseVal;
+      const [first, wide] = [(epoch * paths.length + strip) * found.steps, width / found.steps];
+      const bar = (n) => `M${((n + 0.5) * wide).toFixed(1)} ${height}` +
+        `V${(height - (0.62 * height * weights[first + n]) / 255).toFixed(1)}`;
+      path.setAttribute("d", Array.from({ length: found.steps }, (_, n) => bar(n)).join(""));
+    });
+  };
+
+  const maps = (part) => {
+    const found = content(part);
+    const weights = bytes(found.weights);
+    const canvases = all("canvas", part);
+    const size = found.rows * found.columns;
+    return (epoch) => canvases.forEach((canvas, n) => {
+      const first = (epoch * canvases.length + n) * size;
+      paint(canvas, weights.subarray(first, first + size), found.rows, found.columns);
+    });
+  };
+
+  const course = (part, move) => {
+    const found = content(part);
+    const weights = bytes(found.weights);
+    const [canvas, mark] = [part.querySelector("canvas"), part.querySelector(".mark")];
+    canvas.addEventListener("click", (event) => {
+      const box = canvas.getBoundingClientRect();
+      move(Math.floor(((event.clientY - box.top) / box.height) * found.rows));
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const row = Math.min(found.rows - 1, Math.floor(((event.clientY - box.top) / box.height) * found.rows));
+      const column = Math.min(found.columns - 1, Math.floor(((event.clientX - box.left) / box.width) * found.columns));
+      const weight = (weights[row * found.columns + column] / 255) * found.most;
+      canvas.title = `${found.names[row]}, ${found.columns - column} before the end: ${short(weight)}`;
+    });
+    return (epoch) => {
+      paint(canvas, weights, found.rows, found.columns);
+      mark.style.top = `calc(${(100 * epoch) / found.rows}% - 1px)`;
+      mark.style.height = `calc(${100 / found.rows}% + 2px)`;
+    };
+  };
+
+  const sentence = (part, chosen) => {
+    const found = content(part);
+    const [source, reference, target] = ["source", "reference", "translation"].map((name) =>
+      part.querySelector(`dd.${name}`));
+    const [readout, canvas] = [part.querySelector(".readout"), part.querySelector("canvas")];
+    let [frame, weights] = [null, null];
+    const words = (line) => all(".word", line);
+    const write = (line, tokens) => line.replaceChildren(...tokens.flatMap((token) => {
+      const word = document.createElement("span");
+      word.className = "word";
+      word.textContent = token;
+      return [word, " "];
+    }));
+    const weight = (t, s) => {
+      const [rows, columns] = [frame.tokens.length, found.source.length];
+      return weights[(chosen() * rows + t) * columns + s] / 255;
+    };
+    const clear = () => {
+      all(".word", part).forEach((word) => {
+        word.classList.remove("lit", "gold");
+        word.style.background = "";
+      });
+      readout.textContent = "";
+    };
+    const light = (word, value) => { word.style.background = `rgba(var(--weight), ${(0.85 * value).toFixed(3)})`; };
+    const say = (word, what, pairs) => {
+      const known = pairs.filter(([, value]) => value >= 0.01).sort((a, b) => b[1] - a[1]).slice(0, 4);
+      const text = known.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
+      readout.textContent = `${word.textContent} ${what} ${text || "nowhere"}`;
+    };
+    const gold = (pairs) => pairs.forEach(([line, n]) => words(line)[n]?.classList.add("gold"));
+    // Only of a right translation is it known which words belong together.
+    const isRight = () => frame.tokens.slice(0, -1).join(" ") === found.reference.join(" ");
+    const at = {
+      translation: (t, word) => {
+        words(source).forEach((other, s) => light(other, weight(t, s)));
+        say(word, "looks at", found.source.map((name, s) => [name, weight(t, s)]));
+        if (isRight()) gold(found.links.filter((link) => link[1] === t).map((link) => [source, link[0]]));
+      },
+      source: (s, word) => {
+        words(target).forEach((other, t) => light(other, weight(t, s)));
+        say(word, "is looked at by", frame.tokens.map((name, t) => [name, weight(t, s)]));
+        gold(found.links.filter((link) => link[0] === s).map((link) => [reference, link[1]]));
+      },
+      reference: (r, word) => {
+        const linked = found.links.filter((link) => link[1] === r);
+        gold(linked.map((link) => [source, link[0]]));
+        const names = linked.map((link) => found.source[link[0]]).join(", ");
+        readout.textContent = found.links.length ? `${word.textContent} belongs to ${names || "no word"}` : "";
+      },
+    };
+    const show = (word) => {
+      const line = word.closest("dd");
+      clear();
+      word.classList.add("lit");
+      at[line.className](words(line).indexOf(word), word);
+    };
+    canvas.addEventListener("pointermove", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const row = Math.floor(((event.clientY - box.top) / box.height) * frame.tokens.length);
+      const word = words(target)[row];
+      if (word && !word.classList.contains("lit")) show(word);
+    });
+    part.addEventListener("pointerover", (event) => {
+      if (event.target.classList.contains("word")) show(event.target);
+    });
+    part.addEventListener("pointerleave", clear);
+    part.addEventListener("focusin", (event) => {
+      if (event.target.classList.contains("word")) show(event.target);
+    });
+    part.addEventListener("focusout", clear);
+    part.addEventListener("keydown", (event) => {
+      const line = event.target.closest("dd");
+      if (!line) return;
+      const row = words(line);
+      const next = ["ArrowUp", "ArrowDown"].includes(event.key) ? null : step(event, row, row.indexOf(event.target));
+      if (next === null) return;
+      row.forEach((word, n) => { word.tabIndex = n === next ? 0 : -1; });
+      row[next].focus();
+    });
+    const reachable = (line) => words(line).forEach((word, n) => { word.tabIndex = n ? -1 : 0; });
+    [source, reference].forEach(reachable);
+    return (epoch) => {
+      const lit = part.querySelector(".lit");
+      const [line, place] = lit ? [lit.closest("dd"), words(lit.closest("dd")).indexOf(lit)] : [null, 0];
+      frame = found.frames[epoch];
+      weights = bytes(frame.weights);
+      write(target, frame.tokens);
+      const size = frame.tokens.length * found.source.length;
+      const own = weights.subarray(chosen() * size, (chosen() + 1) * size);
+      paint(canvas, own, frame.tokens.length, found.source.length);
+      reachable(target);
+      words(target).forEach((word, t) => word.classList.toggle("new",
+        epoch > 0 && found.frames[epoch - 1].tokens[t] !== frame.tokens[t]));
+      clear();
+      if (line && words(line)[place]) show(words(line)[place]);
+    };
+  };
+
+  const repaint = [];
+
+  all(".slider").forEach((slider) => {
+    const said = JSON.parse(slider.dataset.said);
+    const control = slider.querySelector(".control");
+    const [input, output, play] = ["input", "output", ".play"].map((name) => control.querySelector(name));
+    const parts = [];
+    const move = (epoch) => {
+      input.value = epoch;
+      input.setAttribute("aria-valuetext", said[epoch]);
+      output.textContent = said[epoch];
+      parts.forEach((part) => part(epoch));
+    };
+    all(".strips", slider).forEach((part) => parts.push(strips(part)));
+    all(".maps", slider).forEach((part) => parts.push(maps(part)));
+    all(".course", slider).forEach((part) => parts.push(course(part, move)));
+    all(".sentences", slider).forEach((group) => {
+      const choice = group.querySelector(".choice select");
+      const chosen = () => (choice ? Number(choice.value) : 0);
+      all(".sentence", group).forEach((part) => parts.push(sentence(part, chosen)));
+      choice?.addEventListener("change", () => move(Number(input.value)));
+    });
+    let timer = null;
+    const stop = () => {
+      clearInterval(timer);
+      timer = null;
+      play.textContent = "▶";
+      play.setAttribute("aria-label", "play the epochs");
+    };
+    play.addEventListener("click", () => {
+      if (timer !== null) return stop();
+      play.textContent = "❚❚";
+      play.setAttribute("aria-label", "stop");
+      if (Number(input.value) === said.length - 1) move(0);
+      timer = setInterval(() => {
+        if (Number(input.value) < said.length - 1) move(Number(input.value) + 1);
+        else stop();
+      }, 400);
+    });
+    input.addEventListener("input", () => {
+      if (timer !== null) stop();
+      move(Number(input.value));
+    });
+    repaint.push(() => move(Number(input.value)));
+    move(Number(input.value));
+  });
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint.forEach((draw) => draw()));
+  addEventListener("beforeprint", () => {
+    all("details").forEach((each) => { each.open = true; });
+  });
+})();

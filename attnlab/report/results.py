@@ -1,0 +1,257 @@
+"""What a comparison says on a page: a sentence, tables and charts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from attnlab.compare.comparison import Comparison, GroupResult
+from attnlab.compare.curves import Histories, baseline_values, by_epoch, curve_columns, curve_title
+from attnlab.compare.tables import (
+    differences_table,
+    footnotes,
+    heading,
+    number_format,
+    p_text,
+    results_table,
+)
+from attnlab.errors import RequestError
+from attnlab.page.parts import (
+    Chart,
+    Curve,
+    IntervalRow,
+    Intervals,
+    Part,
+    Table,
+    Text,
+)
+from attnlab.tasks.base import Kind
+from attnlab.tasks.kinds import known_kind
+
+_MOST = 14  # groups that a chart has room for
+_MOST_CAVEATS = 5
+
+
+def colours_of(comparison: Comparison) -> dict[str, int]:
+    """A colour for each group, by the order of names, so that it is the same for every metric."""
+    return {label: n for n, label in enumerate(sorted(g.label for g in comparison.groups))}
+
+
+def result_sentence(comparison: Comparison) -> str:
+    """What came out, beside the reference and the best baseline."""
+    best, groups = comparison.results[0], len(comparison.results)
+    write, name = _numbers(comparison), _name(comparison)
+    if not comparison.metric.direction:
+        return f"{comparison.name}: {groups} groups by {name}, of which neither way is the better."
+    units = f" {comparison.units}" if comparison.units else ""
+    low, high = best.interval.low, best.interval.high
+    interval = ""
+    if low is not None and high is not None:
+        interval = f", 95 % interval {write(low)} to {write(high)}"
+    seeds = f"{best.interval.n} seed{'s' if best.interval.n > 1 else ''}"
+    value = f"{write(best.interval.mean or 0.0)}{units} ({seeds}{interval})"
+    if groups == 1:
+        said = f"{best.group.label} has a {name} of {value}"
+    else:
+        mean = "geometric mean" if comparison.geometric else "mean"
+        said = f"of {groups} groups {best.group.label} has the best {mean} of the {name}, {value}"
+        said += _against(comparison, best)
+    return f"{comparison.name}: {said}{_beside_baseline(comparison)}."
+
+
+def _name(comparison: Comparison) -> str:
+    """The metric as a reader writes it."""
+    metric = comparison.metric
+    label = metric.metric.label if metric.metric and metric.is_test else metric.path
+    return f"{'test ' if metric.is_test else ''}{label}"
+
+
+def _against(comparison: Comparison, best: GroupResult) -> str:
+    """What is known of the best group's difference to the reference."""
+    reference = comparison.reference
+    if reference is None:
+        return ""
+    if best.difference is None:
+        better = any(each.verdict == "worse" for each in comparison.differences)
+        return "; some others are worse by more than luck" if better else (
+            "; no other is told from it by more than luck"
+        )  # fmt: skip
+    p = (
+        f" (p {p_text(best.p_corrected).replace('<', '< ')})"
+        if best.p_corrected is not None
+        else ""
+    )
+    said = {
+        "better": f"; that is better than {reference} by more than luck{p}",
+        "too few seeds": f"; too few seeds to say whether it is better than {reference}",
+        "no evidence": f"; no evidence that it differs from {reference}{p}",
+    }
+    return said.get(best.verdict, f"; beside {reference}: {best.verdict}{p}")
+
+
+def _beside_baseline(comparison: Comparison) -> str:
+    name, values = comparison.baseline, baseline_values(comparison)
+    if name not in values:
+        return ""
+    runs = [run for group in comparison.groups for run in group.runs.values()]
+    if all(run.metrics.get("skill", 0.0) is None for run in runs):
+        return f". The baseline {name} knows the rule of these data: no model can do better"
+    return f". The best baseline, {name}, has {_baseline(comparison, values[name])}"
+
+
+def _baseline(comparison: Comparison, value: float) -> str:
+    """A baseline's value as those of groups are written, unless nothing would be left of it."""
+    text = _numbers(comparison)(value)
+    return text if value == 0 or any(sign in "123456789" for sign in text) else f"{value:.3g}"
+
+
+def results_parts(comparison: Comparison, colours: Mapping[str, int]) -> list[Part]:
+    """Charts of means and curves, tables, and what to know beside them."""
+    parts: list[Part] = [_intervals(comparison, colours), *_curves(comparison, colours)]
+    parts += [_with_baselines(comparison), *_further_parts(comparison)]
+    differences = differences_table(comparison)
+    if differences is not None:
+        parts.append(Table(differences.title, differences.header, differences.rows,
+                           differences.words))  # fmt: skip
+    band = "Curves: mean over seeds; band: from the lowest to the highest seed."
+    dots = "Dots: a seed each; bars: 95 % interval of their mean."
+    several = any(each.interval.n > 1 for each in comparison.results)
+    notes = footnotes(comparison) if several or len(comparison.results) > 1 else []
+    texts = [f"{band} {dots}"] * several + notes + _caveats(comparison)
+    parts += [Text(text, "note") for text in texts]
+    warnings = [*comparison.warnings, *_unreadable(comparison)]
+    return parts + [Text(text, "warning") for text in warnings]
+
+
+def _unreadable(comparison: Comparison) -> list[str]:
+    """Sentences about runs whose curves are missing."""
+    found = []
+    for group in comparison.groups:
+        for record in group.runs.values():
+            try:
+                if not record.run.history.read():
+                    found.append(f"{record.run.name} has no history, so no curve.")
+            except RequestError as error:
+                found.append(f"A curve is missing: {error}")
+    return found
+
+
+def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
+    rows = [
+        IntervalRow(
+            each.group.label,
+            colours[each.group.label],
+            each.interval.mean,
+            each.interval.low,
+            each.interval.high,
+            list(each.group.values.values()),
+        )
+        for each in comparison.results[:_MOST]
+        if each.interval.mean is not None
+    ]
+    lines = list(baseline_values(comparison).items()) if comparison.metric.is_test else []
+    lone = len(rows) == 1 and len(rows[0].values) == 1
+    mean = "" if lone else "geometric mean of " if comparison.geometric else "mean of "
+    title = f"{mean}{_name(comparison)}"
+    better = heading(comparison).rpartition(", ")[2]
+    more = len(comparison.results) - len(rows)
+    label = f"{comparison.units or comparison.metric.path}, {better}"
+    left = f" (the best {len(rows)} of {len(comparison.results)} groups)" if more else ""
+    return Intervals(title + left, label, rows, lines, comparison.metric.direction < 1)
+
+
+def _with_baselines(comparison: Comparison) -> Table:
+    """The groups' table, and below them the baselines."""
+    table = results_table(comparison)
+    place = table.header.index("geometric mean" if comparison.geometric else "mean")
+    rows = list(table.rows)
+    for name, value in baseline_values(comparison).items():
+        cells = ["-"] * len(table.header)
+        cells[: table.words] = [f"baseline {name}", *[""] * (table.words - 1)]
+        cells[place] = _baseline(comparison, value)
+        rows.append(cells)
+    muted = frozenset(range(len(table.rows), len(rows)))
+    return Table(heading(comparison), table.header, rows, table.words, muted)
+
+
+def _further_parts(comparison: Comparison) -> list[Part]:
+    """The metric on the further parts of the data, the mean of each group."""
+    runs = [run for group in comparison.groups for run in group.runs.values()]
+    names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
+    if not names or not comparison.metric.is_test:
+        return []
+    rows = []
+    for group in comparison.groups:
+        cells = [value or "-" for value in group.key]
+        for name in names:
+            quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
+            values = [quantity.value(run.metrics) for run in group.runs.values()]
+            known = [value for value in values if value is not None]
+            cells.append(f"{np.mean(known):.4g}" if len(known) == len(values) else "-")
+        rows.append(cells)
+    title = f"{comparison.metric.path} on further parts, mean over seeds"
+    return [Table(title, [*comparison.by, *names], rows, len(comparison.by))]
+
+
+def _caveats(comparison: Comparison) -> list[str]:
+    """What runs themselves say that has to be known."""
+    runs = [run for group in comparison.groups for run in group.runs.values()]
+    notes = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
+    return list(notes)[:_MOST_CAVEATS]
+
+
+def _numbers(comparison: Comparison) -> Callable[[float], str]:
+    """How the values of groups are written, here and in `tables`."""
+    ends = [
+        value
+        for each in comparison.results
+        for value in (*each.interval[1:], each.best, each.worst)
+    ]
+    return number_format(ends)
+
+
+def _curves(comparison: Comparison, colours: Mapping[str, int]) -> Iterator[Chart]:
+    kind = known_kind(comparison.task)
+    histories = {
+        group.label: [run.history() for run in group.runs.values()]
+        for group in comparison.groups[:_MOST]
+    }
+    for column in curve_columns(histories, comparison.metric.leaf, kind):
+        yield curves_chart(column, histories, colours, kind)
+
+
+def curves_chart(
+    column: str, histories: Mapping[str, Histories], colours: Mapping[str, int], kind: Kind | None
+) -> Chart:
+    """A column of the histories: each group's mean inside a band over its seeds."""
+    tables = {
+        label: by_epoch([history[column] for history in seeds if column in history])
+        for label, seeds in histories.items()
+    }
+    epochs = max(len(table) for table in tables.values())
+    curves = [
+        _curve(label, table, epochs, colours[label])
+        for label, table in tables.items()
+        if table.size
+    ]
+    title = curve_title(column, kind)
+    logarithmic = kind is not None and kind.is_lower_better(column)
+    return Chart(title, "epoch", title, list(range(1, epochs + 1)), curves, logarithmic=logarithmic)
+
+
+def _curve(label: str, table: np.ndarray, epochs: int, colour: int) -> Curve:
+    known = ~np.isnan(table)
+    count = known.sum(axis=1)
+    total = np.where(known, table, 0.0).sum(axis=1)
+    mean = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
+    low = np.where(known, table, np.inf).min(axis=1)
+    high = np.where(known, table, -np.inf).max(axis=1)
+    columns = [_padded(values, epochs) for values in (mean, low, high)]
+    return Curve(label, columns[0], colour, *(columns[1:] if table.shape[1] > 1 else ()))
+
+
+def _padded(values: Sequence[float] | np.ndarray, length: int) -> list[float | None]:
+    found = [float(value) if math.isfinite(value) else None for value in values]
+    return [*found, *[None] * (length - len(found))]

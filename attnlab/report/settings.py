@@ -1,0 +1,105 @@
+"""How runs were made: their settings, versions and machines, and the runs themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attnlab.compare.metrics import reported_metric
+from attnlab.compare.selection import read_settings
+from attnlab.errors import RequestError
+from attnlab.page.parts import Code, Part, Table, Text
+from attnlab.records.mlflow.snapshot import flatten
+from attnlab.records.run_directory import ListedRun
+from attnlab.records.status import shown_state
+from attnlab.tasks.kinds import known_kind
+
+# Who ran it is nobody's business who gets the page.
+_LEFT_OUT = ("user",)
+_MOST_NAMED = 4
+
+
+def runs_table(entries: Sequence[ListedRun]) -> Table:
+    """A row for each run."""
+    header = ["task", "attention", "state", "folder", "seed", "epochs", "best", "test", "seconds"]
+    return Table("", header, [_row(entry) for entry in entries], words=4)
+
+
+def _row(entry: ListedRun) -> list[str]:
+    status = entry.status
+    try:
+        metrics: Mapping[str, Any] = entry.run.read_metrics()
+    except RequestError:
+        metrics = {}
+    name = reported_metric(metrics, known_kind(status["task"])) if metrics else ""
+    test = (metrics.get("test") or {}).get(name)
+    return [
+        str(status["task"]),
+        str(status["attention"]),
+        shown_state(status),
+        entry.run.path.name,
+        str(status["seed"]),
+        str(metrics.get("epochs", status.get("epoch", "-"))),
+        f"{_cell(metrics.get('best_value'))} at {metrics.get('best_epoch')}" if metrics else "-",
+        f"{name} {_cell(test)}" if metrics else "-",
+        _cell(metrics.get("seconds")),
+    ]
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else "-"
+
+
+def settings_parts(entries: Sequence[ListedRun]) -> list[Part]:
+    """config.yaml of all runs: what they share, and in what they differ."""
+    known, parts = {}, []
+    for entry in entries:
+        try:
+            known[entry.run.path.name] = read_settings(entry.run)
+        except RequestError as error:
+            parts.append(Text(f"Settings are missing: {error}", "warning"))
+    return [*_shared("setting", known), *parts]
+
+
+def versions_parts(entries: Sequence[ListedRun]) -> list[Part]:
+    """environment.json of all runs, and the commands by which they were made."""
+    found = {entry.run.path.name: entry.run.read_environment() for entry in entries}
+    lacking = [name for name, environment in found.items() if environment is None]
+    known = {name: _said(each) for name, each in found.items() if each is not None}
+    commands = dict.fromkeys(
+        str(each["command"]) for each in found.values() if each and "command" in each
+    )
+    parts: list[Part] = [Code("command", "\n".join(commands))] if commands else []
+    if lacking:
+        names = ", ".join(lacking[:_MOST_NAMED]) + ", ..." * (len(lacking) > _MOST_NAMED)
+        parts.append(Text(f"environment.json is missing or damaged: {names}.", "warning"))
+    return [*_shared("what", known), *parts]
+
+
+def _said(environment: Mapping[str, Any]) -> dict[str, str]:
+    return flatten(environment, left_out=(*_LEFT_OUT, "command"))
+
+
+def _shared(name: str, known: Mapping[str, Mapping[str, str]]) -> list[Part]:
+    """A table of what all have alike, and one of what differs."""
+    if not known:
+        return []
+    keys = dict.fromkeys(key for own in known.values() for key in own)
+    values = {key: Counter(own.get(key, "-") for own in known.values()) for key in keys}
+    alike = [[key, *counts] for key, counts in values.items() if len(counts) == 1]
+    differing = [
+        [key, ", ".join(_counted(value, number) for value, number in counts.items())]
+        for key, counts in values.items()
+        if len(counts) > 1
+    ]
+    parts: list[Part] = []
+    if differing:
+        title = f"in which the {len(known)} runs differ (in how many)"
+        parts.append(Table(title, [name, "values"], differing, words=2, prose=True))
+    title = f"the same in all {len(known)} runs" if len(known) > 1 else ""
+    return [*parts, Table(title, [name, "value"], alike, words=2)]
+
+
+def _counted(value: str, number: int) -> str:
+    return f"{value} ({number})"

@@ -1,0 +1,139 @@
+"""The runs that a page shows more of: one for each group, with its model at epoch after epoch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from attnlab.compare.comparison import Comparison, GroupResult
+from attnlab.compare.runs import RunRecord
+from attnlab.errors import RequestError
+from attnlab.page.parts import Frames, Part, Text
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import Task
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.run.loading import TrainedRun
+
+# Bytes that the maps of all runs of a page may take, before they are written in base64.
+_ROOM = 1_200_000
+_MOST = 6  # groups that are shown
+
+
+def shown_runs(
+    comparison: Comparison, colours: Mapping[str, int], share: int = 1
+) -> list[ShownRun]:
+    """Of each of the best groups the run of the median result, the lower one of two.
+
+    `share` is how many comparisons share the room of a page.
+    """
+    results = comparison.results[:_MOST]
+    room = _ROOM // (share * len(results))
+    labels = [each.group.label for each in results]
+    runs = map(_median, results)
+    return [
+        ShownRun(name, colours[name], run, room) for name, run in zip(labels, runs, strict=True)
+    ]
+
+
+def which_are_shown(comparison: Comparison) -> str:
+    """A sentence on how runs were chosen; empty where there was no choice."""
+    results, groups = comparison.results[:_MOST], len(comparison.results)
+    left_out = f" of the best {_MOST} of {groups} groups" if groups > _MOST else ""
+    if all(each.interval.n == 1 for each in results):
+        return f"Shown are the runs{left_out}." if left_out else ""
+    names = [f"{each.group.label} seed {_median(each).seed}" for each in results]
+    return f"Shown is the run of the median result{left_out}: {', '.join(names)}."
+
+
+def _median(result: GroupResult) -> RunRecord:
+    values = result.group.values
+    middle = sorted(values, key=lambda seed: (values[seed], seed))[(len(values) - 1) // 2]
+    return result.group.runs[middle]
+
+
+class ShownRun:
+    """See `tasks.base.Shown`."""
+
+    def __init__(self, label: str, colour: int, record: RunRecord, room: int) -> None:
+        self.label, self.colour, self.room = label, colour, room
+        self._record = record
+        self._damaged: dict[int, str] = {}
+
+    @property
+    def run(self) -> RunDirectory:
+        """Its folder."""
+        return self._record.run
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """What metrics.json says."""
+        return self._record.metrics
+
+    def task(self) -> Task:
+        """Its task as it was saved, without the data."""
+        return self._trained.task
+
+    def load_data(self) -> None:
+        """Load the data of its task."""
+        if not self._trained.load_data(self._record.status.get("data_digest")):
+            raise RequestError(f"{self.run.name}: the data have changed since it was trained.")
+
+    def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:
+        """Its model with the weights of one epoch after the other."""
+        from attnlab.run.loading import load_weights
+
+        for epoch in _spread(self.run.weights_epochs(), self.metrics.get("best_epoch"), most):
+            try:
+                load_weights(self._trained.model, [self.run.weights_path(epoch)], "weights")
+            except RequestError as error:
+                self._damaged[epoch] = str(error)
+                continue
+            yield epoch, self._trained.model
+
+    def frames(self, epochs: Sequence[int]) -> Frames:
+        """What a slider says of these epochs."""
+        history = self._record.history()
+        monitor, best = str(self.metrics.get("monitor")), self.metrics.get("best_epoch")
+        values = dict(zip(history.get("epoch", []), history.get(monitor, []), strict=False))
+        notes = []
+        for epoch in epochs:
+            value = values.get(epoch, math.nan)
+            known = [f"{monitor} {value:.4g}"] if math.isfinite(value) else []
+            notes.append(" · ".join([*known, *["best"] * (epoch == best)]))
+        first = epochs.index(best) if best in epochs else len(epochs) - 1
+        return Frames(list(epochs), notes, first)
+
+    def problems(self) -> list[Part]:
+        """What was left out."""
+        return [
+            Text(f"Epoch {epoch} is missing: {problem}", "warning")
+            for epoch, problem in sorted(self._damaged.items())
+        ]
+
+    @cached_property
+    def _trained(self) -> TrainedRun:
+        """Its task and model, with the first weights that can be read."""
+        from attnlab.run.loading import TrainedRun
+
+        epochs = self.run.weights_epochs()
+        for epoch in epochs[:-1]:
+            try:
+                return TrainedRun.load(self.run, str(epoch))
+            except RequestError:
+                continue  # `models` says what is wrong with it
+        return TrainedRun.load(self.run, "last")
+
+
+def _spread(saved: Sequence[int], best: int | None, most: int) -> list[int]:
+    """At most so many of the saved epochs: the first, the last and the best one among them."""
+    if len(saved) <= most:
+        return list(saved)
+    ends = {saved[0], saved[-1], *(epoch for epoch in saved if epoch == best)}
+    inner = max(0, most - len(ends)) + 2
+    places = [round(n * (len(saved) - 1) / (inner - 1)) for n in range(inner)]
+    return sorted({saved[place] for place in places} | ends)

@@ -1,0 +1,1 @@
+"""What forecasting tells of runs on a page."""

@@ -1,0 +1,135 @@
+"""How attention was learned: the weights on a few test windows at epoch after epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.page.parts import Course, Frames, Maps, Part, Slider, Strip, Strips, Text, chosen
+from attnlab.tasks.base import Shown
+from attnlab.tasks.forecasting.report import window_labels
+
+_MOST_EPOCHS = 30
+_WINDOWS, _MOST_HEADS = 8, 8
+_COARSEST, _FINEST = 16, 64  # positions beside each other of a map of queries against memory
+_LAGS = "Columns: steps before the target, the newest at the right."
+
+
+def attention_parts(shown: Sequence[Shown]) -> list[Part]:
+    """A slider over the epochs for each run that attends."""
+    parts: list[Part] = []
+    choices: dict[str, Sequence[Part]] = {}
+    for run in shown:
+        if run.metrics.get("attention") == "none":
+            parts.append(Text(f"{run.label}: nothing attends in it.", "note"))
+            continue
+        try:
+            choices[run.label] = _run_parts(run)
+        except RequestError as error:
+            choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
+    return [*chosen("group", choices, named=len(shown) > 1), *parts]
+
+
+def _run_parts(run: Shown) -> list[Part]:
+    problems: list[Part] = []
+    try:
+        epochs, weights, history, labels = _by_epoch(run)
+    except RequestError as error:
+        kept = _kept(run)
+        if kept is None:
+            raise
+        epochs, weights, history, labels = kept
+        problems = [Text(f"Only the best epoch is known: {error}", "warning")]
+    parts = _moving(run.frames(epochs), weights, history, labels, run.room)
+    return [*parts, *problems, *run.problems()]
+
+
+def _by_epoch(run: Shown) -> tuple[list[int], np.ndarray, np.ndarray, list[str]]:
+    """Epochs, weights (E, N, H, T, S), history (N, S) in natural units, and names of windows."""
+    task = run.task()
+    run.load_data()
+    test = task.splits.test  # type: ignore[attr-defined]
+    rows = test.spread(_WINDOWS)
+    epochs, found = [], []
+    import tensorflow as tf
+
+    attend = None
+    for epoch, model in run.models(_MOST_EPOCHS):
+        # As a `partial`, or TensorFlow counts the traces of all models together and warns.
+        attend = attend or tf.function(partial(model.attend), autograph=False)
+        weights = attend(tf.constant(test.history[rows]))
+        if weights is None:
+            raise RequestError(f"{run.run.name}: its model has no attention weights.")
+        epochs.append(epoch)
+        found.append(np.asarray(weights, np.float32)[:, :_MOST_HEADS])
+    if not epochs:
+        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
+    history = task.report_units(test.history[rows, :, 0])  # type: ignore[attr-defined]
+    return epochs, np.stack(found), history, [str(test.times[row, 0]) for row in rows]
+
+
+def _kept(run: Shown) -> tuple[list[int], np.ndarray, np.ndarray, list[str]] | None:
+    """The same of the best epoch alone, as attention.npz has it; None without one."""
+    from attnlab.figures.run import read_attention
+
+    kept = read_attention(run.run)
+    if kept is None or not {"index", "weights", "history"} <= kept.keys():
+        return None
+    labels = [f"index {at}" for at in kept["index"]]
+    with suppress(RequestError, KeyError):
+        labels = window_labels(kept["index"], run.run.read_predictions())
+    weights = kept["weights"][None, :, :_MOST_HEADS]
+    return [int(run.metrics.get("best_epoch", 1))], weights, kept["history"], labels
+
+
+def _moving(
+    frames: Frames, weights: np.ndarray, history: np.ndarray, labels: Sequence[str], room: int
+) -> list[Part]:
+    """The slider, and what moves with it."""
+    _, _, heads, queries, steps = weights.shape
+    lags = np.nan_to_num(weights).mean(axis=(1, 2, 3))  # (E, S)
+    ends = (f"{steps} steps before the target", "1")
+    names = [f"epoch {epoch}" for epoch in frames.epochs]
+    title = "Mean weight by epoch: from the first (above) to the last"
+    parts: list[Part] = []
+    if queries == 1:
+        order = np.argsort(labels, kind="stable")
+        rows = [Strip(f"before {labels[n]}", history[n].tolist()) for n in order]
+        one = weights.mean(axis=(2, 3))[:, order]
+        parts.append(Strips(rows, one, _LAGS + _of_heads(heads)))
+    if len(frames.epochs) > 1:
+        parts.append(Course(title, lags, "", ends, names))
+    if queries > 1 or heads > 1:
+        parts.append(_maps(weights, room))
+    return [Slider(frames, parts)]
+
+
+def _maps(weights: np.ndarray, room: int) -> Maps:
+    """Means over the windows: of one query a row for each head, else a map for each head."""
+    epochs, windows, heads, queries, steps = weights.shape
+    mean = weights.mean(axis=1)  # (E, H, T, S)
+    ends = (f"{steps} before", "1")
+    memory = f"memory, steps before the target; mean of {windows} test windows"
+    if queries == 1:
+        rows = ("head 1", f"head {heads}")
+        return Maps(["heads"], mean[:, None, :, 0], memory, "heads", ends, rows)
+    names = [f"head {n + 1}" for n in range(heads)] if heads > 1 else ["all queries"]
+    side = int(np.clip(np.sqrt(room / (epochs * heads)), _COARSEST, _FINEST))
+    return Maps(names, _coarser(mean, side), memory, "queries", ends, ends)
+
+
+def _coarser(maps: np.ndarray, most: int) -> np.ndarray:
+    """Maps (..., T, S) of at most so many cells a side, the means of those beside each other."""
+    for axis in (-2, -1):
+        size = maps.shape[axis]
+        parts = np.array_split(np.arange(size), min(size, most))
+        maps = np.stack([maps.take(part, axis).mean(axis) for part in parts], axis)
+    return maps
+
+
+def _of_heads(heads: int) -> str:
+    return f" Means of {heads} heads." if heads > 1 else ""

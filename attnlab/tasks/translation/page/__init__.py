@@ -1,0 +1,1 @@
+"""What translation tells of runs on a page."""

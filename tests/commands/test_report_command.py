@@ -1,0 +1,129 @@
+"""`attnlab report`: which runs it tells of, where the page goes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from compared_runs import BETTER, NONE, write_run
+from run_folders import make_run
+
+from attnlab.cli import main
+from attnlab.records.mlflow.settings import store_uri
+from attnlab.records.mlflow.store import Store
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch, capsys):
+    """Run the command over untracked runs of two groups and a sweep of them."""
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+    off = {"tracking.enabled": False}
+    for seed in range(2):
+        write_run(tmp_path, "none", seed, NONE[seed], config=off, status={"sweep": "both"})
+        units = {**off, "model.units": 8 + 8 * seed}
+        write_run(tmp_path, "bahdanau", seed, BETTER[seed], config=units, status={"sweep": "both"})
+    folder = tmp_path / "sweeps" / "both"
+    folder.mkdir(parents=True)
+    varying = {"attention": ["none", "bahdanau"], "seed": ["0", "1"], "nothing.known": ["1"]}
+    (folder / "sweep.json").write_text(json.dumps({"varying": varying}))
+
+    def told(*words: object) -> tuple[int, str, str]:
+        code = main(["report", *map(str, words)])
+        return code, *capsys.readouterr()
+
+    return told
+
+
+def test_a_run_is_told_in_its_folder(told, tmp_path):
+    code, out, _ = told("latest")
+    (page,) = tmp_path.glob("*/*/*/report.html")
+    assert code == 0 and "bahdanau" in page.parts and page.parent.name.endswith("_s1")
+    size = page.stat().st_size
+    assert out == f"report: {page} ({size / 1000:,.0f} kB)\n"
+    assert "<h1>sunspots · bahdanau · seed 1</h1>" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("by_path", [False, True])
+def test_a_sweep_is_told_in_its_folder_by_what_it_varies(told, tmp_path, by_path):
+    code, out, err = told(tmp_path / "sweeps" / "both" if by_path else "both")
+    assert code == 0, err
+    text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
+    assert "<h1>sunspots by attention</h1>" in text and "4 runs of sweep both" in text
+    assert text.count('class="seed"') == 2  # model.units make groups of their own
+
+
+def test_several_runs_are_told_in_one_file_whatever_their_order(told, tmp_path):
+    names = [path.parent for path in sorted(tmp_path.glob("*/*/*/status.json"))]
+    first = told(*names[:3])[1]
+    assert told(names[2], names[0], names[1])[1].split(" (")[0] == first.split(" (")[0]
+    (page,) = (tmp_path / "reports").iterdir()
+    assert page.name.startswith("sunspots-3-runs-")
+    assert told(*names)[1].split(" (")[0] != first.split(" (")[0]
+
+
+def test_a_tasks_name_in_a_run_folder_names_no_other_place(told, tmp_path):
+    away = write_run(tmp_path, "none", 7, 1.0, status={"task": "../../away"})
+    code, out, err = told(away.path, "latest", next(tmp_path.glob("*/bahdanau/*")))
+    assert code == 0, err
+    assert [path.parent for path in tmp_path.rglob("*away*.html")] == [tmp_path / "reports"]
+
+
+def test_the_same_runs_give_the_same_page_but_the_date(told, tmp_path):
+    texts = []
+    for name in ("a.html", "b.html"):
+        assert told("both", "--out", tmp_path / "new" / name)[0] == 0
+        text = (tmp_path / "new" / name).read_text(encoding="utf-8")
+        texts.append(re.sub(r"<time>[^<]*</time>", "", text))
+    assert texts[0] == texts[1]
+
+
+def test_groups_and_metric_are_those_asked_for(told, tmp_path):
+    assert told("both", "--by", "model.units", "--metric", "mae")[0] == 0
+    text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
+    assert "<h1>sunspots by model.units</h1>" in text and "mean of test MAE" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bth"], "Did you mean both?"),
+        (["."], "no status.json"),
+        (["latest", "--out", "page.pdf"], "--out: expected a file that ends with .html"),
+        (["latest", "--out", "/dev/null/page.html"], "--out: expected a file that can be written"),
+        (["latest", "--by", ","], "--by: expected config keys"),
+        (["latest", "--by", "atention"], "Did you mean attention?"),
+        (["latest", "--metric", "rmes"], "--metric: expected one of"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence(told, words, said):
+    code, out, err = told(*words)
+    assert code == 2 and said in err and out == ""
+
+
+def test_mlflow_gets_the_page_of_a_run_and_of_its_sweep(tmp_path, monkeypatch, empty_store, capsys):
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
+    run = make_run(tmp_path, sweep="both")
+    folder = tmp_path / "sweeps" / "both"
+    folder.mkdir(parents=True)
+    moments = {name: "2026-05-01T00:00:00+00:00" for name in ("started", "updated", "ended")}
+    (folder / "sweep.json").write_text(json.dumps({**moments, "state": "completed"}))
+    assert main(["report", "latest"]) == main(["report", "both"]) == 0
+    assert "warning" not in capsys.readouterr().err
+    store = Store(store_uri(tmp_path))
+    (experiment,) = [e for e in store.client.search_experiments() if e.name == "fib"]
+    found = store.client.search_runs([experiment.experiment_id])
+    assert {Path(each.data.tags["attnlab.folder"]) for each in found} == {run.path, folder}
+    for each in found:
+        assert "report.html" in {f.path for f in store.client.list_artifacts(each.info.run_id)}
+
+
+def test_an_mlflow_that_does_not_answer_is_only_a_warning(told, tmp_path):
+    tracking = {"tracking.enabled": True, "tracking.uri": "http://127.0.0.1:9"}
+    run = write_run(tmp_path, "pooling", 0, 1.0, config=tracking)
+    code, out, err = told(run.path)
+    assert code == 0 and out.startswith("report: ")
+    assert "warning: MLflow does not have the page" in err and "127.0.0.1:9" in err

@@ -1,0 +1,240 @@
+"""What a page says of runs, and what it says where something is missing."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from compared_runs import BETTER, NONE, only, write_group, write_run, write_translations
+from scipy import stats
+
+from attnlab.compare.comparison import Options
+from attnlab.errors import RequestError
+from attnlab.page.html import page_text
+from attnlab.page.parts import Chart, Intervals, Table, Text
+from attnlab.records.run_directory import list_runs
+from attnlab.report.content import runs_page
+from attnlab.report.results import colours_of, result_sentence
+from attnlab.report.shown import _spread, shown_runs
+from attnlab.tasks.base import load
+from attnlab.tasks.kinds import kinds
+
+
+def made(runs, *by: str, **options):
+    options = Options(by or ("attention",), **options)
+    return runs_page("title", list_runs(runs), options, made="now", about="about")
+
+
+def parts(page, title: str, kind: type) -> list:
+    (section,) = [each for each in page.sections if each.title == title]
+    return [part for part in section.parts if isinstance(part, kind)]
+
+
+def said(page, style: str = "warning") -> str:
+    sections = [part for each in page.sections for part in each.parts]
+    return "\n".join(p.text for p in sections if isinstance(p, Text) and p.style == style)
+
+
+def test_groups_stand_in_a_table_above_the_baselines(three_groups):
+    table, differences = parts(made(three_groups), "Results", Table)
+    low, high = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
+    rows = {row[0]: row for row in table.rows}
+    assert rows["bahdanau"][1:4] == ["5", "0.958", f"{low:.3f} to {high:.3f}"]
+    assert list(rows) == ["bahdanau", "pooling", "none", "baseline persistence"]
+    assert rows["baseline persistence"][2] == "2.000"
+    assert table.muted == {3}
+    assert {row[0]: row[-1] for row in differences.rows}["bahdanau"] == "better"
+
+
+def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_groups):
+    (sentence,) = made(three_groups).result
+    assert 2 * stats.ttest_rel(BETTER, NONE).pvalue < 0.001  # Holm: the smaller one of two
+    assert sentence.startswith(
+        "sunspots: of 3 groups bahdanau has the best mean of the test RMSE, 0.958 sunspots (5 seeds"
+    )
+    assert "that is better than none by more than luck (p < 0.001)" in sentence
+    assert sentence.endswith("The best baseline, persistence, has 2.000.")
+
+
+def test_few_seeds_are_not_judged(tmp_path):
+    write_group(tmp_path, "none", NONE[:2])
+    write_group(tmp_path, "bahdanau", BETTER[:2])
+    assert "too few seeds to say whether it is better than none" in result_sentence(only(tmp_path))
+
+
+def test_a_baseline_that_knows_the_rule_is_not_called_best(tmp_path):
+    write_group(tmp_path, "none", NONE, metrics={"skill": None})
+    assert "persistence knows the rule" in result_sentence(only(tmp_path))
+
+
+def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, tmp_path):
+    for seed, loss in enumerate((1.0, 2.0, 6.0)):
+        run = write_run(tmp_path, "none", seed, 1.0)
+        run.history.replace([{"epoch": n, "seconds": 1, "val_loss": loss / n} for n in (1, 2)])
+    (chart,) = parts(made(tmp_path), "Results", Chart)
+    (curve,) = chart.curves
+    assert (curve.y, curve.low, curve.high) == ([3.0, 1.5], [1.0, 0.5], [6.0, 3.0])
+    assert list(chart.x) == [1, 2]
+
+
+def test_means_stand_beside_the_baselines(three_groups):
+    (chart,) = parts(made(three_groups), "Results", Intervals)
+    assert {row.label: row.values for row in chart.rows}["none"] == list(NONE)
+    assert chart.lines == [("persistence", 2.0)]
+
+
+def test_of_each_group_the_run_of_the_median_is_shown(three_groups):
+    comparison = only(three_groups)
+    shown = {each.label: each for each in shown_runs(comparison, colours_of(comparison))}
+    for label, values in {"none": NONE, "bahdanau": BETTER}.items():
+        assert shown[label].metrics["test"]["rmse"] == np.median(values)
+
+
+def test_it_is_said_which_runs_are_shown_where_there_was_a_choice(three_groups, tmp_path):
+    (text,) = [p.text for p in parts(made(three_groups), "Forecasts", Text) if p.style == "note"]
+    assert text.startswith("Shown is the run of the median result: bahdanau seed 3, ")
+    for seed in range(8):
+        write_run(tmp_path, "none", 0, 1.0 + seed, config={"model.units": seed})
+    page = made(tmp_path, "model.units")
+    assert "Shown are the runs of the best 6 of 8 groups." in said(page, "note")
+    assert len(parts(page, "Forecasts", Chart)[0].curves) == 7
+
+
+def test_settings_and_versions_are_told_but_not_who_ran_it(three_groups):
+    page = made(three_groups)
+    differing, alike = parts(page, "Settings", Table)
+    assert ["seed", "0 (3), 1 (3), 2 (3), 3 (3), 4 (3)"] in differing.rows
+    assert ["model.units", "16"] in alike.rows
+    (versions,) = parts(page, "Versions and machine", Table)
+    assert ["packages.keras", "3.15.1"] in versions.rows
+    assert all(section.folded for section in page.sections[-2:])
+
+
+def test_the_user_is_left_out(tmp_path):
+    write_run(tmp_path, "none", 0, 1.0, environment={"user": "somebody", "command": "attnlab x"})
+    text = page_text(made(tmp_path))
+    assert "somebody" not in text and "attnlab x" in text
+
+
+@pytest.fixture
+def one(tmp_path):
+    """A run, and a second one so that something is left."""
+    write_run(tmp_path, "none", 0, 1.0)
+    return write_run(tmp_path, "bahdanau", 0, 2.0).path, tmp_path
+
+
+def test_a_broken_history_takes_its_curve_alone(one):
+    path, runs = one
+    (path / "history.csv").write_text("epoch,val_loss\n1,2\nx,y\n3,4\n")
+    page = made(runs)
+    assert "A curve is missing" in said(page) and "history.csv: damaged" in said(page)
+    (chart,) = parts(page, "Results", Chart)
+    assert [curve.label for curve in chart.curves] == ["none"]
+
+
+@pytest.mark.parametrize("content", [None, "index,time\n1,2\n", "a,b\n1\n", "step\n"])
+def test_missing_forecasts_are_said_to_be_missing(one, content):
+    path, runs = one
+    (path / "predictions.csv").unlink()
+    if content:
+        (path / "predictions.csv").write_text(content)
+    page = made(runs)
+    assert "bahdanau: no forecasts" in said(page) and "predictions.csv" in said(page)
+    assert "none" in [curve.label for curve in parts(page, "Forecasts", Chart)[0].curves]
+
+
+def test_missing_weights_and_environments_are_said_to_be_missing(one):
+    path, runs = one
+    (path / "environment.json").write_text("{")
+    text = page_text(made(runs))
+    assert "The maps are missing" in text and "has no saved weights" in text
+    assert f"environment.json is missing or damaged: {path.name}." in text
+
+
+def test_runs_without_a_result_still_have_their_curves(tmp_path):
+    write_run(tmp_path, "none", 0, 1.0, state="failed")
+    page = made(tmp_path)
+    assert page.result == [
+        "There is no result: expected completed runs, but there are only 1 failed."
+    ]
+    (chart,) = parts(page, "Learning so far", Chart)
+    assert chart.curves[0].y == pytest.approx([1, 1 / 2, 1 / 3])
+    assert parts(page, "Runs", Table)[0].rows[0][2] == "failed"
+
+
+def test_a_run_that_diverged_has_no_result_but_curves(tmp_path):
+    write_run(tmp_path, "none", 0, None)
+    page = made(tmp_path)
+    assert "sunspots, without a finite rmse" in page.result[0]
+    assert parts(page, "Learning so far", Chart)
+
+
+def test_a_run_that_is_damaged_is_left_out_and_said_to_be(one):
+    path, runs = one
+    (path / "metrics.json").write_text("{")
+    assert "left out" in said(made(runs)) and "metrics.json" in said(made(runs))
+
+
+@pytest.mark.parametrize(
+    ("by", "metric"), [(("atention",), None), (("attention",), "rmes"), (("seed",), None)]
+)
+def test_a_wrong_key_or_metric_is_refused(three_groups, by, metric):
+    with pytest.raises(RequestError, match="--by|--metric"):
+        made(three_groups, *by, metric=metric)
+
+
+def test_several_tasks_have_sections_each(three_groups, tmp_path):
+    write_run(tmp_path, "none", 0, 1.0)
+    run = write_run(tmp_path, "none", 0, 30.0, task="translate")
+    write_translations(run, ["ein Hund", "nichts"], ["ein Hund", "etwas"])
+    page = made(tmp_path)
+    titles = [section.title for section in page.sections]
+    assert titles[0] == "Results: sunspots" and "Translations: translate" in titles
+    assert len(page.result) == 2
+    (table,) = parts(page, "Translations: translate", Table)
+    assert table.rows == [
+        ["source 0", "ein Hund", "ein Hund"],
+        ["source 1", "etwas", "nichts"],
+    ]
+
+
+def test_a_hostile_run_folder_stays_text(tmp_path):
+    hostile = "</script><b>boo"
+    run = write_run(
+        tmp_path,
+        "none",
+        0,
+        1.0,
+        config={"model.cell": hostile},
+        metrics={"units": hostile, "notes": [hostile], "baselines": {hostile: {"rmse": 2.0}}},
+        environment={"processor": hostile, "command": hostile},
+    )
+    table = run.read_predictions()
+    run.write_predictions({**table, "time": [hostile] * len(table["time"])})
+    other = write_run(tmp_path, "none", 0, 1.0, task="translate")
+    write_translations(other, [hostile], [hostile])
+    text = page_text(made(tmp_path))
+    assert "<b>" not in text
+    assert text.count("</script>") == text.count("<script")
+    assert "&lt;/script&gt;&lt;b&gt;boo" in text and json.dumps("<").strip('"') in text
+
+
+def test_the_sections_of_every_kind_can_be_told():
+    told = [path for kind in kinds() for path in kind.page.values()]
+    assert told and all(callable(load(path)) for path in told)
+
+
+@pytest.mark.parametrize(
+    ("saved", "best", "most", "expected"),
+    [
+        ([1, 2, 3], 2, 30, [1, 2, 3]),
+        (range(1, 101), 50, 5, [1, 34, 50, 67, 100]),
+        (range(1, 101), 100, 5, [1, 26, 50, 75, 100]),
+        (range(5, 10), None, 2, [5, 9]),
+    ],
+)
+def test_of_many_epochs_the_first_the_best_and_the_last_are_shown(saved, best, most, expected):
+    found = _spread(list(saved), best, most)
+    assert len(found) <= most and found == pytest.approx(expected, abs=1)
+    assert {saved[0], saved[-1], best or saved[0]} <= {*found}

@@ -1,0 +1,152 @@
+"""What a page shows of forecasts: test targets, and weights at epoch after epoch."""
+
+from __future__ import annotations
+
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+from compared_runs import only, write_forecast, write_run
+
+from attnlab.page.parts import Chart, Course, Maps, Slider, Strips, Text
+from attnlab.records.run_directory import ListedRun, RunDirectory
+from attnlab.report.results import colours_of
+from attnlab.report.shown import shown_runs
+from attnlab.tasks.forecasting.page.attention import _coarser, _moving, attention_parts
+from attnlab.tasks.forecasting.page.forecasts import forecast_parts
+
+
+@pytest.fixture
+def shown(trained, monkeypatch):
+    """The run of the fixture, as a page shows it."""
+    from attnlab.compare.comparison import compare
+
+    monkeypatch.chdir(trained.attnlab.folder)
+    (comparison,) = compare([ListedRun.of(RunDirectory(trained.folder))]).tasks
+    return shown_runs(comparison, colours_of(comparison))
+
+
+def test_the_best_epochs_weights_are_those_that_the_run_kept(shown, trained):
+    (slider,) = attention_parts(shown)
+    assert isinstance(slider, Slider)
+    assert list(slider.frames.epochs) == [1, 2]
+    assert slider.frames.notes[slider.frames.first].endswith("best")
+    strips, course = slider.parts
+    assert isinstance(strips, Strips) and isinstance(course, Course)
+    table = RunDirectory(trained.folder).read_predictions()
+    times = dict(zip(table["index"], table["time"], strict=True))
+    with np.load(trained.folder / "attention.npz") as kept:
+        names = [f"before {times[at]}" for at in kept["index"]]
+        expected = dict(zip(names, kept["weights"][:, 0, 0], strict=True))
+        values = dict(zip(names, kept["history"], strict=True))
+    best = strips.weights[slider.frames.first]
+    assert len(best) == len(expected) == 8
+    for strip, weights in zip(strips.strips, best, strict=True):
+        assert weights == pytest.approx(expected[strip.label], abs=1e-5)
+        assert strip.values == pytest.approx(values[strip.label])
+    assert strips.weights.sum(axis=2) == pytest.approx(1)
+    assert course.weights == pytest.approx(strips.weights.mean(axis=1))
+
+
+def test_each_epoch_has_its_own_weights(shown, monkeypatch, tmp_path):
+    """The second epoch's are made those of a model whose scores are all 0: equal weights."""
+    changed = tmp_path / "epoch_002.weights.h5"
+    shutil.copy(shown[0].run.weights_path(2), changed)
+    with h5py.File(changed, "r+") as file:
+        for values in arrays(file):
+            values[...] = 0
+    of_epoch(monkeypatch, 2, changed)
+    (slider,) = attention_parts(shown)
+    strips, course = slider.parts
+    assert strips.weights[1] == pytest.approx(1 / 7)
+    assert course.weights[1] == pytest.approx(1 / 7)
+    assert np.abs(strips.weights[0] - 1 / 7).max() > 0.05
+
+
+def arrays(group) -> list:
+    """All arrays in a file of weights."""
+    found = []
+    group.visititems(lambda _, each: found.append(each) if hasattr(each, "shape") else None)
+    return found
+
+
+def of_epoch(monkeypatch, number: int, path) -> None:
+    """Let an epoch's weights lie elsewhere."""
+    where = RunDirectory.weights_path
+
+    def found(run, epoch):
+        return path if epoch == number else where(run, epoch)
+
+    monkeypatch.setattr(RunDirectory, "weights_path", found)
+
+
+def test_without_weights_the_best_epoch_is_known(shown, trained, monkeypatch):
+    monkeypatch.setattr(RunDirectory, "weights_epochs", lambda run: [])
+    slider, why = attention_parts(shown)
+    assert list(slider.frames.epochs) == [slider.frames.epochs[0]]
+    assert slider.parts[0].weights.shape[0] == 1
+    assert isinstance(why, Text) and "no saved weights" in why.text
+
+
+def test_an_epoch_that_is_damaged_is_left_out_and_named(shown, trained, monkeypatch, tmp_path):
+    damaged = tmp_path / "epoch_001.weights.h5"
+    damaged.write_bytes(b"no weights")
+    of_epoch(monkeypatch, 1, damaged)
+    slider, why = attention_parts(shown)
+    assert list(slider.frames.epochs) == [2]
+    assert "Epoch 1 is missing" in why.text
+
+
+def shown_of(runs):
+    comparison = only(runs)
+    return shown_runs(comparison, colours_of(comparison))
+
+
+def test_forecasts_of_the_same_targets_stand_in_one_chart(three_groups):
+    (chart,) = forecast_parts(shown_of(three_groups))
+    assert isinstance(chart, Chart)
+    assert [curve.label for curve in chart.curves] == ["target", "bahdanau", "pooling", "none"]
+    assert [curve.shown for curve in chart.curves] == [True, True, True, False]
+    errors = np.subtract(chart.curves[1].y, chart.curves[0].y)
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(0.94)  # its run of the median
+    assert chart.names[0] == "1900, 100" and len(chart.x) == 40
+
+
+def test_targets_without_order_are_drawn_against_the_forecasts(tmp_path):
+    run = write_run(tmp_path, "none", 0, 1.0)
+    table = run.read_predictions()
+    order = np.random.default_rng(0).permutation(40)
+    run.write_predictions({**table, "index": order, "time": order.astype(str)})
+    (chart,) = forecast_parts(shown_of(tmp_path))
+    assert all(curve.dots for curve in chart.curves)
+    assert list(chart.x) == sorted(table["target"])
+
+
+def test_several_steps_have_an_error_each(tmp_path):
+    run = write_run(tmp_path, "none", 0, 1.0, metrics={"best_baseline": "persistence"})
+    write_forecast(run, np.tile([3.0, 4.0], 20))
+    table = run.read_predictions()
+    steps = np.tile([1, 2], 20)
+    persistence = table["target"] + 5
+    run.write_predictions({**table, "step": steps, "persistence": persistence})
+    forecast, errors = forecast_parts(shown_of(tmp_path))
+    assert [curve.y for curve in errors.curves] == [[3.0, 4.0], [5.0, 5.0]]
+    assert len(forecast.x) == 20 and "the first of 2 steps" in forecast.title
+
+
+def test_maps_of_many_positions_are_means_of_those_beside_each_other():
+    maps = np.arange(36.0).reshape(1, 6, 6)
+    assert _coarser(maps, 3)[0, 0].tolist() == [3.5, 5.5, 7.5]
+    assert np.array_equal(_coarser(maps, 6), maps)
+
+
+@pytest.mark.parametrize(("heads", "queries", "expected"), [(1, 1, []), (2, 1, [1]), (2, 5, [2])])
+def test_heads_and_queries_have_maps(shown, heads, queries, expected):
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, heads, queries))
+    (slider,) = _moving(shown[0].frames([1, 2]), weights, np.ones((3, 5)), ["a", "b", "c"], 10**6)
+    maps = [part for part in slider.parts if isinstance(part, Maps)]
+    assert [len(each.names) for each in maps] == expected
+    assert any(isinstance(part, Strips) for part in slider.parts) == (queries == 1)
+    for each in maps:
+        assert each.weights[0].sum() == pytest.approx(heads * queries)

@@ -1,0 +1,109 @@
+"""What a page shows of translations: sentences, and where each epoch looked."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from compared_runs import only, write_run, write_translations
+
+from attnlab.page.parts import Sentences, Table, Text
+from attnlab.records.run_directory import ListedRun, RunDirectory
+from attnlab.report.results import colours_of
+from attnlab.report.shown import shown_runs
+from attnlab.tasks.translation.attention_maps import Example
+from attnlab.tasks.translation.page.attention import _kept, attention_parts
+from attnlab.tasks.translation.page.translations import translation_parts
+
+
+@pytest.fixture
+def shown(translating, monkeypatch):
+    """The run of the fixture, as a page shows it."""
+    from attnlab.compare.comparison import compare
+
+    monkeypatch.chdir(translating.attnlab.folder)
+    (comparison,) = compare([ListedRun.of(RunDirectory(translating.folder))]).tasks
+    return shown_runs(comparison, colours_of(comparison))
+
+
+def row_of(tokens, texts) -> int:
+    """The first text of these tokens, among which are unknown ones."""
+    pattern = ".+".join(map(re.escape, "".join(tokens).split("⁇")))
+    return next(n for n, text in enumerate(texts) if re.fullmatch(pattern, text.replace(" ", "")))
+
+
+def test_each_epoch_has_its_translation_and_weights(shown, translating):
+    note, slider = attention_parts(shown)
+    assert isinstance(note, Text) and "gold link" in note.text
+    (part,) = slider.parts
+    assert isinstance(part, Sentences) and list(slider.frames.epochs) == [1, 2]
+    columns = RunDirectory(translating.folder).read_predictions()
+    for each in part.sentences:
+        row = row_of(each.source[:-1], columns["source"])
+        assert row_of(each.reference, columns["reference"][row : row + 1]) == 0
+        assert each.links and all(s < len(each.source) - 1 for s, _ in each.links)
+        for written in each.written:
+            shape = len(part.maps), len(written.tokens), len(each.source)
+            assert written.weights.shape == shape
+            assert written.weights.sum(axis=2) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_last_epochs_translation_is_the_one_of_the_run(shown, translating):
+    run = RunDirectory(translating.folder)
+    best = run.read_metrics()["best_epoch"]
+    slider = attention_parts(shown)[1]
+    columns = run.read_predictions()
+    place = list(slider.frames.epochs).index(best)
+    for each in slider.parts[0].sentences:
+        made = columns["hypothesis"][row_of(each.source[:-1], columns["source"])]
+        tokens = each.written[place].tokens[:-1]  # may end before the run's own
+        assert made.replace(" ", "").startswith("".join(tokens))
+
+
+def test_without_the_corpus_gold_links_are_missing(shown, translating, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(type(shown[0]), "load_data", _gone)
+    _, slider, why = attention_parts(shown)
+    assert "Gold links are missing: the corpus is gone" in why.text
+    assert not any(each.links for each in slider.parts[0].sentences)
+
+
+def _gone(run):
+    from attnlab.errors import RequestError
+
+    raise RequestError("the corpus is gone")
+
+
+def examples(layers: int, heads: int) -> list[list[Example]]:
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), (layers, heads, 3))
+    return [[Example({"cross": weights}, [*"abcd"], [*"xyz"])] * 5] * 2
+
+
+def test_each_head_has_a_map_behind_the_mean_of_all():
+    names, kept = _kept(examples(2, 3), 10**6)
+    assert names[:3] == ["mean of 2 layers and 3 heads", "layer 1, head 1", "layer 1, head 2"]
+    weights = kept[1][4].weights
+    assert len(names) == len(weights) == 7
+    assert weights[0] == pytest.approx(weights[1:].mean(axis=0))
+
+
+def test_where_room_is_scarce_means_remain_and_then_fewer_sentences():
+    cells = 2 * 5 * 12  # epochs, sentences, weights of a map
+    assert len(_kept(examples(2, 3), 7 * cells)[0]) == 7
+    assert len(_kept(examples(2, 3), 7 * cells - 1)[0]) == 1
+    assert [len(_kept(examples(1, 1), room)[1][0]) for room in (cells, cells // 2, 0)] == [5, 2, 1]
+
+
+def test_sentences_go_from_the_worst_to_the_best(tmp_path):
+    for attention, texts in {"none": "cab", "bahdanau": "xyz"}.items():
+        run = write_run(tmp_path, attention, 0, 30.0, task="translate")
+        write_translations(run, [*texts], [*"abc"])
+        table = run.read_predictions()
+        run.write_predictions({**table, "sentence_chrf": [30.0, 10.0, 20.0]})
+    comparison = only(tmp_path)
+    (table,) = translation_parts(shown_runs(comparison, colours_of(comparison)))
+    assert isinstance(table, Table)
+    assert [row[0] for row in table.rows] == ["source 1", "source 2", "source 0"]
+    assert {*table.header} >= {"none", "bahdanau", "chrF, none"}
+    assert table.rows[0][table.header.index("none")] == "a"
