@@ -16,7 +16,7 @@ _VERBS = {
     "runs": "list, remove or log again runs",
     "compare": "which is better, and could it be luck",
     "plan": "how many seeds a difference needs, and how long they take",
-    "study": "a named experiment: its runs, its table, beside what was published",
+    "study": "a named experiment beside what was published of it",
     "report": "runs or a sweep on one page, attention epoch by epoch",
     "evaluate": "test metrics of any epoch's weights",
     "plot": "a run's figures again, and others",

@@ -69,7 +69,7 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         own = row is rows[0]
         skill = "" if own else number(metrics["skills"].get(row[0]))
         table.add_row(row[0], *cells, skill, style="bold" if own else "")
-    console.print(Padding(table, (1, 0)))
+    console.print(Padding(table, (1, 0), expand=False))
     console.print(_verdict(metrics), soft_wrap=not console.is_terminal)
 
 

@@ -149,4 +149,5 @@ def test_the_groups_are_the_folders_of_conf():
         "data",
         "experiment",
         "search",
+        "study",
     }
