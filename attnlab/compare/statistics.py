@@ -218,13 +218,19 @@ def _forecast_tests(pairs: Pairs, squared: bool) -> list[ItemTest | None]:
     for pair in pairs:
         own, base = (np.mean([losses[run.path] for run in side], axis=0) for side in pair)
         method = f"Diebold-Mariano over {len(own)} test windows ({how})"
-        found = diebold_mariano(own, base, horizon)
+        found = diebold_mariano(own, base, _overlapping(items[::horizon, 0], horizon))
         tests.append(
             ItemTest("Diebold-Mariano", "DM p", method, len(own), found.p, found.statistic)
             if found
             else None
         )
     return tests
+
+
+def _overlapping(starts: np.ndarray, horizon: int) -> int:
+    """How many windows that follow each other, itself among them, share a target with a window."""
+    steps = np.diff(np.unique(starts))
+    return max(1, math.ceil(horizon / steps.min())) if len(steps) else horizon
 
 
 def _read_forecast(path: Path) -> np.ndarray:

@@ -98,6 +98,15 @@ def test_a_run_that_raises_interrupts_the_others():
     assert len(ended) == 2
 
 
+@pytest.fixture
+def plain_ctrl_c():
+    """A Ctrl-C that no command of this process remembers."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("plain_ctrl_c")
 def test_ctrl_c_while_runs_work_waits_for_what_they_are_at_and_ends_them():
     ended, program = [], Doubling()
 

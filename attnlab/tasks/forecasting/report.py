@@ -13,6 +13,8 @@ from attnlab.tasks.forecasting.data.measures import Yardstick, errors
 from attnlab.tasks.forecasting.data.windows import Windows
 
 _ROUNDING = float(np.finfo(np.float32).eps)
+# Of predictions.csv, some 200 bytes each. Windows that overlap say little that is new.
+_MOST_ROWS = 200_000
 _MANY_ZEROS = 0.01  # share of the targets that is worth a note
 _TINY = float(np.finfo(np.float32).tiny)
 
@@ -58,14 +60,30 @@ def build_report(
         baselines=scores,
         best_baseline=best,
         skill=skills[best],
-        notes=[*notes, *yardstick.notes(), *_about_zeros(target)],
-        predictions={name: column.reshape(-1) for name, column in columns.items()},
+        notes=[*notes, *yardstick.notes(), *_about_zeros(target), *_about_thinning(target)],
+        predictions={
+            name: column[:: _apart(target)].reshape(-1) for name, column in columns.items()
+        },
         units=units,
         metric="rmse",
         oracles=oracles,
         skills=skills,
         details=details,
     )
+
+
+def _apart(target: np.ndarray) -> int:
+    """Every how many windows predictions.csv has one, so that it doesn't get too long."""
+    return -(-target.size // _MOST_ROWS)
+
+
+def _about_thinning(target: np.ndarray) -> list[str]:
+    apart = _apart(target)
+    if apart == 1:
+        return []
+    return [
+        f"predictions.csv has a window in {apart}; scores are of all {len(target):,} test windows."
+    ]
 
 
 def _about_zeros(target: np.ndarray) -> list[str]:
@@ -105,7 +123,6 @@ def along_time(index: np.ndarray, times: np.ndarray) -> bool:
 
 def window_labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[str]:
     """A label for each window whose first target is at `index`: its time, where it has one."""
-    first = predictions["step"] == 1
-    known = dict(zip(predictions["index"][first], predictions["time"][first], strict=True))
+    known = dict(zip(predictions["index"], predictions["time"], strict=True))
     times = {number: str(known.get(number, number)) for number in index}
     return [f"index {at}" if times[at] == str(at) else times[at] for at in index]

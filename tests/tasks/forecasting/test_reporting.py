@@ -38,6 +38,25 @@ def test_there_is_no_skill_against_a_baseline_that_is_right_but_for_rounding():
     assert skill(1.0, 0.0, np.zeros((3, 1))) is None
 
 
+def test_of_many_windows_the_table_has_some_and_scores_are_of_all(monkeypatch):
+    monkeypatch.setattr("attnlab.tasks.forecasting.report._MOST_ROWS", 8)
+    target = np.arange(20.0).reshape(10, 2)  # three times as many as fit
+    forecast = target + np.arange(10.0)[:, None]
+    report = build_report(
+        Windows(None, None, np.arange(10), target, np.full((10, 2), "t")),
+        forecast,
+        {"near": target - 1},
+        oracles=(),
+        units="metres",
+        yardstick=Yardstick(1.0, 1.0),
+        notes=[],
+    )
+    assert report.metrics["mae"] == np.arange(10.0).mean()
+    assert report.predictions["index"].tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
+    assert report.predictions["prediction"].tolist() == forecast[::3].reshape(-1).tolist()
+    assert "predictions.csv has a window in 3; scores are of all 10 test windows." in report.notes
+
+
 def test_the_best_baseline_is_no_oracle():
     report = build_report(
         Windows(None, None, np.array([3, 4, 5]), TARGET, np.array([["a"], ["b"], ["c"]])),
