@@ -22,7 +22,7 @@ _PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
     *("Beside what was published", "How the protocol differs", "Baselines", "Made by"),
 )
 _QUICK = "This is the quick form of the study: it decides little."
-_HEADER = ["group", "metric", "published", "by", "ours [95 %]", "n", "verdict"]
+_HEADER = ["group", "published by", "metric", "published", "ours [95 %]", "n", "verdict"]
 
 
 def report_md(found: Results) -> str:
@@ -68,13 +68,12 @@ def _row(cell: Cell) -> list[str]:
     each, ours, n = cell.published, "", ""
     if cell.result is not None:
         n, mean, *ends = cell.result.interval
-        known = [end for end in ends if end is not None]
-        write = number_format([mean, *known, each.value])
-        ours = write(mean) + (f" [{', '.join(map(write, known))}]" if known else "")
+        known = [f"{end:.3g}" for end in ends if end is not None]
+        ours = f"{mean:.3g}" + (f" [{', '.join(known)}]" if known else "")
     why = f": {each.why}" if each.why and cell.result is not None else ""
     group = ", ".join(f"{key}={value}" for key, value in each.where.items())
     by = f"{each.system}, {each.source}"
-    return [group, each.metric, f"{each.value:g}", by, ours, str(n), cell.verdict + why]
+    return [group, by, each.metric, f"{each.value:g}", ours, str(n), cell.verdict + why]
 
 
 def _baselines(comparison: Comparison) -> str:

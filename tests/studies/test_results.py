@@ -77,7 +77,7 @@ def test_the_table_has_ours_baselines_and_what_was_published(found):
 
 def test_the_report_has_it_all_in_words(found):
     text = report_md(found)
-    assert "| attention=bahdanau | rmse | 2 | theirs, a paper | 0.958 [0.8" in text
+    assert "| attention=bahdanau | theirs, a paper | rmse | 2 | 0.958 [0.8" in text
     assert "not comparable: other windows" in text
     assert "attnlab -m task=sunspots" in text
 
