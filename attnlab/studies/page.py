@@ -67,13 +67,13 @@ def _row(cell: Cell) -> list[str]:
     """A published number beside ours."""
     each, ours, n = cell.published, "", ""
     if cell.result is not None:
-        n, mean, *ends = cell.result.interval
+        seeds, mean, *ends = cell.result.interval
         known = [f"{end:.3g}" for end in ends if end is not None]
-        ours = f"{mean:.3g}" + (f" [{', '.join(known)}]" if known else "")
+        ours, n = f"{mean:.3g}" + (f" [{', '.join(known)}]" if known else ""), str(seeds)
     why = f": {each.why}" if each.why and cell.result is not None else ""
     group = ", ".join(f"{key}={value}" for key, value in each.where.items())
     by = f"{each.system}, {each.source}"
-    return [group, by, each.metric, f"{each.value:g}", ours, str(n), cell.verdict + why]
+    return [group, by, each.metric, f"{each.value:g}", ours, n, cell.verdict + why]
 
 
 def _baselines(comparison: Comparison) -> str:
