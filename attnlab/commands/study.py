@@ -23,8 +23,8 @@ from attnlab.terminal.console import plain_console, plain_table
 
 Train = Callable[[list[str]], int]
 # With `--until`: the seeds of the first look, for with fewer no interval of several has ends; which
-# part of them each further look adds.
-_FIRST, _SHARE = 6, 3
+# part of them each further look adds; the most.
+_FIRST, _SHARE, _MOST = 6, 3, 64
 
 
 def complete_study(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
@@ -46,9 +46,7 @@ def complete_study(context: click.Context, _: click.Parameter | None, start: str
 @click.option(
     "--most",
     type=click.IntRange(min=_FIRST),
-    default=64,
-    show_default=True,
-    help="With --until: seeds at most.",
+    help="With --until: seeds at most.  [default: 64]",
 )
 @click.option(
     "--margin",
@@ -64,7 +62,7 @@ def command(
     seeds: int | None,
     quick: bool,
     until: str | None,
-    most: int,
+    most: int | None,
     margin: str | None,
     runs: str | None,
 ) -> int:
@@ -81,14 +79,19 @@ def command(
     study = studies.read(name, quick)
     study = replace(study, seeds=seeds or study.seeds, added=overrides)
     if until is None:
-        if margin is not None:
-            raise RequestError(f"--margin: expected together with --until, got {margin!r}.")
+        for option, given in (("--margin", margin), ("--most", most)):
+            if given is not None:
+                raise RequestError(f"{option}: expected together with --until, got {given!r}.")
         return _carry_out(study, runs, train)
     if study.quick or seeds:
         given = "--quick" if study.quick else "--seeds"
         raise RequestError(f"--until: expected without {given}, for it decides how many seeds.")
+    if margin is not None:
+        from attnlab.compare.metrics import Amount
+
+        Amount.parse("--margin", margin)  # before anything is trained
     study = replace(study, seeds=_FIRST, sequential=True, margin=margin)
-    return _until_decided(study, most, runs, train)
+    return _until_decided(study, most or _MOST, runs, train)
 
 
 def _carry_out(study: Study, runs: str | None, train: Train) -> int:

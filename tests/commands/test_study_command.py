@@ -97,6 +97,8 @@ def test_studies_are_listed(here):
         (["task=fib"], "NAME: expected a study before settings, got 'task=fib'."),
         (["book", "nonsense=1"], "nonsense"),
         (["book", "--margin", "1"], "--margin: expected together with --until, got '1'."),
+        (["book", "--most", "9"], "--most: expected together with --until, got 9."),
+        (["book", "--until", "decided", "--margin", "x"], "--margin: expected a number above 0"),
         (["book", "--until", "decided", "--seeds", "9"], "--until: expected without --seeds"),
     ],
 )

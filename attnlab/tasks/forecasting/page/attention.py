@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Course, Frames, Maps, Part, Slider, Strip, Strips, Text, chosen
+from attnlab.page.by_run import attention_by_run
+from attnlab.page.parts import Course, Frames, Maps, Part, Slider, Strip, Strips, Text
 from attnlab.tasks.base import Shown
 from attnlab.tasks.forecasting.report import window_labels
 
@@ -21,17 +22,7 @@ _LAGS = "Columns: steps before the target, the newest at the right."
 
 def attention_parts(shown: Sequence[Shown]) -> list[Part]:
     """A slider over the epochs for each run that attends."""
-    parts: list[Part] = []
-    choices: dict[str, Sequence[Part]] = {}
-    for run in shown:
-        if run.metrics.get("attention") == "none":
-            parts.append(Text(f"{run.label}: nothing attends in it.", "note"))
-            continue
-        try:
-            choices[run.label] = _run_parts(run)
-        except RequestError as error:
-            choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
-    return [*chosen("group", choices, named=len(shown) > 1), *parts]
+    return attention_by_run(shown, _run_parts)
 
 
 def _run_parts(run: Shown) -> list[Part]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written, chosen
+from attnlab.page.by_run import attention_by_run
+from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
 from attnlab.tasks.base import Shown
 
 if TYPE_CHECKING:
@@ -38,17 +39,7 @@ class _Chosen(NamedTuple):
 
 def attention_parts(shown: Sequence[Shown]) -> list[Part]:
     """A slider over the epochs for each run that attends."""
-    parts: list[Part] = []
-    choices: dict[str, Sequence[Part]] = {}
-    for run in shown:
-        if run.metrics.get("attention") == "none":
-            parts.append(Text(f"{run.label}: nothing attends in it.", "note"))
-            continue
-        try:
-            choices[run.label] = _run_parts(run)
-        except RequestError as error:
-            choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
-    return [*chosen("group", choices, named=len(shown) > 1), *parts]
+    return attention_by_run(shown, _run_parts)
 
 
 def _run_parts(run: Shown) -> list[Part]:

@@ -1,0 +1,34 @@
+"""What is told of each of several runs, one at a time to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from attnlab.errors import RequestError
+from attnlab.page.parts import Part, Text, chosen
+
+
+class Labelled(Protocol):
+    """A run as a page knows it."""
+
+    label: str
+    metrics: Mapping[str, Any]
+
+
+Run = TypeVar("Run", bound=Labelled)
+
+
+def attention_by_run(shown: Sequence[Run], tell: Callable[[Run], Sequence[Part]]) -> list[Part]:
+    """What `tell` has of each run; a sentence where it fails, or where nothing attends."""
+    parts: list[Part] = []
+    choices: dict[str, Sequence[Part]] = {}
+    for run in shown:
+        if run.metrics.get("attention") == "none":
+            parts.append(Text(f"{run.label}: nothing attends in it.", "note"))
+            continue
+        try:
+            choices[run.label] = tell(run)
+        except RequestError as error:
+            choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
+    return [*chosen("group", choices, named=len(shown) > 1), *parts]
