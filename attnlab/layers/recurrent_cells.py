@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import keras
+import tensorflow as tf
 from keras import ops
 
 from attnlab.layers.recurrent import recurred
@@ -154,3 +157,31 @@ class StackedCells(keras.layers.Layer):
 
     def _cast(self, weight):
         return ops.cast(weight, self.compute_dtype)
+
+
+def through_time(step, state, inputs, widths, dtype) -> tuple:
+    """Carry a state, a structure of tensors, through the steps of a sequence.
+
+    `step(index, state, inputs of one step)` gives the next state and the step's outputs (B, width).
+    Inputs are a structure of tensors (B, T, ...); the outputs, of these widths and one dtype, come
+    back as (B, T, width) each.
+    """
+    parts = [tf.transpose(part, (1, 0, 2)) for part in tf.nest.flatten(inputs)]
+    batch, length = parts[0].shape[1], ops.shape(parts[0])[0]
+    array = partial(tf.TensorArray, size=length, clear_after_read=False)
+    series = [array(part.dtype, element_shape=part.shape[1:]).unstack(part) for part in parts]
+    outputs = [array(dtype, element_shape=(batch, width)) for width in widths]
+
+    def body(index, state, outputs):
+        entering = tf.nest.pack_sequence_as(inputs, [part.read(index) for part in series])
+        state, values = step(index, state, entering)
+        pairs = zip(outputs, values, strict=True)
+        return index + 1, state, [output.write(index, value) for output, value in pairs]
+
+    _, _, outputs = tf.while_loop(
+        lambda index, *_: index < length,
+        body,
+        (tf.constant(0), state, outputs),
+        maximum_iterations=length,  # XLA needs to know it for gradients
+    )
+    return tuple(tf.transpose(output.stack(), (1, 0, 2)) for output in outputs)

@@ -7,6 +7,7 @@ from typing import Any
 
 from attnlab.attention.base import Attention
 from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.models.encoder_decoder import EncoderDecoderForecaster
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
 from attnlab.tasks.forecasting.models.transformer import TransformerForecaster
@@ -32,7 +33,9 @@ def build_forecaster(
     """
     arguments = dict(settings)
     if name == "rnn":
-        model: Forecaster = RecurrentForecaster(attention=attention(), horizon=horizon, **arguments)
+        has_decoder = arguments.get("at_once") is not None
+        recurrent = EncoderDecoderForecaster if has_decoder else RecurrentForecaster
+        model: Forecaster = recurrent(attention=attention(), horizon=horizon, **arguments)
     elif name == "transformer":
         layers = [attention() for _ in range(arguments.pop("layers"))]
         model = TransformerForecaster(attention=layers, horizon=horizon, **arguments)

@@ -30,7 +30,8 @@ class Forecaster(keras.Model):
     - the newest value (`anchor`) makes zero weights mean persistence.
 
     Args:
-        horizon: steps forecast at once.
+        horizon: steps to forecast.
+        at_once: how many of them the head makes; None: all.
         highway: how many of the newest values the linear part sees, or `all` of the history; 0
             leaves it out, as `auto` does.
         anchor: add the newest value to the forecast.
@@ -43,6 +44,7 @@ class Forecaster(keras.Model):
         self,
         *,
         horizon: int = 1,
+        at_once: int | None = None,
         highway: int | str = 0,
         anchor: bool = False,
         normalization: str = "none",
@@ -53,7 +55,8 @@ class Forecaster(keras.Model):
         self.highway = 0 if highway == "auto" else highway
         self.anchor = anchor
         self.normalization = "mean" if normalization == "auto" else normalization
-        self.head = keras.layers.Dense(horizon, activation=output_activation, name="head")
+        self.horizon, self.at_once = horizon, at_once or horizon
+        self.head = keras.layers.Dense(self.at_once, activation=output_activation, name="head")
         if highway:
             self.linear = keras.layers.Dense(
                 horizon, use_bias=False, kernel_initializer="zeros", name="highway"
@@ -82,12 +85,11 @@ class Forecaster(keras.Model):
 
     def decode(self, encoded, training=None):
         """Forecast (B, horizon) from what `encode` made of (B, S, 1 + K)."""
-        window, features, *level = encoded
-        forecast = self.head(self._features(features, training)[0])
-        if self.highway:
-            forecast = forecast + self.linear(window[:, -self.highway :, 0])
-        if self.anchor:
-            forecast = forecast + ops.cast(window[:, -1, :1], forecast.dtype)
+        window, encoded, *level = encoded
+        straight = self._straight(window)
+        forecast = self._forecast(encoded, straight, training)[0]
+        for part in straight:
+            forecast = forecast + part
         if self.normalization == "none":
             return forecast
         level = ops.cast(level[0], forecast.dtype)
@@ -95,7 +97,8 @@ class Forecaster(keras.Model):
 
     def attend(self, history):
         """Attention weights (B, H, T, S) on each history; None where nothing attends."""
-        output = self._features(self.encode(history, False)[1], training=False)[1]
+        window, encoded, *_ = self.encode(history, False)
+        output = self._forecast(encoded, self._straight(window), training=False)[1]
         return None if output is None else output.weights
 
     @property
@@ -129,9 +132,21 @@ class Forecaster(keras.Model):
         scale = ops.mean(ops.abs(series), axis=-2, keepdims=True) + _LEAST_SCALE
         return ops.concatenate([series / scale, inputs], axis=-1), scale[..., 0, :]
 
+    def _straight(self, window) -> list:
+        """What the network's forecast is added to, (B, horizon) or (B, 1) each."""
+        parts = [self.linear(window[:, -self.highway :, 0])] if self.highway else []
+        if self.anchor:
+            parts.append(ops.cast(window[:, -1, :1], self.head.compute_dtype))
+        return parts
+
     def _encoded(self, window, training):
         """What `_features` takes: by default the windows (..., B, S, 1 + K) themselves."""
         return window
+
+    def _forecast(self, encoded, straight, training) -> tuple:
+        """The network's part of the forecast, (B, horizon), and what was attended to."""
+        features, output = self._features(encoded, training)
+        return self.head(features), output
 
     def _build_features(self, history_shape: tuple) -> int:
         """Build what makes the features; returns their width."""

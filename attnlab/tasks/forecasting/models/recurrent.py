@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.attention.base import Attention
+from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 
@@ -61,13 +61,8 @@ class RecurrentForecaster(Forecaster):
         width = self.encoder.width
         if self.reads == "state":
             return width
-        query, memory = (batch, 1, width), (batch, steps, width)
-        self.attention.build(query, memory)
-        dtype = self.attention.compute_dtype
-        output = self.attention.compute_output_spec(
-            keras.KerasTensor(query, dtype), keras.KerasTensor(memory, dtype)
-        )
-        context = output.context.shape[-1]
+        self.attention.build((batch, 1, width), (batch, steps, width))
+        context = self.attention.context_width(width, width)
         if self.reads == "attentional_state":
             self.combine.build((batch, context + width))
             return width
@@ -80,17 +75,17 @@ class RecurrentForecaster(Forecaster):
         states, last_state = encoded
         if self.reads == "state":
             return last_state, None
-        # The query stands where the history ends.
-        output = self.attention(
-            last_state[:, None],
-            self.attention.project(states),
-            start_index=states.shape[1] - 1,
-            training=training,
-        )
-        context = output.context[:, 0]
+        output = self._look(last_state[:, None], self.attention.project(states), training)
+        return self._read(output.context[:, 0], last_state), output
+
+    def _look(self, queries, memory: ProjectedMemory, training) -> AttentionOutput:
+        """Attend by queries (B, T, W), of which each stands where the history ends."""
+        steps = memory.values.shape[-2]
+        return self.attention(queries, memory, start_index=steps - 1, training=training)
+
+    def _read(self, context, state):
+        """What the head reads of a context (B, V) and the state (B, W) that asked for it."""
         if self.reads == "context":
-            return context, output
-        joined = ops.concatenate([context, last_state], axis=-1)
-        if self.reads == "attentional_state":
-            joined = self.combine(joined)
-        return joined, output
+            return context
+        joined = ops.concatenate([context, state], axis=-1)
+        return self.combine(joined) if self.reads == "attentional_state" else joined

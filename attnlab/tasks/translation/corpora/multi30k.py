@@ -21,14 +21,15 @@ KNOWN = {
     "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
     "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
 }
+_STAND_IN = "val"
 
 
 @dataclass(kw_only=True, eq=False)
 class Multi30k(FileCorpus):
     """29,000 descriptions of pictures, translated by people, with their own division.
 
-    A folder without the test files is divided otherwise, which `notes` says: its `val` becomes the
-    test, and as many pairs of `train` become validation, all with one source together.
+    For those who lack the test sets, `test_set="val"` has the validation part stand in, and as many
+    pairs of `train`, all with one source together, are validated on; `notes` says so.
     """
 
     name = "multi30k"
@@ -55,16 +56,16 @@ class Multi30k(FileCorpus):
                 raise RequestError(f"data.path: expected a folder with Multi30k, got {self.path}.")
         else:
             folder = self._download(cache, progress)
-        train, validation = _required(folder, "train"), _required(folder, "val")
-        test = _part(folder, self.test_set)
-        if test:
+        train, test = _required(folder, "train"), _required(folder, self.test_set)
+        if self.test_set != _STAND_IN:
+            validation = _required(folder, "val")
             self.set_files({"train": train, "validation": validation, "test": test})
             return
-        self.set_files({"train": train, "test": validation})
+        self.set_files({"train": train, "test": test})
         self.held_out_pairs = self.lines["test"]
         self.notes = (
-            f"{folder} has no {self.test_set} files: val is the test, and {self.held_out_pairs:,} "
-            "pairs or a few more are held out from train for validation.",
+            f"val is the test, and {self.held_out_pairs:,} pairs or a few more are held out from "
+            "train for validation.",
         )
 
     def location(self, cache: Path) -> Path | None:
@@ -82,24 +83,20 @@ class Multi30k(FileCorpus):
         return folder
 
     def _names(self) -> list[str]:
-        stems = ("train", "val", self.test_set)
+        stems = dict.fromkeys(["train", "val", self.test_set])
         return [f"{stem}.{language}.gz" for stem in stems for language in ("en", "de")]
 
 
 def _required(folder: Path, stem: str) -> PartFiles:
-    found = _part(folder, stem)
-    if not found:
-        raise RequestError(
-            f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but not both "
-            "are there."
-        )
-    return found
-
-
-def _part(folder: Path, stem: str) -> PartFiles | None:
-    """The two files of a part; None where one is missing."""
+    """The two files of a part."""
     source, target = (
         next(filter(Path.is_file, [folder / f"{stem}.{side}", folder / f"{stem}.{side}.gz"]), None)
         for side in ("en", "de")
     )
-    return PartFiles(source, target) if source and target else None
+    if not (source and target):
+        instead = f" data.test_set={_STAND_IN} does without." if stem.startswith("test_") else ""
+        raise RequestError(
+            f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but not both "
+            f"are there.{instead}"
+        )
+    return PartFiles(source, target)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import keras
-import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-from attnlab.layers.recurrent_cells import StackedCells
+from attnlab.layers.recurrent_cells import StackedCells, through_time
 
 
 @dataclass(frozen=True)
@@ -205,31 +203,3 @@ class RecurrentDecoder(keras.layers.Layer):
             return read
         pairs = ops.reshape(read, (*ops.shape(read)[:-1], self.width, 2))
         return ops.max(pairs, axis=-1)
-
-
-def through_time(step, state, inputs, widths, dtype) -> tuple:
-    """Carry a state, a structure of tensors, through the steps of a sequence.
-
-    `step(index, state, inputs of one step)` gives the next state and the step's outputs (B, width).
-    Inputs are a structure of tensors (B, T, ...); the outputs, of these widths and one dtype, come
-    back as (B, T, width) each.
-    """
-    parts = [tf.transpose(part, (1, 0, 2)) for part in tf.nest.flatten(inputs)]
-    batch, length = parts[0].shape[1], ops.shape(parts[0])[0]
-    array = partial(tf.TensorArray, size=length, clear_after_read=False)
-    series = [array(part.dtype, element_shape=part.shape[1:]).unstack(part) for part in parts]
-    outputs = [array(dtype, element_shape=(batch, width)) for width in widths]
-
-    def body(index, state, outputs):
-        entering = tf.nest.pack_sequence_as(inputs, [part.read(index) for part in series])
-        state, values = step(index, state, entering)
-        pairs = zip(outputs, values, strict=True)
-        return index + 1, state, [output.write(index, value) for output, value in pairs]
-
-    _, _, outputs = tf.while_loop(
-        lambda index, *_: index < length,
-        body,
-        (tf.constant(0), state, outputs),
-        maximum_iterations=length,  # XLA needs to know it for gradients
-    )
-    return tuple(tf.transpose(output.stack(), (1, 0, 2)) for output in outputs)

@@ -58,8 +58,8 @@ def test_plain_and_packed_are_one_corpus(folder):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_without_test_files_val_is_the_test_and_validation_is_held_out(folder, reverse):
-    corpus = opened(folder(["train", "val"]), reverse=reverse)
+def test_val_stands_in_for_the_test_and_validation_is_held_out(folder, reverse):
+    corpus = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
     found = counts(corpus)
     assert found["test"] == 5
     assert found["validation"] == (5 if reverse else 6)  # whole sources
@@ -67,7 +67,7 @@ def test_without_test_files_val_is_the_test_and_validation_is_held_out(folder, r
     sources = [{pair.source for pair in corpus.pairs(part)} for part in ("train", "validation")]
     assert not sources[0] & sources[1]
     assert "val is the test, and 5 pairs or a few more are held out" in corpus.notes[0]
-    again = opened(folder(["train", "val"]), reverse=reverse)
+    again = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
     assert list(again.pairs("validation")) == list(corpus.pairs("validation"))
 
 
@@ -80,6 +80,12 @@ def test_a_missing_file_is_named(folder, missing):
     (folder() / missing).unlink()
     with pytest.raises(RequestError, match=rf"expected {missing.split('.')[0]}\.en and"):
         opened(folder(()))
+
+
+def test_missing_test_files_are_named_with_a_way_round(folder):
+    message = r"expected test_2016_flickr\.en and .*\. data\.test_set=val does without\.$"
+    with pytest.raises(RequestError, match=message):
+        opened(folder(["train", "val"]))
 
 
 def test_unequal_files_are_refused_at_once(folder):
@@ -144,7 +150,7 @@ def test_the_address_names_a_commit_so_that_the_digests_hold():
 @pytest.mark.realdata
 def test_the_real_files(tmp_path, realdata):
     path = realdata / "multi30k"
-    corpus = Multi30k(path=str(path))
+    corpus = Multi30k(path=str(path), test_set="val")
     corpus.open(tmp_path)
     assert corpus.lines == {"train": 29_000, "test": 1_014}
     found = counts(corpus)
