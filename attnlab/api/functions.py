@@ -149,6 +149,7 @@ def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
 def compare(
     by: Names = "attention",
     *,
+    within: Names = (),
     metric: str | None = None,
     reference: str | None = None,
     geometric: bool = False,
@@ -160,9 +161,11 @@ def compare(
 ) -> Comparison:
     """Hold groups of runs against each other, seed by seed; `attnlab compare --help` says how.
 
-    `by` are the settings whose values make the groups, `filters` those of `runs`.
+    `by` are the settings whose values make the groups; runs are compared with those of equal values
+    of the settings `within` alone. `filters` are those of `runs`.
     """
     options = {"metric": metric, "reference": reference, "geometric": geometric}
+    options["within"] = ",".join(_names(within)) or None
     options |= {"by": ",".join(_names(by)), "bootstrap": bootstrap, "sequential": sequential}
     options["margin"] = None if margin is None else str(margin)
     return Comparison(Worker.call("compare", _filters(**filters), _path(runs_folder), options))

@@ -78,15 +78,17 @@ def command(
         _draw(comparisons, plot)
         click.echo(f"figure: {plot}", err=form != "table")
     if log:
-        asked = {**given, **asdict(filters), "by": ",".join(keys(given["by"]))}
+        asked = {**given, **asdict(filters), "by": ",".join(keys(given["by"], "--by"))}
         run_id = _log(comparisons, asked, runs_folder(runs), plot)
         click.echo(f"logged to MLflow: experiment compare, run {run_id}", err=form != "table")
 
 
-def compared(filters: Filters, runs: str | None, by: str, **options: Any) -> Comparisons:
+def compared(
+    filters: Filters, runs: str | None, by: str, within: str | None = None, **options: Any
+) -> Comparisons:
     """Compare runs of a folder, of which `filters` leaves some, by keys with commas between.
 
-    `options` are the further ones of `compare.comparison.Options`.
+    So are those of `within`. `options` are the further ones of `compare.comparison.Options`.
 
     Raises:
         RequestError: there are no such runs, or no such key, metric or reference.
@@ -94,7 +96,7 @@ def compared(filters: Filters, runs: str | None, by: str, **options: Any) -> Com
     chosen, _ = chosen_runs(filters, runs)
     from attnlab.compare.comparison import Options, compare
 
-    return compare(chosen, Options(keys(by), **options))
+    return compare(chosen, Options(keys(by, "--by"), keys(within, "--within"), **options))
 
 
 def _show(found: Comparisons, form: str) -> None:

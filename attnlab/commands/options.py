@@ -128,6 +128,11 @@ _CHOICE = (
         show_default=True,
         help="Config keys that make the groups, with commas between: attention.score,model.cell.",
     ),
+    click.option(
+        "--within",
+        metavar="KEYS",
+        help="Config keys: runs are compared with those of equal values alone, a table for each.",
+    ),
     filter_options("tasks", "attentions", "where", "sweep", "since"),
     click.option(
         "--metric",
@@ -178,11 +183,13 @@ def chosen_runs(filters: Filters, runs: str | None) -> tuple[list[ListedRun], li
     return chosen, found
 
 
-def keys(text: str) -> tuple[str, ...]:
-    """The keys of `--by`."""
+def keys(text: str | None, option: str) -> tuple[str, ...]:
+    """The config keys that an option names with commas between; none without it."""
+    if text is None:
+        return ()
     found = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
     if not found:
-        raise RequestError(f"--by: expected config keys such as attention, got {text!r}.")
+        raise RequestError(f"{option}: expected config keys such as attention, got {text!r}.")
     return found
 
 

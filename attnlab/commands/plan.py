@@ -48,6 +48,7 @@ def command(
     alpha: float,
     filters: Filters,
     by: str,
+    within: str | None,
     form: str,
     runs: str | None,
     **given: Any,
@@ -65,7 +66,8 @@ def command(
 
     wish = Wish(Amount.parse("--difference", difference), power, alpha)
     chosen, everything = chosen_runs(filters, runs)
-    found = plan(chosen, Choice(keys(by), **given), wish, beside=everything)
+    choice = Choice(keys(by, "--by"), keys(within, "--within"), **given)
+    found = plan(chosen, choice, wish, beside=everything)
     if form == "table":
         return formats.print_plans(found)
     write = {

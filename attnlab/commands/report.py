@@ -98,7 +98,7 @@ def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
     def told(text: str) -> None:
         click.echo(f"attnlab: {text}", err=True)
 
-    options = Options(keys, metric)
+    options = Options(keys, metric=metric)
     tasks = dict.fromkeys(str(entry.status["task"]) for entry in chosen.entries)
     title = chosen.title or f"{', '.join(tasks)} by {', '.join(keys)}"
     count = len(chosen.entries)

@@ -183,13 +183,13 @@ def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> Non
     for comparison in found.main.tasks:
         click.echo(result_sentence(comparison))
     for cell in found.cells:
-        where = ", ".join(f"{key}={value}" for key, value in cell.published.where.items())
-        click.echo(f"{cell.published.system} ({where}): {cell.verdict}")
+        if cell.result or not study.is_part:
+            click.echo(f"{cell.published.system} ({cell.published.label}): {cell.verdict}")
     click.echo(f"report: {folder / 'report.html'}")
-    if found.missing and not (study.quick or study.changes):
-        where = ", ".join(f"{key}={value}" for key, value in found.missing[0].where.items())
+    if found.missing and not study.is_part:
         raise RequestError(
-            f"study {study.name}: published: expected runs for each number, but none has {where}."
+            f"study {study.name}: published: expected runs for each number, but none has "
+            f"{found.missing[0].label}."
         )
 
 

@@ -73,7 +73,8 @@ class Comparison:
     """The groups of one task."""
 
     task: str  # its name
-    data: str | None  # the name of the data, where runs of the task have several
+    # the name of the data, where runs of the task have several, and values of the keys `within`
+    data: str | None
     # the compared keys: those asked for, and others in which runs differ that agree in these
     by: tuple[str, ...]
     metric: Quantity  # what is compared

@@ -13,6 +13,7 @@ from attnlab.compare.runs import (
     RunRecord,
     doubts,
     grouped,
+    in_order,
     read_completed,
     splitting_settings,
 )
@@ -35,6 +36,7 @@ class Choice:
 
     # config keys whose values make the groups; `attention` means `attention.name`
     by: tuple[str, ...] = ("attention",)
+    within: tuple[str, ...] = ()  # config keys; runs are compared with those of equal values alone
     metric: str | None = None  # see `Quantity.path`; None for each task's reported one
     # the group that others are held against, as its values or `key=value,...`; None for the one
     # without attention, else the one of most seeds
@@ -47,7 +49,8 @@ class TaskGroups:
     """The groups of one task, and of its data where there are several."""
 
     task: str  # its name
-    data: str | None  # the name of the data, where runs of the task have several
+    # the name of the data, where runs of the task have several, and values of the keys `within`
+    data: str | None
     # the keys that make the groups: those asked for, and others in which runs differ that agree in
     # these
     by: tuple[str, ...]
@@ -87,28 +90,39 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
         damaged = f"{len(found.damaged)} damaged ({found.damaged[0]})" if found.damaged else ""
         there = ", ".join(filter(None, (states, damaged)))
         raise NothingToCompare(f"--runs: expected completed runs, but there are only {there}.")
-    check_keys("--by", choice.by, [record.settings for record in found.records])
-    if "seed" in choice.by:
-        raise RequestError("--by: expected keys other than seed, which groups are averaged over.")
+    for option, keys in (("--by", choice.by), ("--within", choice.within)):
+        check_keys(option, keys, [record.settings for record in found.records])
+        if "seed" in keys:
+            raise RequestError(
+                f"{option}: expected keys other than seed, which groups are averaged over."
+            )
     if choice.metric:
         check_metric(choice.metric, [record.metrics for record in found.records])
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
-    by_task: dict[tuple[str, str], list[RunRecord]] = {}
+    by_task: dict[tuple[str | None, ...], list[RunRecord]] = {}
     for record in found.records:
-        by_task.setdefault((record.task, record.data), []).append(record)
+        values = map(record.setting, choice.within)
+        by_task.setdefault((record.task, record.data, *values), []).append(record)
     tasks = []
-    for (task, data), records in sorted(by_task.items()):
-        metric = Quantity.of(choice.metric, records[-1].metrics, known_kind(task))
-        is_one_of_several = sum(name == task for name, _ in by_task) > 1
+    for key in in_order(by_task):
+        (task, data, *values), records = key, by_task[key]
+        metric = Quantity.of(choice.metric, records[-1].metrics, known_kind(str(task)))
+        is_one_of_several = len({each[1] for each in by_task if each[0] == task}) > 1
+        names = [str(data)] if is_one_of_several else []
+        names += map("=".join, zip(map(_last_word, choice.within), map(str, values), strict=True))
         if any(_has_value(record, metric) for record in records):
-            groups = _task_groups(task, records, metric, choice)
-            tasks.append(replace(groups, data=data if is_one_of_several else None))
+            groups = _task_groups(str(task), records, metric, choice)
+            tasks.append(replace(groups, data=", ".join(names) or None))
         else:
-            left_out.append(f"{task}, without a finite {metric.path}")
+            left_out.append(f"{' '.join([str(task), *names])}, without a finite {metric.path}")
     if not tasks:
         raise NothingToCompare(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
     _check_reference(choice.reference, tasks)
     return Chosen(tasks, left_out)
+
+
+def _last_word(key: str) -> str:
+    return key.rpartition(".")[2]
 
 
 def _task_groups(

@@ -120,14 +120,14 @@ def grouped(
     for record in records:  # the oldest first
         found.setdefault(tuple(record.setting(key) for key in by), {})[record.seed] = record
     groups = []
-    for key in _sorted(found):
+    for key in in_order(found):
         runs = dict(sorted(found[key].items()))
         values = {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()}
         groups.append(Group(key, runs, values))
     return groups, len(records) - sum(len(group.runs) for group in groups)
 
 
-def _sorted(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
+def in_order(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
     """In the order of numbers, then of words."""
 
     def order(value: str | None) -> tuple[int, float, str]:

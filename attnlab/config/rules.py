@@ -17,6 +17,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "bool": (bool, "true or false"),
     "str": (str, "a text"),
     "list": (list, "a list"),
+    "mapping": (dict, "KEY: VALUE"),
 }
 
 
@@ -24,7 +25,7 @@ _TYPES: dict[str, tuple[type, str]] = {
 class Rule:
     """What one setting may be."""
 
-    # `int`, `float`, `bool`, `str` or `list`; a whole number passes for a `float`.
+    # One of `_TYPES`; a whole number passes for a `float`.
     type: str | None = None
     min: float | None = None  # smallest value allowed
     max: float | None = None  # largest value allowed

@@ -23,6 +23,7 @@ _PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
 )
 _QUICK = "This is the quick form of the study: it decides little."
 _HEADER = ["group", "published by", "metric", "published", "ours [95 %]", "n", "verdict"]
+_BEATEN = "baselines that beat it"
 
 
 def report_md(found: Results) -> str:
@@ -32,9 +33,11 @@ def report_md(found: Results) -> str:
     parts.append(_listed(result_sentence(each) for each in found.main.tasks))
     parts += [f"Source: {study.source}"] if study.source else []
     if found.cells:
-        rows = [_HEADER, ["---"] * len(_HEADER), *map(_row, found.cells)]
+        header, *rows = _table(found)
+        rows = [header, ["---"] * len(header), *rows]
         cells = [[text.replace("|", "\\|") for text in row] for row in rows]
         parts += [f"## {_PUBLISHED}", "\n".join(f"| {' | '.join(row)} |" for row in cells)]
+        parts += _without_runs(found)
     parts += [f"## {_DIFFERENCES}", _listed(study.differences)] if study.differences else []
     parts += ["## All groups", markdown(found.main).rstrip("\n")]
     parts += [f"## {_BASELINES}", _listed(map(_baselines, found.main.tasks))]
@@ -50,8 +53,10 @@ def report_html(
     page = runs_page(study.name, entries, options_of(study), made=made, about=about, told=told)
     own = []
     if found.cells:
-        table = Table("", _HEADER, list(map(_row, found.cells)), words=2, prose=True)
-        own.append(Section(_PUBLISHED, [table, *map(Text, study.differences)]))
+        header, *rows = _table(found)
+        table = Table("", header, rows, words=2, prose=True)
+        notes = [*_without_runs(found), *study.differences]
+        own.append(Section(_PUBLISHED, [table, *map(Text, notes)]))
     source = [Text(f"Source: {study.source}", "note")] if study.source else []
     made_by = Section(_MADE_BY, [Code("commands", "\n".join(_commands(found))), *source], True)
     first = [study.question, *([_QUICK] if study.quick else [])]
@@ -63,6 +68,26 @@ def _listed(lines) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def _table(found: Results) -> list[list[str]]:
+    """A row for each published number, the header first; what needs no network where it is ahead.
+
+    Numbers without runs are left out where that is no mistake.
+    """
+    cells = [cell for cell in found.cells if cell.result or not found.study.is_part]
+    beaten = [", ".join(cell.beaten_by) for cell in cells]
+    more = [[text] for text in beaten] if any(beaten) else [[] for _ in beaten]
+    rows = [_row(cell) + last for cell, last in zip(cells, more, strict=True)]
+    return [_HEADER + [_BEATEN] * any(beaten), *rows]
+
+
+def _without_runs(found: Results) -> list[str]:
+    """A sentence about the published numbers that are left out."""
+    left_out = len(found.missing) if found.study.is_part else 0
+    return [f"{left_out} of {len(found.cells)} published numbers have no runs here."] * bool(
+        left_out
+    )
+
+
 def _row(cell: Cell) -> list[str]:
     """A published number beside ours."""
     each, ours, n = cell.published, "", ""
@@ -71,9 +96,8 @@ def _row(cell: Cell) -> list[str]:
         known = [f"{end:.3g}" for end in ends if end is not None]
         ours, n = f"{mean:.3g}" + (f" [{', '.join(known)}]" if known else ""), str(seeds)
     why = f": {each.why}" if each.why and cell.result is not None else ""
-    group = ", ".join(f"{key}={value}" for key, value in each.where.items())
     by = f"{each.system}, {each.source}"
-    return [group, by, each.metric, f"{each.value:g}", ours, n, cell.verdict + why]
+    return [each.label, by, each.metric, f"{each.value:g}", ours, n, cell.verdict + why]
 
 
 def _baselines(comparison: Comparison) -> str:

@@ -38,6 +38,15 @@ class Cell:
             return NOT_COMPARABLE
         return verdict(self.published.value, self.result.interval, self.comparison.metric.direction)
 
+    @property
+    def beaten_by(self) -> list[str]:
+        """The baselines that are better than what was published, the best one first."""
+        if self.comparison is None or self.published.why:
+            return []
+        way = self.comparison.metric.direction
+        values = baseline_values(self.comparison)
+        return [name for name, value in values.items() if way * value > way * self.published.value]
+
 
 @dataclass(frozen=True)
 class Results:
@@ -74,8 +83,13 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
 
 def options_of(study: Study) -> Options:
     """How the runs of a study are compared."""
+    by, within = (
+        tuple(key.strip() for key in (keys or "").split(",") if key.strip())
+        for keys in (study.by, study.within)
+    )
     return Options(
-        by=tuple(key.strip() for key in study.by.split(",")),
+        by=by,
+        within=within,
         metric=study.metric,
         reference=study.reference,
         geometric=study.geometric,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ _RULES = {
     "seeds": _SEEDS,
     "minutes": _MINUTES,
     "by": _TEXT,
+    "within": _OPTIONAL,
     "metric": _OPTIONAL,
     "reference": _OPTIONAL,
     "geometric": Rule("bool"),
@@ -36,7 +38,8 @@ _RULES = {
     "differences": _WORDS,
 }
 _QUICK = {"runs": _WORDS, "words": _WORDS, "seeds": _SEEDS, "minutes": _MINUTES}
-_PUBLISHED = {"metric": _TEXT, "value": _VALUE, "system": _TEXT, "source": _TEXT, "why": _OPTIONAL}
+_PUBLISHED = {"metric": _TEXT, "system": _TEXT, "source": _TEXT, "why": _OPTIONAL}
+_SEVERAL = {"each": _TEXT, "values": Rule("mapping")}
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ class Published:
     system: str  # whose number it is
     source: str
     why: str | None = None  # why it can't be compared; None where it can
+
+    @property
+    def label(self) -> str:
+        """Which group it is held against, in words."""
+        return ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in self.where.items())
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,7 @@ class Study:
     runs: Sequence[str]
     by: str  # keys that make the groups, commas between
     seeds: int = 5
+    within: str | None = None  # keys with commas between, see `compare.grouping.Choice`
     source: str | None = None  # a paper or a book, where the question comes from one
     minutes: float | None = None  # that it took on 2 cores; None: not measured
     metric: str | None = None  # that decides; None for the task's own
@@ -82,6 +91,11 @@ class Study:
     def changes(self) -> list[str]:
         """Those of `added` that decide results."""
         return [word for word in self.added if not word.startswith(_IDLE)]
+
+    @property
+    def is_part(self) -> bool:
+        """Whether groups may be missing: of the short form, or by added settings."""
+        return self.quick or bool(self.changes)
 
     @property
     def title(self) -> str:
@@ -122,13 +136,14 @@ def read(name: str, quick: bool = False) -> Study:
     short = content.pop("quick", {})
     _check(name, content, _RULES, ("question", "runs", "by"))
     _check(f"{name}: quick", short, _QUICK, ())
-    published = [_published(name, each) for each in content.pop("published", [])]
+    published = [one for each in content.pop("published", []) for one in _published(name, each)]
     if quick:
         content |= {"minutes": None, "quick": True, **short}
     return Study(name=name, published=published, **content)
 
 
-def _published(name: str, entry: Any) -> Published:
+def _published(name: str, entry: Any) -> list[Published]:
+    """The numbers of an entry: its `value`, or those that a key's `values` have, one for `each`."""
     where = entry.get("where") if isinstance(entry, Mapping) else None
     if not isinstance(where, Mapping) or not where:
         raise RequestError(
@@ -136,7 +151,10 @@ def _published(name: str, entry: Any) -> Published:
             f"system and source, got {entry}."
         )
     rest = {key: value for key, value in entry.items() if key != "where"}
-    _check(f"{name}: published", rest, _PUBLISHED, ("metric", "value", "system", "source"))
+    form: dict[str, Rule] = _SEVERAL if "values" in rest else {"value": _VALUE}
+    _check(
+        f"{name}: published", rest, {**_PUBLISHED, **form}, ("metric", *form, "system", "source")
+    )
     metric = str(rest["metric"])
     known = [each.name for kind in kinds() for each in kind.metrics]
     if metric.rpartition(".")[2] not in known:
@@ -144,7 +162,20 @@ def _published(name: str, entry: Any) -> Published:
             f"study {name}: published: expected a metric of a task, got {metric!r}."
             f"{did_you_mean(metric, known)}"
         )
-    return Published(where={key: str(value) for key, value in where.items()}, **rest)
+    where = {key: _text(value) for key, value in where.items()}
+    if "value" in form:
+        return [Published(where=where, **rest)]
+    key, values = rest.pop("each"), rest.pop("values")
+    for own, value in values.items():
+        check_rule(f"study {name}: published: values: {own}", value, _VALUE)
+    return [
+        Published(where | {key: _text(own)}, value=value, **rest) for own, value in values.items()
+    ]
+
+
+def _text(value: Any) -> str:
+    """A setting's value as runs' settings have it, in YAML's spelling."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[str]) -> None:

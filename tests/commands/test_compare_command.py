@@ -59,6 +59,22 @@ def test_a_sequential_comparison_is_asked_for(three_groups):
     assert pooling["margin"] == pytest.approx(0.159)
 
 
+def test_runs_are_held_against_those_of_equal_values_alone(tmp_path):
+    for horizon in (12, 6):
+        for seed in range(2):
+            write_run(tmp_path, "none", seed, horizon / 6, config={"task.horizon": horizon})
+            write_run(tmp_path, "bahdanau", seed, horizon / 12, config={"task.horizon": horizon})
+    found = invoke(tmp_path, "--within", "task.horizon", "--format", "json").output
+    tasks = json.loads(found)["tasks"]
+    assert [task["data"] for task in tasks] == ["horizon=6", "horizon=12"]
+    for task, mean in zip(tasks, (1.0, 2.0), strict=True):
+        assert {group["attention"] for group in task["groups"]} == {"none", "bahdanau"}
+        assert task["reference"] == "none" and task["groups"][1]["mean"] == mean
+        assert not task["warnings"]
+    shown = invoke(tmp_path, "--within", "task.horizon").output
+    assert "sunspots (horizon=6): test rmse" in shown
+
+
 def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
     write_run(runs, "none", 5, 1.0, config={"trainer.epochs": 7})
     write_run(runs, "none", 6, None, state="failed")
@@ -76,6 +92,9 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
         (["--where", "model.cell"], "--where: expected KEY=VALUE .* got 'model.cell'"),
         (["--where", "seed=0", "--where", "seed=1"], "--where: expected each key once, got seed"),
         (["--by", ","], "--by: expected config keys such as attention, got ','"),
+        (["--within", " "], "--within: expected config keys such as attention, got ' '"),
+        (["--within", "seed"], "--within: expected keys other than seed"),
+        (["--within", "model.cel"], r"--within: .*'model\.cel'\. Did you mean model\.cell\?"),
         (["--margin", "1"], "--margin: expected together with --sequential, got '1'"),
         (["--sequential", "--margin", "%"], r"--margin: expected a number above 0 .* got '%'"),
         (["--plot", "x.gif"], r"--plot: expected a file of \.png, \.pdf, \.svg, got 'x\.gif'"),

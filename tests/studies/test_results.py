@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from compared_runs import BETTER, NONE, SAME
+from compared_runs import BETTER, NONE, SAME, write_run
 from scipy import stats
 
 from attnlab.compare.curves import baseline_values
@@ -75,11 +75,50 @@ def test_the_table_has_ours_baselines_and_what_was_published(found):
     )
 
 
+def test_cells_are_held_against_runs_of_their_own_table(tmp_path):
+    """`within` keeps horizons apart, whose errors differ; a `where` may name one of them."""
+    for horizon, times in ((1, 1.0), (6, 3.0)):
+        config = {"task.horizon": horizon}
+        for attention, values in (("none", NONE), ("bahdanau", BETTER)):
+            for seed, value in enumerate(values):
+                write_run(tmp_path, attention, seed, times * value, config=config)
+    wanted = [
+        Published({"attention": "none", "task.horizon": str(h)}, "rmse", 1.05, "theirs", "a paper")
+        for h in (1, 6)
+    ]
+    study = Study(
+        *("mine", "Is it so?", ["task=sunspots"], "attention"),
+        within="task.horizon",
+        published=wanted,
+    )
+    found = results(study, list_runs(tmp_path))
+    assert [each.name for each in found.main.tasks] == ["sunspots horizon=1", "sunspots horizon=6"]
+    assert [len(each.results) for each in found.main.tasks] == [2, 2]
+    assert [cell.verdict for cell in found.cells] == ["reproduced", "worse"]
+    rows = list(csv.DictReader(io.StringIO(table_csv(found))))
+    ours = {(row["data"], row["attention"]): row for row in rows if row["who"] == "ours"}
+    assert float(ours["horizon=6", "none"]["mean"]) == pytest.approx(3 * sum(NONE) / 5)
+
+
 def test_the_report_has_it_all_in_words(found):
     text = report_md(found)
     assert "| attention=bahdanau | theirs, a paper | rmse | 2 | 0.958 [0.8" in text
     assert "not comparable: other windows" in text
     assert "attnlab -m task=sunspots" in text
+    assert "baselines that beat it" not in text  # persistence has 2.0
+
+
+def test_baselines_that_beat_what_was_published_are_named(tmp_path):
+    baselines = {"persistence": {"rmse": 0.9}, "linear": {"rmse": 0.5}, "train_mean": {"rmse": 1.1}}
+    for seed, value in enumerate(NONE):
+        write_run(tmp_path, "none", seed, value, metrics={"baselines": baselines})
+    study = Study(
+        *("mine", "Is it so?", ["task=sunspots"], "attention"), published=[number("none", 1.05)]
+    )
+    found = results(study, list_runs(tmp_path))
+    assert found.cells[0].beaten_by == ["linear", "persistence"]
+    assert "| verdict | baselines that beat it |" in report_md(found)
+    assert "| reproduced | linear, persistence |" in report_md(found)
 
 
 def test_the_page_has_what_was_published_and_the_commands(found, three_groups):

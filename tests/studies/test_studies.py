@@ -66,6 +66,15 @@ def test_shipped_studies_can_be_read_and_typed(name):
 
 
 PUBLISHED = WHOLE["published"][0]
+SEVERAL = {key: value for key, value in PUBLISHED.items() if key != "value"}
+
+
+def test_a_row_of_a_table_is_one_entry(write):
+    where = {"attention": "none", "model.at_once": None}
+    write(published=[{**SEVERAL, "where": where, "each": "task.horizon", "values": {1: 0.5, 6: 1}}])
+    found = studies.read("mine").published
+    assert [(each.where["task.horizon"], each.value) for each in found] == [("1", 0.5), ("6", 1)]
+    assert found[0].where == {"attention": "none", "model.at_once": "null", "task.horizon": "1"}
 
 
 @pytest.mark.parametrize(
@@ -78,6 +87,12 @@ PUBLISHED = WHOLE["published"][0]
         ({"published": ["mse"]}, "published: expected entries with where"),
         ({"published": [{**PUBLISHED, "metric": "msee"}]}, "got 'msee'. Did you mean mse?"),
         ({"published": [{**PUBLISHED, "value": "low"}]}, "value: expected a number, got low."),
+        ({"published": [{**SEVERAL, "values": {1: 0.5}}]}, "published: expected each, but it is"),
+        ({"published": [{**PUBLISHED, "values": {1: 0.5}}]}, "got 'value'. Did you mean values?"),
+        (
+            {"published": [{**SEVERAL, "each": "task.horizon", "values": {1: "low"}}]},
+            "published: values: 1: expected a number, got low.",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(write, changes, message):
