@@ -101,8 +101,8 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
     by_task: dict[tuple[str | None, ...], list[RunRecord]] = {}
     for record in found.records:
-        values = map(record.setting, choice.within)
-        by_task.setdefault((record.task, record.data, *values), []).append(record)
+        own = record.task, record.data, *map(record.setting, choice.within)
+        by_task.setdefault(own, []).append(record)
     tasks = []
     for key in in_order(by_task):
         (task, data, *values), records = key, by_task[key]
