@@ -19,16 +19,16 @@ _FILLER = "."
 class Recall(Corpus):
     """Keys with their values, then the keys again in another order; needs no file.
 
-    A source is `keys` pairs of a key and its value, `k3 v7 k1 v2`, and after them each key once more,
-    in random order and at random places among fillers, up to `length` words. Its target is each of
-    these keys with its value, `k1 v2 k3 v7`: a key is copied from where it is asked for, and the next
-    look has to find it among the pairs. Keys differ, values needn't. `validation` and `test` have
-    1,000 sequences each, none of them in `train`. Gold alignments say where a key is asked for, and
-    where its value stands.
+    A source is `keys` pairs of a key and its value, `k3 v7 k1 v2`, and after them each key once
+    more, in random order and at random places among fillers, up to `length` words. Its target is
+    each of these keys with its value, `k1 v2 k3 v7`: a key is copied from where it is asked for,
+    and the next look has to find it among the pairs. Keys differ, values needn't. `validation` and
+    `test` have 1,000 sequences each, none of them in `train`. Gold alignments say where a key is
+    asked for, and where its value stands.
 
     Source: multi-query associative recall (Arora et al. 2023, arXiv 2312.04927). Difference: there
-    one network reads pairs and queries and answers behind each query; here a decoder writes query and
-    answer, so that a recurrent network with one look a step can find both.
+    one network reads pairs and queries and answers behind each query; here a decoder writes query
+    and answer, so that a recurrent network with one look a step can find both.
 
     Args:
         pairs: sequences to train on.
@@ -38,8 +38,8 @@ class Recall(Corpus):
         seed: which sequences; the run's seed doesn't change them.
 
     Raises:
-        RequestError: there are fewer symbols than keys, the sequence is too short for its keys, or so
-            many sequences can't differ.
+        RequestError: there are fewer symbols than keys, the sequence is too short for its keys, or
+            so many sequences can't differ.
     """
 
     name = "recall"
@@ -65,10 +65,11 @@ class Recall(Corpus):
                 f"{length}."
             )
         possible = math.perm(symbols, keys) * symbols**keys * math.perm(length - 2 * keys, keys)
-        if possible < _ROOM * (pairs + 2 * HELD_OUT):
+        wanted = pairs + 2 * HELD_OUT
+        if possible < _ROOM * wanted:
             raise RequestError(
-                f"data.symbols: expected so many that {pairs + 2 * HELD_OUT:,} sequences can differ, "
-                f"got {symbols}, which make {possible:,}."
+                f"data.symbols: expected so many that {wanted:,} sequences can differ, got "
+                f"{symbols}, which make {possible:,}."
             )
         self.size, self.keys, self.length = pairs, keys, length
         self.symbols, self.seed = symbols, seed
