@@ -61,8 +61,8 @@ class Recall(Corpus):
             raise RequestError(f"data.symbols: expected at least data.keys={keys}, got {symbols}.")
         if length < 3 * keys:
             raise RequestError(
-                f"data.length: expected at least {3 * keys}, three words for each of data.keys, got "
-                f"{length}."
+                f"data.length: expected at least {3 * keys}, three words for each of data.keys, "
+                f"got {length}."
             )
         possible = math.perm(symbols, keys) * symbols**keys * math.perm(length - 2 * keys, keys)
         wanted = pairs + 2 * HELD_OUT
@@ -97,7 +97,8 @@ class Recall(Corpus):
         places = sorted(draw.sample(free, self.keys))
         words = [word for pair in zip(keys, values, strict=True) for word in _named(*pair)]
         words += [_FILLER] * len(free)
-        target, links = [], []
+        target: list[str] = []
+        links: list[str] = []
         for at, (place, number) in enumerate(zip(places, asked, strict=True)):
             written = _named(keys[number], values[number])
             words[place] = written[0]
