@@ -41,7 +41,7 @@ def bench_book(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     from attnlab.tasks.translation.decoding.search import Search
-    from attnlab.tasks.translation.text.tokenizers import START
+    from attnlab.text.tokenizers import START
 
     sources, _, vocabulary = read_pairs(options.data)
     rows = thousand(sources, options.quick)

@@ -23,7 +23,7 @@ class Pair:
 
     def __init__(self, overrides: list[str], jit: bool = True) -> None:
         from attnlab.run.building import make_model, make_task, start_afresh
-        from attnlab.tasks.forecasting.program import Program
+        from attnlab.training.epoch_program import Program
         from attnlab.training.optimizers import make_optimizer
 
         self.config = checked(overrides)

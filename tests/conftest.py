@@ -265,3 +265,12 @@ def three_groups(tmp_path_factory):
 def runs(three_groups, tmp_path):
     """A copy of them, to be added to."""
     return shutil.copytree(three_groups, tmp_path / "runs")
+
+
+@pytest.fixture
+def realdata() -> Path:
+    """The folder of the real corpora."""
+    folder = os.environ.get("ATTNLAB_REALDATA")
+    if not folder:
+        pytest.skip("needs $ATTNLAB_REALDATA, a folder of the real corpora")
+    return Path(folder)

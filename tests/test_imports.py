@@ -17,7 +17,7 @@ KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 EVERYWHERE = {"errors", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
 OF_A_KIND = {
-    *("config", "figures", "layers", "page", "records", "tasks.base", "tasks.downloads"),
+    *("config", "figures", "layers", "page", "records", "tasks.base", "tasks.downloads", "text"),
     "training",
 }
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
@@ -33,7 +33,7 @@ BELOW = {
     },
     "verbs": {
         *("commands", "config", "figures", "layers", "records", "run", "tasks.base", "terminal"),
-        *KINDS,
+        *("text", *KINDS),
     },
     "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
     "run": {"config", "figures", "records", "terminal", "training", *KIND},
@@ -49,6 +49,7 @@ BELOW = {
     "tasks.base": {"config"},
     "tasks.downloads": {"records", "tasks.base"},
     "tasks": set(),
+    "text": {"records"},
     "records": set(),
     "layers": {"attention"},
     "attention": set(),

@@ -11,8 +11,8 @@ import pytest
 from attnlab.commands import command
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.translation.text.tokenizers import Tokenizer
 from attnlab.tasks.translation.verbs.plot import _most_frequent
+from attnlab.text.tokenizers import Tokenizer
 
 SENTENCES = ["Der Hund schläft .", "Der Hund bellt .", "Die Katze schläft nicht .", "Der Mann ."]
 

@@ -19,7 +19,7 @@ from attnlab.commands import command, verbs
 from attnlab.config import composing as config
 from attnlab.config.options import option_class, options
 from attnlab.tasks.translation.corpora.builtin import Builtin
-from attnlab.tasks.translation.text.tokenizers import Tokenizer
+from attnlab.text.tokenizers import Tokenizer
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 MECHANISM, FUNCTIONS, LAYERS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)

@@ -142,7 +142,7 @@ def test_the_loss_falls(compose, no_figures):
 @pytest.fixture
 def validation_losses(monkeypatch):
     """Make the validation losses of a run as given."""
-    from attnlab.tasks.forecasting.program import Program
+    from attnlab.training.epoch_program import Program
 
     def give(*losses: float) -> None:
         left = iter(losses)

@@ -11,8 +11,8 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
 from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
-from attnlab.tasks.forecasting.program import Compiled, Program
 from attnlab.training.batches import BatchPlan, shuffled_plan
+from attnlab.training.epoch_program import Compiled, Program
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program_cache import shared_program
 

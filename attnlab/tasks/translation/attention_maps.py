@@ -16,7 +16,7 @@ from attnlab.tasks.translation.map_measures import (
     measures,
     parse_links,
 )
-from attnlab.tasks.translation.text.tokenizers import END, START, Tokenizer
+from attnlab.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
-from attnlab.tasks.translation.text.tokenizers import END
+from attnlab.text.tokenizers import END
 from attnlab.training.batches import length_plan
 
 # Padded tokens of a batch that is scored without training.

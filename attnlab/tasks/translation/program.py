@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.translation.models.translator import Translator
-from attnlab.tasks.translation.text.tokenizers import PAD
+from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import RandomStates, compiled
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]

@@ -12,8 +12,8 @@ import numpy as np
 from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.batches import cut, longest_source
 from attnlab.tasks.translation.decoding.search import Search
-from attnlab.tasks.translation.text.cleaning import normalized
-from attnlab.tasks.translation.text.tokenizers import END, UNKNOWN, Tokenizer
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048

@@ -15,10 +15,10 @@ from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.kind import KIND
-from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.preprocessing import TextSettings
 from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, tokenize_corpus
-from attnlab.tasks.translation.text.tokenizers import START, Tokenizer
+from attnlab.text.cleaning import cleaner
+from attnlab.text.tokenizers import START, Tokenizer
 
 if TYPE_CHECKING:
     import keras

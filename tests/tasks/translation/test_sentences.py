@@ -12,8 +12,8 @@ from attnlab.attention.none import NoAttention
 from attnlab.tasks.translation import sentences
 from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.sentences import SentenceTranslator
-from attnlab.tasks.translation.text.cleaning import book_cleaning, cleaner
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START, Tokenizer
+from attnlab.text.cleaning import book_cleaning, cleaner
+from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 

@@ -13,7 +13,7 @@ from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
 from attnlab.tasks.translation.text.token_files import Ragged
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START
 
 PAIRS = [
     ("the dog sleeps", "der Hund schläft"),

@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
-from attnlab.tasks.translation.text.words import split_words
+from attnlab.text.words import split_words
 
 _REPORT_EVERY = 4096
 

@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Pair
-from attnlab.tasks.translation.text.words import split_words
+from attnlab.text.words import split_words
 
 LONGEST_LINE = 1 << 20  # bytes; beyond it a file is no text of sentences
 BLANK, EMPTY_SIDE = "blank lines", "pairs with an empty side"

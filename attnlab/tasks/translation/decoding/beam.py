@@ -15,7 +15,7 @@ from attnlab.tasks.translation.decoding.rows import (
     normalizers,
     run_until_done,
 )
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START
 
 _NEVER, _FORBIDDEN = float("-inf"), (PAD, START)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from attnlab.tasks.translation.text.tokenizers import START
+from attnlab.text.tokenizers import START
 
 # Logits that `largest` compares at once.
 _BLOCK = 32

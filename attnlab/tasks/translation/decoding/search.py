@@ -16,7 +16,7 @@ from attnlab.tasks.translation.decoding.beam import (
     penalized,
 )
 from attnlab.tasks.translation.decoding.rows import Decoded
-from attnlab.tasks.translation.text.tokenizers import PAD
+from attnlab.text.tokenizers import PAD
 
 # Bounds of a batch: padded source tokens times hypotheses, and cells of the encoder's attention.
 _TOKENS, _CELLS = 16_384, 2_000_000

@@ -20,7 +20,7 @@ from attnlab.tasks.translation.models.recurrent_decoder import (
     SourceMemory,
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
-from attnlab.tasks.translation.text.tokenizers import PAD
+from attnlab.text.tokenizers import PAD
 
 
 class RecurrentTranslator(Translator):

@@ -17,7 +17,7 @@ from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
 from attnlab.layers.sublayers import Dropout, LayerNormalization
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
-from attnlab.tasks.translation.text.tokenizers import PAD
+from attnlab.text.tokenizers import PAD
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def _with_links(run: Shown) -> list[Part]:
 def _sentences(run: Shown, task: Translate, model, linked: bool) -> list[_Chosen]:
     """Some test sentences, short and long ones."""
     from attnlab.tasks.translation.batches import cut_sources
-    from attnlab.tasks.translation.text.tokenizers import END
+    from attnlab.text.tokenizers import END
 
     columns = run.run.read_predictions()
     if "source" not in columns or "reference" not in columns or not len(columns["source"]):

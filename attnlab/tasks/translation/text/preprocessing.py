@@ -19,9 +19,9 @@ from attnlab.records.files import write_json
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
-from attnlab.tasks.translation.text.cleaning import cleaner
 from attnlab.tasks.translation.text.token_files import write_tokens
-from attnlab.tasks.translation.text.tokenizers import Tokenizer
+from attnlab.text.cleaning import cleaner
+from attnlab.text.tokenizers import Tokenizer
 
 SIDES = ("source", "target")
 STATISTICS = "statistics.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.tasks.translation.text.tokenizers import END, START, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _CHUNK_ROWS, _CHUNK_LETTERS = 8192, 1 << 21
 # Tokens that are counted together, so that those of a large file never fill the memory.

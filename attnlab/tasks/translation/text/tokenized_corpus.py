@@ -28,7 +28,7 @@ from attnlab.tasks.translation.text.preprocessing import (
     tokenizer_file,
 )
 from attnlab.tasks.translation.text.token_files import Ragged
-from attnlab.tasks.translation.text.tokenizers import Tokenizer
+from attnlab.text.tokenizers import Tokenizer
 
 _FORMAT = 1
 _LIST = "files.json"

@@ -15,7 +15,7 @@ from attnlab.tasks.translation.kind import KIND
 if TYPE_CHECKING:
     import numpy as np
 
-    from attnlab.tasks.translation.text.tokenizers import Tokenizer
+    from attnlab.text.tokenizers import Tokenizer
 
 
 _SHOW_DEFAULTS = {"show_default": True}
@@ -101,7 +101,7 @@ def _most_frequent(
     A vocabulary is in the order of frequency behind its special tokens; that of BPE has all bytes
     first, then pieces in the order of their merges.
     """
-    from attnlab.tasks.translation.text.token_cutters import BYTES, SPECIAL_TOKENS
+    from attnlab.text.token_cutters import BYTES, SPECIAL_TOKENS
 
     first = len(SPECIAL_TOKENS) + (BYTES if tokenizer.kind == "bpe" else 0)
     if first + 2 >= tokenizer.size:  # nothing was merged

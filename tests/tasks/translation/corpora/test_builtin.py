@@ -14,7 +14,7 @@ import pytest
 
 from attnlab.tasks.translation.corpora.builtin import VERSION, Builtin
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
-from attnlab.tasks.translation.text.words import split_words
+from attnlab.text.words import split_words
 
 ROOT = Path(__file__).parents[4]
 PARTS = ("train", "validation", "test", "compositions")

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from attnlab.tasks.translation.text.words import split_words
+from attnlab.text.words import split_words
 
 # Genders of each noun form: m, f, n, and p for the plural.
 NOUNS = {

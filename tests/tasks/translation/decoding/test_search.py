@@ -17,7 +17,7 @@ from attnlab.tasks.translation.decoding.beam import BeamSettings, decode_by_beam
 from attnlab.tasks.translation.decoding.rows import largest
 from attnlab.tasks.translation.decoding.search import Hypothesis, Search, plan_batches
 from attnlab.tasks.translation.models.translator import StepOutput
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 

@@ -19,7 +19,7 @@ from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.recurrent_cells import StackedCells
 from attnlab.tasks.translation.models.build import build_translator
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START
 
 UNITS, EMBEDDING, MAXOUT, V = 6, 5, 7, 11
 SOURCE = np.array([[4, 5, 6, 7, END], [8, 9, END, PAD, PAD]], np.int32)

@@ -18,7 +18,7 @@ from attnlab.attention import (
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import sinusoidal
 from attnlab.tasks.translation.models.build import build_translator
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START
 
 UNITS, HEADS, INNER, LAYERS, V_SOURCE, V_TARGET = 12, 3, 17, 2, 11, 13
 SOURCE = np.array([[4, 5, 6, 7, END], [8, 9, END, PAD, PAD]], np.int32)

@@ -15,7 +15,7 @@ from small_translators import QUERYING, own_settings, small_translator
 from attnlab.config.options import option_content
 from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
 from attnlab.tasks.translation.models.transformer import TransformerSettings
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START
 
 S, T, V_SOURCE, V_TARGET = 5, 4, 11, 13
 SIZES = {"source_size": V_SOURCE, "target_size": V_TARGET, "max_source": S, "max_target": T + 1}

@@ -17,10 +17,10 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.text import preprocessing
-from attnlab.tasks.translation.text.cleaning import normalized
 from attnlab.tasks.translation.text.preprocessing import TextSettings
 from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus
-from attnlab.tasks.translation.text.tokenizers import END, START, UNKNOWN
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import END, START, UNKNOWN
 
 HERE = Path(__file__).parent
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.text.words import word_pattern
+from attnlab.text.words import word_pattern
 
 if TYPE_CHECKING:
     import tokenizers

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.tasks.translation.text.cleaning import book_cleaning, cleaner, normalized
-from attnlab.tasks.translation.text.words import split_words
+from attnlab.text.cleaning import book_cleaning, cleaner, normalized
+from attnlab.text.words import split_words
 
 
 @pytest.mark.parametrize(

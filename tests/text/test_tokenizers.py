@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.text.cleaning import normalized
-from attnlab.tasks.translation.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
-from attnlab.tasks.translation.text.words import split_words
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from attnlab.text.words import split_words
 
 SENTENCES = [
     *('"Hello, Tom!" said Mary.', "Tom doesn't know the time: 10:30.", "Wie geht’s?"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.records.files import write_text
-from attnlab.tasks.translation.text.token_cutters import (
+from attnlab.text.token_cutters import (
     SPECIAL_TOKENS,
     Vocabulary,
     bytes_of,
@@ -21,7 +21,7 @@ from attnlab.tasks.translation.text.token_cutters import (
     cutter,
     learned,
 )
-from attnlab.tasks.translation.text.words import split_words, word_spans
+from attnlab.text.words import split_words, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 UNKNOWN_TEXT = "⁇"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.tasks.translation.text.words import split_words, word_spans
+from attnlab.text.words import split_words, word_spans
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Text and tokens: words, cleaning, vocabularies."""
