@@ -361,7 +361,7 @@ def _check_known(key: str, known: list[str], prefix: str) -> None:
 def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule) -> None:
     if value in (rule.choices or ()):
         return
-    choices = ", ".join(str(choice) for choice in rule.choices or ())
+    choices = ", ".join(_yaml(choice) for choice in rule.choices or ())
     reason = f": {rule.why}" if rule.why else ""
     raise RequestError(
         f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."
