@@ -11,8 +11,8 @@ from attnlab.config.options import option_class, option_content, options
 from attnlab.run.building import make_task, start_afresh
 from attnlab.run.loop import make_learner
 from attnlab.tasks.forecasting.models.build import build_forecaster
-from attnlab.tasks.forecasting.program import Program
 from attnlab.training.batches import filled_plan
+from attnlab.training.epoch_program import Program
 from attnlab.training.together import Together
 
 S, HORIZON, AT_ONCE = 7, 5, 2
