@@ -34,9 +34,11 @@ def report_md(found: Results) -> str:
     parts += [f"Source: {study.source}"] if study.source else []
     if found.cells:
         header, *rows = _table(found)
-        rows = [header, ["---"] * len(header), *rows]
-        cells = [[text.replace("|", "\\|") for text in row] for row in rows]
-        parts += [f"## {_PUBLISHED}", "\n".join(f"| {' | '.join(row)} |" for row in cells)]
+        parts.append(f"## {_PUBLISHED}")
+        if rows:
+            lines = [header, ["---"] * len(header), *rows]
+            cells = [[text.replace("|", "\\|") for text in row] for row in lines]
+            parts.append("\n".join(f"| {' | '.join(row)} |" for row in cells))
         parts += _without_runs(found)
     parts += [f"## {_DIFFERENCES}", _listed(study.differences)] if study.differences else []
     parts += ["## All groups", markdown(found.main).rstrip("\n")]
@@ -54,9 +56,9 @@ def report_html(
     own = []
     if found.cells:
         header, *rows = _table(found)
-        table = Table("", header, rows, words=2, prose=True)
+        tables = [Table("", header, rows, words=2, prose=True)] if rows else []
         notes = [*_without_runs(found), *study.differences]
-        own.append(Section(_PUBLISHED, [table, *map(Text, notes)]))
+        own.append(Section(_PUBLISHED, [*tables, *map(Text, notes)]))
     source = [Text(f"Source: {study.source}", "note")] if study.source else []
     made_by = Section(_MADE_BY, [Code("commands", "\n".join(_commands(found))), *source], True)
     first = [study.question, *([_QUICK] if study.quick else [])]

@@ -67,6 +67,7 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
     assert code == 0 and "theirs (" not in out  # settings may leave groups out
     (part,) = (mine.runs / "studies").glob("mine-*/report.md")
     assert "1 of 1 published numbers have no runs here." in part.read_text()
+    assert "published by" not in part.read_text()  # no table without rows
     assert "trainer.epochs=2" not in out
     assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # beside the study as it is
 
