@@ -23,6 +23,7 @@ _PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
 )
 _QUICK = "This is the quick form of the study: it decides little."
 _HEADER = ["group", "published by", "metric", "published", "ours [95 %]", "n", "verdict"]
+_WORDS = 2  # columns at the left
 _BEATEN = "baselines that beat it"
 
 
@@ -56,7 +57,8 @@ def report_html(
     own = []
     if found.cells:
         header, *rows = _table(found)
-        tables = [Table("", header, rows, words=2, prose=True)] if rows else []
+        words = header.index("metric")
+        tables = [Table("", header, rows, words=words, prose=True)] if rows else []
         notes = [*_without_runs(found), *study.differences]
         own.append(Section(_PUBLISHED, [*tables, *map(Text, notes)]))
     source = [Text(f"Source: {study.source}", "note")] if study.source else []
@@ -77,9 +79,11 @@ def _table(found: Results) -> list[list[str]]:
     """
     cells = [cell for cell in found.cells if cell.result or not found.study.is_part]
     beaten = [", ".join(cell.beaten_by) for cell in cells]
-    more = [[text] for text in beaten] if any(beaten) else [[] for _ in beaten]
-    rows = [_row(cell) + last for cell, last in zip(cells, more, strict=True)]
-    return [_HEADER + [_BEATEN] * any(beaten), *rows]
+    header, rows = [*_HEADER], [_row(cell) for cell in cells]
+    if any(beaten):
+        for line, text in zip([header, *rows], [_BEATEN, *beaten], strict=True):
+            line.insert(_WORDS, text)
+    return [header, *rows]
 
 
 def _without_runs(found: Results) -> list[str]:

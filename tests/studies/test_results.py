@@ -117,8 +117,8 @@ def test_baselines_that_beat_what_was_published_are_named(tmp_path):
     )
     found = results(study, list_runs(tmp_path))
     assert found.cells[0].beaten_by == ["linear", "persistence"]
-    assert "| verdict | baselines that beat it |" in report_md(found)
-    assert "| reproduced | linear, persistence |" in report_md(found)
+    assert "| published by | baselines that beat it | metric |" in report_md(found)
+    assert "| theirs, a paper | linear, persistence | rmse | 1.05 |" in report_md(found)
 
 
 def test_the_page_has_what_was_published_and_the_commands(found, three_groups):
