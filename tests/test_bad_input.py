@@ -77,6 +77,23 @@ CONFIGURATIONS = [
     ("attention=pooling model=transformer", "can't be combined with model.name=transformer: "),
     ("attention=none model=transformer", "Valid: rnn."),
     ("attention.name=pooling", "attention.name: expected no change of the name alone"),
+    # A decoder of forecasts.
+    ("model.at_once=0", "model.at_once: expected a whole number at least 1, or null, got 0."),
+    ("task=sunspots model.at_once=25", "model.at_once: expected at most task.history=24, got 25."),
+    (
+        "task=sunspots task.horizon=3 model.at_once=5",
+        "task.horizon: expected at least model.at_once=5, got 3.",
+    ),
+    (
+        "attention=pooling model.at_once=1",
+        "attention=pooling can't be combined with model.at_once=1: it has no query",
+        "Valid: null.",
+    ),
+    (
+        "-m model.at_once=1 attention.dropout=0,0.1",
+        "model.at_once: expected null beside attention.dropout=0.1, got 1.",
+    ),
+    ("model=transformer model.at_once=1", "model.at_once: there is no such key."),
     # Windows longer than the series.
     ("task=sunspots task.history=3000", "task.history: expected at most ", "got 3000"),
     ("task=fib task.history=1300", "task.history: expected a whole number from 2 to", "got 1300"),

@@ -112,6 +112,18 @@ def test_schedules_stopping_and_optimizers_go_on_as_they_were(compose, settings)
     assert_same_run(resume(folder), whole)
 
 
+def test_a_decoder_of_forecasts_goes_on_as_it_was(compose, tmp_path):
+    path = tmp_path / "series.csv"
+    path.write_text("\n".join(["v", *(str(10 + at % 7 + at % 3) for at in range(90))]))
+    words = (
+        *("task=series", f"task.path={path}", "task.column=v", "task.history=5", "task.horizon=3"),
+        *("model.at_once=2", "model.layers=2", *SMALL[2:], "attention.dropout=0"),
+    )
+    config = compose(*words)
+    whole, folder = run(config), interrupted(config, 1)
+    assert_same_run(resume(folder), whole)
+
+
 def test_without_a_checkpoint_the_run_begins_again(folder, whole):
     for path in folder.checkpoint.iterdir():
         path.unlink()

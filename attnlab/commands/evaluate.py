@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from attnlab.commands.options import find, run_argument, runs_option
+from attnlab.commands.options import find, key_values, kind_of_run, run_argument, runs_option
+from attnlab.config.settings import own_setting
 from attnlab.errors import RequestError
+from attnlab.records.files import existing_file, json_text
+from attnlab.records.run_directory import RunDirectory
 
 
 @click.command("evaluate")
 @run_argument
+@click.argument("changes", metavar="[data.test_set=NAME]", nargs=-1)
 @click.option(
     "--epoch", default=None, help="A number, best or last.  [default: best; with --average: last]"
 )
@@ -22,18 +27,24 @@ from attnlab.errors import RequestError
 )
 @click.option(
     "--part",
-    default="test",
-    show_default=True,
-    help="What to score: test, validation, train, or an extra part of the run.",
+    help="What to score: test, validation, train, or an extra part of the run.  [default: test]",
+)
+@click.option(
+    "--files",
+    nargs=2,
+    metavar="SOURCE TARGET",
+    help="Translations: score these instead: UTF-8, plain or .gz, a sentence a line.",
 )
 @click.option("--beam", type=click.IntRange(1, 100), help="Translations: hypotheses kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @runs_option
 def command(
     run: str,
+    changes: tuple[str, ...],
     epoch: str | None,
     average: int | None,
-    part: str,
+    part: str | None,
+    files: tuple[str, str] | None,
     beam: int | None,
     as_json: bool,
     runs: str | None,
@@ -41,31 +52,68 @@ def command(
     """Score weights of RUN on its test part, beside the baselines.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
+
+    data.test_set=NAME scores another test set of a corpus that has several. With --files the corpus
+    need not be at hand, and baselines that need it are left out.
     """
     folder = find(run, runs)
+    others = key_values(changes, "data.test_set=NAME")
+    scored = _one_of({"--part": part, "--files": files, **others})
+    paths = files and [existing_file(path, "--files") for path in files]
+    settings = _settings(folder, {"--files": paths, "--beam": beam}, others)
     from attnlab.run import console
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
-    same = trained.load_data(folder.status.read().get("data_digest"))
-    if not same:
+    if not files and not trained.load_data(folder.status.read().get("data_digest")):
         click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
-    settings = {} if beam is None else {"beam": beam}
-    kind = trained.task.kind
-    if not settings.keys() <= set(kind.evaluation):
-        raise RequestError(
-            f"--beam: expected a run of another kind, got {folder.path}, which is of {kind.name}."
-        )
-    report = trained.task.evaluate(trained.model, part, **settings)
+    report = trained.task.evaluate(trained.model, part or "test", **settings)
     result = {
         "task": trained.config.task.name,
         "attention": trained.config.attention.name,
         "seed": trained.config.seed,
-        "part": part,
+        "part": scored,
         "epoch": int(trained.epoch) if trained.epoch.isdecimal() else trained.epoch,
         **report.scores(),
+        "notes": report.notes,
     }
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        click.echo(json_text(result))
         return
-    console.print_table({**result, "test": report.metrics}, f"{part}, epoch {trained.epoch}")
+    console.print_table({**result, "test": report.metrics}, f"{scored}, epoch {trained.epoch}")
+    console.print_notes(report.notes)
+
+
+def _one_of(choices: Mapping[str, Any]) -> str:
+    """What is scored, in words; at most one of the choices may say so."""
+    given = {word: value for word, value in choices.items() if value is not None}
+    if len(given) > 1:
+        raise RequestError(f"{', '.join(given)}: expected one of them, got {len(given)}.")
+    value = next(iter(given.values()), "test")
+    return value if isinstance(value, str) else " and ".join(value)
+
+
+def _settings(
+    run: RunDirectory, options: Mapping[str, Any], others: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the task of a run is told beside the part.
+
+    Args:
+        run: its folder.
+        options: of the command line; None where they aren't given.
+        others: settings of the run that are to have another value, as they are typed.
+
+    Raises:
+        RequestError: its kind takes no such option or setting, or a value breaks its rule.
+    """
+    kind = kind_of_run(run)
+    given = {word: value for word, value in options.items() if value is not None}
+    for word in [*given, *others]:
+        if word not in kind.evaluation:
+            known = ", ".join(["--part", *kind.evaluation])
+            raise RequestError(
+                f"{word}: expected nothing of the kind for a run of {kind.name}. Valid: {known}."
+            )
+    config = run.read_config()
+    given |= {key: own_setting(config, key, text) for key, text in others.items()}
+    return {kind.evaluation[word]: value for word, value in given.items()}

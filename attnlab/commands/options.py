@@ -86,10 +86,14 @@ def listed_runs(runs: str | None) -> list[ListedRun]:
     return list_runs(folder)
 
 
+def kind_of_run(run: RunDirectory) -> Kind:
+    """The kind of a run's task; raises `RequestError` where it isn't known here."""
+    return kind_of(run.read_config().get("task", {}).get("name"))
+
+
 def require_kind(run: RunDirectory, kind: Kind) -> None:
     """Raise `RequestError` where a run is not of this kind."""
-    task = run.read_config().get("task", {}).get("name")
-    own = kind_of(task)
+    own = kind_of_run(run)
     if own.name != kind.name:
         verbs = " or ".join(f"attnlab {verb}" for verb in own.verbs if own.verbs[verb].uses_run)
         use = f"; {verbs} uses it" if verbs else ""
@@ -101,6 +105,15 @@ def require_kind(run: RunDirectory, kind: Kind) -> None:
 def find(run: str, runs: str | None) -> RunDirectory:
     """The run that RUN names; raises `RequestError` where none fits, or it is damaged."""
     return find_run(run, runs_folder(runs))
+
+
+def key_values(words: Iterable[str], expected: str) -> dict[str, str]:
+    """What words KEY=VALUE say; raises `RequestError`, which says what is `expected`."""
+    parts = {word: word.partition("=") for word in words}
+    for word, (key, equals, _) in parts.items():
+        if not equals or not key:
+            raise RequestError(f"{word}: expected {expected}.")
+    return {key: value for key, _, value in parts.values()}
 
 
 def filter_options(*names: str) -> Callable[[_Command], _Command]:

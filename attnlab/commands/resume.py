@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from attnlab.commands.options import find, run_argument, runs_option
-from attnlab.errors import RequestError
+from attnlab.commands.options import find, key_values, run_argument, runs_option
 
 
 @click.command("resume")
@@ -21,12 +20,7 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
     """
-    wanted = {}
-    for change in changes:
-        key, equals, value = change.partition("=")
-        if not equals or not key:
-            raise RequestError(f"{change}: expected trainer.epochs=N.")
-        wanted[key] = value
+    wanted = key_values(changes, "trainer.epochs=N")
     folder = find(run, runs)
     from attnlab.run import runner
 

@@ -39,6 +39,7 @@ class Rule:
     # Dotted path of a number in the configuration that the value must not pass.
     at_most: str | None = None
     at_least: str | None = None  # dotted path of a number that the value must reach
+    excludes: str | None = None  # dotted path of what must be null, false or 0 beside the value
     why: str | None = None  # the reason, added to the message when the rule is broken
     auto: Any = None  # what the value `auto` stands for; see `attnlab.config`
     help: str | None = None  # what the setting is, for `attnlab explain`
@@ -93,6 +94,8 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
         bound = lookup(config, path) if path else None
         if isinstance(bound, int) and breaks(value, bound):
             raise RequestError(f"{key}: expected {words} {path}={bound}, got {value}.")
+    if rule.excludes and (other := lookup(config, rule.excludes)):
+        raise RequestError(f"{key}: expected null beside {rule.excludes}={other}, got {value}.")
 
 
 def _fits(value: Any, rule: Rule) -> bool:

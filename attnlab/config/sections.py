@@ -300,7 +300,7 @@ def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     """
     document = copy.deepcopy(dict(config.document))
     for key, text in changes.items():
-        new, old = _read_value(key, text), lookup(document, key)
+        new, old = read_value(key, text), lookup(document, key)
         if old is None and not _has(document, key):
             raise RequestError(f"{key}: there is no such key in the run's configuration.")
         old = old.get("name") if isinstance(old, Mapping) else old
@@ -320,7 +320,8 @@ def _has(document: Mapping[str, Any], key: str) -> bool:
     return isinstance(node, Mapping) and name in node
 
 
-def _read_value(key: str, text: str) -> Any:
+def read_value(key: str, text: str) -> Any:
+    """The value that a text is as YAML; raises `RequestError` where it is none."""
     import yaml
 
     try:
@@ -360,7 +361,7 @@ def _check_known(key: str, known: list[str], prefix: str) -> None:
 def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule) -> None:
     if value in (rule.choices or ()):
         return
-    choices = ", ".join(str(choice) for choice in rule.choices or ())
+    choices = ", ".join(_yaml(choice) for choice in rule.choices or ())
     reason = f": {rule.why}" if rule.why else ""
     raise RequestError(
         f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."

@@ -8,13 +8,42 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from attnlab.config.options import option_content, option_description, options
-from attnlab.config.rules import Rule, did_you_mean
-from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SearchConfig, SweepConfig
+from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
+from attnlab.config.sections import (
+    OPTION_GROUPS,
+    SECTIONS,
+    SEED_RULE,
+    SearchConfig,
+    SweepConfig,
+    read_value,
+)
 from attnlab.errors import RequestError
 
 GROUPS = (*OPTION_GROUPS, "data")
 _PRESETS = ("experiment", "search")
 _FILES = {"model": "model/settings"}
+
+
+def own_setting(document: Mapping[str, Any], key: str, text: str) -> Any:
+    """The value that is typed for a setting of a run's option, held against its rule.
+
+    Args:
+        document: the run's configuration.
+        key: for example `data.test_set`.
+        text: the value as YAML.
+
+    Raises:
+        RequestError: the option has no such setting, or the value breaks the rule.
+    """
+    group, _, name = key.partition(".")
+    option = lookup(document, f"{group}.name")
+    content = option_content(group, option) or {}
+    rule = content.get("rules", {}).get(name)
+    if rule is None:
+        raise RequestError(f"{key}: expected a run that has it, got one of {group}={option}.")
+    value = read_value(key, text)
+    check_rule(key, value, Rule(**rule), document)
+    return value
 
 
 class Setting(NamedTuple):

@@ -50,19 +50,37 @@ def temporary(path: Path) -> Path:
     return path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
 
 
+def existing_file(path: str | Path, key: str) -> Path:
+    """A file that a setting or an option names.
+
+    Raises:
+        RequestError: there is none, or it is a folder or a pipe, which can't be read again.
+    """
+    found = Path(path).expanduser()
+    if found.is_file():
+        return found
+    what = "a folder" if found.is_dir() else "a pipe or device" if found.exists() else "no file"
+    raise RequestError(f"{key}: expected a file, got {path}, which is {what}.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 with the line ends it has, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write `data` as JSON for any reader: indented, with null for NaN and infinities.
+def json_text(data: Any) -> str:
+    """`data` as JSON for any reader: indented, with null for NaN and infinities.
 
     NumPy scalars and arrays become numbers and lists, paths become text. Raises `TypeError` where
     something in `data` has no form in JSON.
     """
-    write_text(path, json.dumps(_plain(data), indent=2, ensure_ascii=False) + "\n")
+    return json.dumps(_plain(data), indent=2, ensure_ascii=False)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write `data` as `json_text` has it, and the end of a line."""
+    write_text(path, json_text(data) + "\n")
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         if extra is not None:
             result = f"{metric} {number(extra['test'][metric])}"
         console.print(f"{name}: {result}", soft_wrap=True)
-    for note in metrics.get("notes", []):
-        console.print(f"note: {note}", soft_wrap=not console.is_terminal)
+    print_notes(metrics.get("notes", []), file)
     console.print(
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
@@ -71,6 +70,13 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         table.add_row(row[0], *cells, skill, style="bold" if own else "")
     console.print(Padding(table, (1, 0), expand=False))
     console.print(_verdict(metrics), soft_wrap=not console.is_terminal)
+
+
+def print_notes(notes: Iterable[str], file: Any = None) -> None:
+    """Caveats, a line each."""
+    console = plain_console(file)
+    for note in notes:
+        console.print(f"note: {note}", soft_wrap=not console.is_terminal)
 
 
 def _verdict(metrics: Mapping[str, Any]) -> str:

@@ -241,7 +241,8 @@ class Kind:
         takes_data: whether its tasks take a corpus from the group `data`.
         together: whether runs of it are sooner done side by side in one process.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
-        evaluation: names of the settings that `Task.evaluate` takes beside the part.
+        evaluation: options of `attnlab evaluate` that its tasks take beside `--part`, and settings
+            of a run that may have another value there -> the arguments of `Task.evaluate`.
         serving: names of the settings that `Task.serve` takes beside the inputs.
         bars: metrics that are shown while it trains, as the history names them.
         monitored: the column of the history that chooses the best epoch, unless the setting
@@ -265,7 +266,7 @@ class Kind:
     takes_data: bool = False
     together: bool = False
     architectures: Mapping[str, str] = field(default_factory=dict)
-    evaluation: tuple[str, ...] = ()
+    evaluation: Mapping[str, str] = field(default_factory=dict)
     serving: tuple[str, ...] = ()
     bars: tuple[str, ...] = ("train_loss", "val_loss")
     monitored: str = "val_loss"
@@ -349,8 +350,10 @@ class Task(Protocol):
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Score a model on one part of the loaded data, beside the baselines.
 
+        The settings are those that its kind states as its `evaluation`.
+
         Raises:
-            RequestError: there is no such part.
+            RequestError: there is no such part, or no such data as a setting asks for.
         """
 
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:

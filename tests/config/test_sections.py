@@ -69,6 +69,14 @@ def test_a_divisor_is_sought_in_the_whole_configuration():
         check_rule("heads", 4, rule, {"model": {"units": 6}})
 
 
+def test_what_a_value_excludes_must_be_nothing():
+    rule = Rule(**{"type": "int", "optional": True, "excludes": "b.c"})
+    for value, other in ((1, 0.0), (1, None), (None, 0.5)):
+        check_rule("a", value, rule, {"b": {"c": other}})
+    with pytest.raises(RequestError, match=r"^a: expected null beside b\.c=0\.5, got 1\.$"):
+        check_rule("a", 1, rule, {"b": {"c": 0.5}})
+
+
 def test_a_field_that_no_rule_has_is_a_mistake_in_the_file():
     with pytest.raises(TypeError, match="minimum"):
         Rule(**{"minimum": 1})

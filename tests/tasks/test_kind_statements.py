@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from attnlab.commands import verbs
+from attnlab.commands import command, verbs
 from attnlab.config.options import option_class, options
+from attnlab.config.settings import settings
 from attnlab.tasks.base import load
 from attnlab.tasks.kinds import kind_of, kinds
 
@@ -28,6 +29,16 @@ def test_metrics_that_are_named_are_there(kind):
     assert {metric.direction for metric in kind.metrics} <= {"min", "max"}
     tests = {metric.item_test for metric in kind.metrics} - {None, "squared", "absolute"}
     assert all(callable(load(path)) for path in tests)
+
+
+@pytest.mark.parametrize("task", options("task"))
+def test_what_an_evaluation_takes_is_an_argument_of_it_and_an_option_or_a_setting(task):
+    evaluation = kind_of(task).evaluation
+    assert {*evaluation.values()} <= {
+        *inspect.signature(option_class("task", task).evaluate).parameters
+    }
+    known = {option for each in command("evaluate").params for option in each.opts}
+    assert {*evaluation} <= known | {setting.key for setting in settings()}
 
 
 @pytest.mark.parametrize("task", options("task"))

@@ -20,6 +20,9 @@ def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
         config = {**config, "task": {**defaults, **task}}
     if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
         return config
+    if model.get("name") == "rnn":
+        model = {**model, "at_once": model.get("at_once")}
+        config = {**config, "model": model}
     if model.get("readout") != "auto":
         return config
     readout = auto_value(attention.get("name"), "model.readout", "concat")

@@ -112,17 +112,20 @@ class ForecastLearner:
     def examples(self) -> dict[str, np.ndarray] | None:
         """On a few test windows, `weights` (N, H, T, S), `history` (N, S) in the report's units.
 
-        The windows are those at `index` (N,).
+        The windows are those at `index` (N,). Of a decoder's queries, `ahead` (T,) is the first
+        step that each forecasts.
         """
         test = self._task.splits.test
         chosen = test.spread(_EXAMPLES)
         weights = self._program.attend(test.history[chosen])
         if weights is None:
             return None
+        ahead = self.model.ahead
         return {
             "weights": np.asarray(weights, np.float32),
             "history": self._task.report_units(test.history[chosen, :, 0]).astype(np.float32),
             "index": test.index[chosen],
+            **({} if ahead is None else {"ahead": np.array(ahead)}),
         }
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from attnlab.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate
+    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
 # Sentences that are aligned, and how many of them at once.
 _MOST, _BATCH = 1000, 64
@@ -53,15 +54,14 @@ def example(
 
 
 def examples(
-    task: Translate, model: keras.Model, search: Search, part: str, count: int
+    task: Translate, model: keras.Model, search: Search, part: TokenizedPart, count: int
 ) -> list[Example]:
     """The attention on some sentences of a part, short and long ones; none without attention."""
-    sources = task.tokenized.parts[part].source
-    order = np.argsort(sources.lengths, kind="stable")
+    order = np.argsort(part.source.lengths, kind="stable")
     # Neither the shortest nor the longest ones, which are seldom typical.
     places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
     numbers = [int(order[int(place)]) for place in places]
-    rows = cut_sources(model, [sources[number] for number in numbers])
+    rows = cut_sources(model, [part.source[number] for number in numbers])
     tokenizers = (task.source_tokenizer, task.target_tokenizer)
     found = []
     for number, row, (best, *_) in zip(numbers, rows, search(rows), strict=True):
@@ -70,9 +70,11 @@ def examples(
     return [each for each in found if each.maps]
 
 
-def _gold(task: Translate, part: str, number: int, tokens: np.ndarray) -> np.ndarray | None:
+def _gold(
+    task: Translate, part: TokenizedPart, number: int, tokens: np.ndarray
+) -> np.ndarray | None:
     """The gold links of a pair, (T, S) with END, if it was translated as in the corpus."""
-    sources, references, links = task.tokenized.texts(part)
+    sources, references, links = part.texts()
     reference = references[number]
     if links is None or task.target_tokenizer.decode([tokens])[0] != reference:
         return None
@@ -110,7 +112,7 @@ def _padded(arrays: list[np.ndarray]) -> np.ndarray:
     return whole
 
 
-def attention_details(task: Translate, model: keras.Model, part: str) -> dict[str, Any]:
+def attention_details(task: Translate, model: keras.Model, part: TokenizedPart) -> dict[str, Any]:
     """Numbers on the cross-attention over a part's true translations, which the model reads.
 
     JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links also
@@ -120,7 +122,7 @@ def attention_details(task: Translate, model: keras.Model, part: str) -> dict[st
     if not maps:
         return {}
     details: dict[str, Any] = {"attention_maps": {"sentences": len(maps), **_mean_measures(maps)}}
-    if task.tokenized.texts(part)[2] is not None:
+    if part.texts()[2] is not None:
         details["alignment"] = _alignment(maps)
     return details
 
@@ -159,12 +161,12 @@ def _known_mean(values: Any) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def _aligned(task: Translate, model: keras.Model, part: str) -> Iterator[AlignedSentence]:
+def _aligned(task: Translate, model: keras.Model, part: TokenizedPart) -> Iterator[AlignedSentence]:
     """The cross-attention (L, H, T, S) of each sentence with its gold links."""
-    sources, references, links = task.tokenized.texts(part)
+    sources, references, links = part.texts()
     for first in range(0, min(len(sources), _MOST), _BATCH):
         rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
-        cross = model.attend(*padded(model, task.tokenized.parts[part], rows)).get("cross")
+        cross = model.attend(*padded(model, part, rows)).get("cross")
         if cross is None:
             return
         for weights, row in zip(cross, rows, strict=True):

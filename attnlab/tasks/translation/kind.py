@@ -68,7 +68,7 @@ KIND = Kind(
     takes_data=True,
     # The Transformer is what multi-head attention was made for.
     architectures={"multi_head": "transformer"},
-    evaluation=("beam",),
+    evaluation={"--beam": "beam", "--files": "files", "data.test_set": "test_set"},
     serving=("beam",),
     bars=("train_loss", "val_loss", "val_bleu"),
     monitored="val_bleu",

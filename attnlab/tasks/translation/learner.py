@@ -116,11 +116,12 @@ class TranslationLearner:
 
     def _translation_scores(self) -> tuple[float, float]:
         """BLEU and chrF of greedy translations of some validation sentences, the same each time."""
-        count = len(self._task.tokenized.parts["validation"].source)
+        part = self._task.tokenized.parts["validation"]
+        count = len(part.source)
         some = min(self._task.score_sentences or count, count)
         rows = np.linspace(0, count - 1, some).astype(int)
-        _, references, _ = self._task.tokenized.texts("validation")
-        hypotheses = search_rows(self._task, self._search, "validation", rows)
+        _, references, _ = part.texts()
+        hypotheses = search_rows(self._task, self._search, part, rows)
         scores = score(hypotheses, [references[row] for row in rows])
         return scores["bleu"], scores["chrf"]
 
@@ -137,18 +138,20 @@ class TranslationLearner:
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Attention on a few test sentences, each translated greedily; see `stacked`."""
-        return stacked(examples(self._task, self.model, self._search, "test", _EXAMPLES))
+        part = self._task.tokenized.parts["test"]
+        return stacked(examples(self._task, self.model, self._search, part, _EXAMPLES))
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
-        if epoch & (epoch - 1) or "validation" not in self._task.tokenized.parts:
+        part = self._task.tokenized.parts.get("validation")
+        if epoch & (epoch - 1) or part is None:
             return []
         from attnlab.figures.style import run_title, save
         from attnlab.tasks.translation.figures.maps import maps_figure
 
         title = f"{run_title(self._names)}: attention, epoch {epoch}"
         name = f"attention_epoch_{epoch:03d}"
-        found = examples(self._task, self.model, self._search, "validation", _DRAWN)
+        found = examples(self._task, self.model, self._search, part, _DRAWN)
         figures = (maps_figure(*each, title=title) for each in found)
         return [
             save(each, folder / f"{name}_{number}.png") for number, each in enumerate(figures, 1)

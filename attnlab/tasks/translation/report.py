@@ -19,6 +19,7 @@ from attnlab.tasks.translation.text.token_files import Ragged
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate
+    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
 # Training pairs that are searched, and queries compared with them at once.
 _MOST_PAIRS, _CHUNK = 200_000, 256
@@ -26,23 +27,28 @@ _ALL_REFERENCES = (
     "Sources come back with other translations: BLEU is {bleu:.2f} where each of the {count} "
     "different ones counts once, against all of its own."
 )
+_NO_TRAINING_PAIRS = "The baseline nearest_pair is left out: it needs the training part."
 
 
 def report(
-    task: Translate, model: keras.Model, part: str, beam: int, progress: Progress | None = None
+    task: Translate,
+    model: keras.Model,
+    part: TokenizedPart,
+    beam: int,
+    progress: Progress | None = None,
 ) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
-    sources, references, _ = task.tokenized.texts(part)
+    sources, references, _ = part.texts()
     rows = np.arange(len(sources))  # all of them, but of the training part the first ones
     search = Search(model, beam=beam, length_penalty=task.length_penalty)
     if progress:
-        name = "the test part" if part == "test" else part
+        name = "the test part" if part.name == "test" else part.name
         search.told = partial(progress, what=f"scoring {name}")
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
     program = TranslationProgram(model, keras.optimizers.SGD())
-    tokens = program.evaluate(padded_batches(model, task.tokenized.parts[part], rows))
+    tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
     rules = {name: score(texts, references) for name, texts in baselines(task, part).items()}
     for scores in rules.values():
@@ -51,7 +57,7 @@ def report(
     distances = {name: max(100.0 - scores["bleu"], 1e-9) for name, scores in rules.items()}
     skills = {name: 1.0 - (100.0 - metrics["bleu"]) / each for name, each in distances.items()}
     best = max(rules, key=lambda name: rules[name]["bleu"])
-    notes = []
+    notes = [*part.notes, *([] if "nearest_pair" in rules else [_NO_TRAINING_PAIRS])]
     if len(set(sources)) < len(sources):
         bleu, count = bleu_of_all_references(sources, hypotheses, references)
         details["all_references"] = {"bleu": bleu, "sources": count}
@@ -80,18 +86,24 @@ def _predictions(sources, references, hypotheses) -> dict[str, np.ndarray]:
     }
 
 
-def search_rows(task: Translate, search: Search, part: str, rows: np.ndarray) -> list[str]:
+def search_rows(
+    task: Translate, search: Search, part: TokenizedPart, rows: np.ndarray
+) -> list[str]:
     """The best translation of some sentences of a part."""
-    source = task.tokenized.parts[part].source
-    found = search(cut_sources(search.model, [source[int(row)] for row in rows]))
+    found = search(cut_sources(search.model, [part.source[int(row)] for row in rows]))
     return task.target_tokenizer.decode([best[0].tokens if best else () for best in found])
 
 
-def baselines(task: Translate, part: str) -> dict[str, list[str]]:
-    """Translations by rules of thumb: the source as it is, the most similar training pair's."""
-    train, asked = task.tokenized.parts["train"], task.tokenized.parts[part].source
-    sources, _, _ = task.tokenized.texts(part)
-    found = nearest_rows(train.source, asked, len(sources), task.source_tokenizer.size)
+def baselines(task: Translate, part: TokenizedPart) -> dict[str, list[str]]:
+    """Translations by rules of thumb: the source as it is, the most similar training pair's.
+
+    Without the corpus only those that need no training pairs.
+    """
+    sources, _, _ = part.texts()
+    if not hasattr(task, "tokenized"):
+        return {"copied_source": sources}
+    train = task.tokenized.parts["train"]
+    found = nearest_rows(train.source, part.source, len(sources), task.source_tokenizer.size)
     nearest = task.target_tokenizer.decode([train.target[int(row)][1:] for row in found])
     return {"nearest_pair": nearest, "copied_source": sources}
 

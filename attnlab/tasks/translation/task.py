@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,9 +14,14 @@ from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.text.preprocessing import TextSettings
-from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, tokenize_corpus
+from attnlab.tasks.translation.text.tokenized_corpus import (
+    TokenizedCorpus,
+    tokenize_corpus,
+    tokenized_files,
+)
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import START, Tokenizer
 
@@ -158,19 +163,36 @@ class Translate:
         model: keras.Model,
         part: str = "test",
         beam: int | None = None,
+        files: Sequence[Path] = (),
+        test_set: str | None = None,
         progress: Progress | None = None,
     ) -> Report:
-        """Translate a part and score it beside the baselines; without a `beam`, by the task's.
+        """Translate a part and score it beside the baselines.
+
+        Args:
+            model: what translates.
+            part: of the loaded corpus.
+            beam: hypotheses kept; None: the task's.
+            files: of sources and of their translations, scored in place of a part. Needs no corpus;
+                without one the baseline that needs training pairs is left out.
+            test_set: of the corpus, scored in place of a part, as its setting `test_set` names it.
+            progress: is told how far it is.
 
         Raises:
-            RequestError: the corpus has no such part.
+            RequestError: the corpus has no such part, or files can't be read.
         """
         from attnlab.tasks.translation.report import report
 
+        beam = self.beam if beam is None else beam
+        if files or test_set:
+            given = self.corpus.test_files(test_set, self.cache) if test_set else PartFiles(*files)
+            tokenizers = self.source_tokenizer, self.target_tokenizer
+            with tokenized_files(given, self.text, tokenizers) as scored:
+                return report(self, model, scored, beam, progress)
         if part not in self.tokenized.parts:
             parts = ", ".join(self.tokenized.parts)
             raise RequestError(f"--part: expected one of {parts}, got {part}.")
-        return report(self, model, part, self.beam if beam is None else beam, progress)
+        return report(self, model, self.tokenized.parts[part], beam, progress)
 
     def serve(self, model: keras.Model, inputs: Any = None, beam: int | None = None) -> np.ndarray:
         """Translate sentences: (N,) or a column of N, to (N,); without a `beam` by the task's."""

@@ -13,7 +13,7 @@ from attnlab.page.parts import Chart, Course, Maps, Slider, Strips, Text
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.report.results import colours_of
 from attnlab.report.shown import shown_runs
-from attnlab.tasks.forecasting.page.attention import _coarser, _moving, attention_parts
+from attnlab.tasks.forecasting.page.attention import _coarser, _Looks, _moving, attention_parts
 from attnlab.tasks.forecasting.page.forecasts import forecast_parts
 
 
@@ -144,9 +144,23 @@ def test_maps_of_many_positions_are_means_of_those_beside_each_other():
 @pytest.mark.parametrize(("heads", "queries", "expected"), [(1, 1, []), (2, 1, [1]), (2, 5, [2])])
 def test_heads_and_queries_have_maps(shown, heads, queries, expected):
     weights = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, heads, queries))
-    (slider,) = _moving(shown[0].frames([1, 2]), weights, np.ones((3, 5)), ["a", "b", "c"], 10**6)
+    looks = _Looks([1, 2], weights, np.ones((3, 5)), ["a", "b", "c"], None)
+    (slider,) = _moving(shown[0].frames([1, 2]), looks, 10**6)
     maps = [part for part in slider.parts if isinstance(part, Maps)]
     assert [len(each.names) for each in maps] == expected
     assert any(isinstance(part, Strips) for part in slider.parts) == (queries == 1)
     for each in maps:
         assert each.weights[0].sum() == pytest.approx(heads * queries)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "rows", "end"),
+    [(None, ("5 before", "1"), "target"), (np.array([1, 4, 7, 10, 13]), ("1", "13"), "forecast")],
+)
+def test_queries_are_steps_of_the_history_or_of_the_forecast(shown, ahead, rows, end):
+    weights = np.full((2, 3, 1, 5, 5), 0.2)
+    looks = _Looks([1, 2], weights, np.ones((3, 5)), ["a", "b", "c"], ahead)
+    (slider,) = _moving(shown[0].frames([1, 2]), looks, 10**6)
+    course, maps = slider.parts
+    assert maps.y_ends == rows and maps.x_ends == ("5 before", "1")
+    assert f"before the {end}" in maps.x_label and course.ends[0] == f"5 steps before the {end}"

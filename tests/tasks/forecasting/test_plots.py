@@ -232,6 +232,21 @@ def test_attention_of_every_shape(steps, heads, queries):
     assert all(int(label.get_text()) == steps - place for place, label in ticks.items())
 
 
+@pytest.mark.parametrize(("queries", "at_once"), [(6, 1), (4, 24), (96, 1)])
+def test_the_queries_of_a_decoder_are_steps_of_the_forecast(queries, at_once):
+    ahead = 1 + at_once * np.arange(queries)
+    figure = attention_figure(
+        weights(queries=queries), np.zeros((8, 13)), ["a"] * 8, METRICS, ahead
+    )
+    figure.draw_without_rendering()
+    panel, bars = (axes for axes in figure.axes if axes.get_ylabel() != "weight")
+    assert panel.get_ylabel() == "query, its first step ahead"
+    assert bars.get_xlabel() == "steps before the forecast"
+    labels = [int(label.get_text()) for label in panel.get_yticklabels()]
+    assert labels == [ahead[int(place)] for place in panel.get_yticks()]
+    assert 4 <= len(labels) <= 6
+
+
 @pytest.mark.parametrize(
     "figure",
     [
@@ -241,8 +256,14 @@ def test_attention_of_every_shape(steps, heads, queries):
         forecast_figure(predictions(shuffled=True), METRICS),
         attention_figure(weights(heads=4), np.zeros((8, 13)), ["1949-01"] * 8, METRICS),
         attention_figure(weights(heads=4, queries=13), np.zeros((8, 13)), ["a"] * 8, METRICS),
+        attention_figure(
+            weights(queries=2), np.zeros((8, 13)), ["a"] * 8, METRICS, np.array([1, 4])
+        ),
     ],
-    ids=["loss", "along time", "three steps", "against target", "one query", "many queries"],
+    ids=[
+        *("loss", "along time", "three steps", "against target", "one query", "many queries"),
+        "decoder",
+    ],
 )
 def test_texts_neither_overlap_nor_leave_the_figure(figure, drawn_texts):
     boxes = drawn_texts(figure)

@@ -53,35 +53,39 @@ def looking(*, late: int = 0, layers: int = 1):
     return SimpleNamespace(fixed_length=None, max_positions=None, attend=attend)
 
 
+def details(task: Translate, model):
+    return attention_details(task, model, task.tokenized.parts["test"])
+
+
 def test_right_maps_have_no_alignment_error(tmp_path):
-    found = attention_details(task(tmp_path), looking(), "test")
+    found = details(task(tmp_path), looking())
     assert found["alignment"]["error_rate"] == 0
     assert found["alignment"]["shifted_error_rate"] > 0.3
     assert found["attention_maps"]["sentences"] == 2
 
 
 def test_maps_that_are_a_step_late_are_right_when_shifted(tmp_path):
-    found = attention_details(task(tmp_path), looking(late=1), "test")["alignment"]
+    found = details(task(tmp_path), looking(late=1))["alignment"]
     assert found["shifted_error_rate"] == 0
     assert found["error_rate"] > 0.3
 
 
 def test_each_layer_has_its_own_error(tmp_path):
-    found = attention_details(task(tmp_path), looking(layers=2), "test")["alignment"]
+    found = details(task(tmp_path), looking(layers=2))["alignment"]
     first, second = found["layers"]
     assert (second["error_rate"], found["error_rate"]) == (0, 0)
     assert first["error_rate"] > 0
 
 
 def test_without_gold_links_there_are_measures_alone(tmp_path):
-    found = attention_details(task(tmp_path, linked=False), looking(), "test")
+    found = details(task(tmp_path, linked=False), looking())
     assert set(found) == {"attention_maps"}
     assert found["attention_maps"]["largest_weight"] == pytest.approx(0.73, abs=0.1)
 
 
 def test_what_does_not_attend_has_nothing(tmp_path):
     blind = SimpleNamespace(fixed_length=None, max_positions=None, attend=lambda *_: {})
-    assert attention_details(task(tmp_path), blind, "test") == {}
+    assert details(task(tmp_path), blind) == {}
 
 
 @pytest.mark.parametrize(("linked", "right"), [(True, True), (True, False), (False, True)])
@@ -94,7 +98,8 @@ def test_gold_links_are_kept_of_sentences_that_were_translated_as_in_the_corpus(
         (tokens,) = found.target_tokenizer.encode(["y x" if right else "x"])
         return [[SimpleNamespace(tokens=np.array(tokens))]]
 
-    (each,) = examples(found, looking(), search, "test", 1)  # of the shorter sentence
+    part = found.tokenized.parts["test"]
+    (each,) = examples(found, looking(), search, part, 1)  # of the shorter sentence
     assert (each.gold is not None) == (linked and right)
     kept = stacked([each])
     assert ("gold" in kept) == (linked and right)

@@ -21,22 +21,27 @@ _LAG_STEPS = (1, 2, 3, 4, 6, 12, 24, 48, 60, 120, 240, 480, 1200)
 
 
 def attention_figure(
-    weights: np.ndarray, history: np.ndarray, labels: Sequence[str], metrics: Mapping[str, Any]
+    weights: np.ndarray,
+    history: np.ndarray,
+    labels: Sequence[str],
+    metrics: Mapping[str, Any],
+    ahead: np.ndarray | None = None,
 ) -> Figure:
     """Attention weights of some test windows.
 
     With one query a window: the window that varies most, its weights as dots; a heat map with a
-    row for each window and head; the mean weight of each lag. With many queries (self-attention):
-    a heat map of queries against memory for each head, mean of the windows, and the same bars.
+    row for each window and head; the mean weight of each lag. With many queries: a heat map of
+    queries against memory for each head, mean of the windows, and the same bars.
 
     `weights` are (N, H, T, S), before dropout; `history` (N, S) in natural units, newest last, its
-    first targets at `labels`; `metrics` are the run's.
+    first targets at `labels`; `metrics` are the run's. Of a decoder's queries, `ahead` (T,) is the
+    first step that each forecasts; None: self-attention, the history's steps ask.
     """
     weights, history = weights[:_MOST_WINDOWS], history[:_MOST_WINDOWS]
     labels = labels[:_MOST_WINDOWS]
     if weights.shape[2] == 1:
         return _one_query(weights[:, :, 0], history, labels, metrics)
-    return _many_queries(weights, metrics)
+    return _many_queries(weights, metrics, ahead)
 
 
 def _one_query(
@@ -61,7 +66,7 @@ def _one_query(
     example = figure.add_subplot(grid[0, 0], sharex=heat)
     most = int(np.ptp(history, axis=1).argmax())  # a flat history would show nothing
     _draw_example(example, history[most], weights[most].mean(axis=0), labels[most], metrics)
-    _draw_lags(figure.add_subplot(grid[2, 0], sharex=heat), weights.mean(axis=(0, 1)))
+    _draw_lags(figure.add_subplot(grid[2, 0], sharex=heat), weights.mean(axis=(0, 1)), "target")
     return figure
 
 
@@ -79,21 +84,24 @@ def _draw_example(
     tidy(axes)
 
 
-def _draw_lags(axes: Axes, mean: np.ndarray) -> None:
-    """The mean weight of each memory position, labelled by its distance from the target."""
+def _draw_lags(axes: Axes, mean: np.ndarray, end: str) -> None:
+    """The mean weight of each memory position, labelled by its distance from what comes next."""
     steps = len(mean)
     axes.bar(np.arange(steps), mean, color=BLUE, width=0.8)
     axes.axhline(1 / steps, color=BLACK, linewidth=1, linestyle="--")
     axes.set_title(f"dashed: equal weights, 1/{steps}", fontsize=8, loc="right", pad=3)
     axes.set_ylabel("mean weight")
-    axes.set_xlabel("steps before the target")
+    axes.set_xlabel(f"steps before the {end}")
     axes.set_xlim(-0.5, steps - 0.5)
     _label_lags(axes.xaxis, steps, most=12)
     tidy(axes)
 
 
-def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
+def _many_queries(
+    weights: np.ndarray, metrics: Mapping[str, Any], ahead: np.ndarray | None
+) -> Figure:
     windows, all_heads, _, steps = weights.shape
+    end = "target" if ahead is None else "forecast"
     mean = weights.mean(axis=0)[:_MOST_HEADS]
     heads = len(mean)
     columns = min(heads, 4)
@@ -113,11 +121,16 @@ def _many_queries(weights: np.ndarray, metrics: Mapping[str, Any]) -> Figure:
         axes.set_title(f"head {number + 1}" if heads > 1 else "", fontsize=9)
         axes.tick_params(labelsize=8)
         _label_lags(axes.xaxis, steps, most=5)
-        _label_lags(axes.yaxis, steps, most=5)
-    panels[0, 0].set_ylabel("query, steps before the target", fontsize=9)
-    upper.supxlabel("memory, steps before the target", fontsize=9)
+        if ahead is None:
+            _label_lags(axes.yaxis, steps, most=5)
+        else:
+            shown = np.arange(0, len(ahead), math.ceil(len(ahead) / 6))
+            axes.set_yticks(shown, [str(step) for step in ahead[shown]])
+    query = "steps before the target" if ahead is None else "its first step ahead"
+    panels[0, 0].set_ylabel(f"query, {query}", fontsize=9)
+    upper.supxlabel(f"memory, steps before the {end}", fontsize=9)
     upper.colorbar(picture, ax=panels).set_label("weight", fontsize=9)
-    _draw_lags(lower.subplots(), weights.mean(axis=(0, 1, 2)))
+    _draw_lags(lower.subplots(), weights.mean(axis=(0, 1, 2)), end)
     return figure
 
 

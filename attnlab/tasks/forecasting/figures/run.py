@@ -52,6 +52,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
             attention["history"][order],
             window_labels(attention["index"][order], predictions),
             metrics,
+            attention.get("ahead"),
         )
     return figures
 

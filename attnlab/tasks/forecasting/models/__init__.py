@@ -1,1 +1,1 @@
-"""What forecasts: recurrent networks and the Transformer encoder."""
+"""What forecasts: recurrent networks, with and without a decoder, and the Transformer encoder."""

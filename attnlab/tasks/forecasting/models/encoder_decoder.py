@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from keras import ops
 
 from attnlab.attention.base import Attention
-from attnlab.errors import RequestError
 from attnlab.layers.recurrent import LayerStates
 from attnlab.layers.recurrent_cells import StackedCells, through_time
 from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
@@ -23,8 +24,8 @@ class EncoderDecoderForecaster(RecurrentForecaster):
     2012.07436), as far as they tell. Differences: the linear parts of `Forecaster` beside it, and
     more than one value a step, which makes a long horizon as many times cheaper.
 
-    Raises:
-        RequestError: the mechanism drops weights in training.
+    All steps ask from where the history ends, so that a monotonic window stays there. Weights are
+    not dropped in training: the settings refuse `attention.dropout`.
     """
 
     def __init__(
@@ -38,13 +39,13 @@ class EncoderDecoderForecaster(RecurrentForecaster):
     ) -> None:
         stack = {"cell": cell, "layers": layers, "dropout": dropout}
         super().__init__(attention=attention, **stack, **kwargs)
-        if attention.dropout:
-            raise RequestError(
-                "attention.dropout: expected 0.0 where model.at_once has the forecast made in "
-                f"steps, got {attention.dropout}."
-            )
         self.cells = StackedCells(**stack, units=self.encoder.width, name="decoder")
         self.before = attention.placement == "before_step" and self.reads != "state"
+
+    @property
+    def ahead(self) -> range:
+        """Of each step of the decoder, which asks once, the first step that it forecasts."""
+        return range(1, self.horizon + 1, self.at_once)
 
     def stackable(self, batch: int) -> int:
         """One: the loop over the steps of a decoder knows of no axis of runs."""
@@ -60,46 +61,56 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         newest = window[..., -self.at_once :, 0]
         return self.encoder.encode(window, training=training), newest
 
-    def _forecast(self, encoded, straight, training) -> tuple:
-        states, newest = encoded
+    def _forecast(self, encoded, straight, training):
+        written, _ = self._written(encoded, straight, training)
+        return ops.reshape(written, (-1, len(self.ahead) * self.at_once))[:, : self.horizon]
+
+    def _weights(self, encoded, straight):
+        if self.reads == "state":
+            return None
+        _, asked = self._written(encoded, straight, False)
+        memory = self.attention.project(encoded[0].states)
+        # One by one: a mechanism may take queries given together for those of steps in a row.
+        look = partial(self._look, memory=memory, training=False)
+        weights = ops.map(lambda query: look(query[:, None]).weights, ops.swapaxes(asked, 0, 1))
+        return ops.moveaxis(weights[..., 0, :], 0, 2)
+
+    def _written(self, encoded, straight, training) -> tuple:
+        """What the steps write, (B, T, at_once), and the queries by which they look, (B, T, W)."""
+        states, first = encoded
         memory = () if self.reads == "state" else self.attention.project(states.states)
-        steps = -(-self.horizon // self.at_once)
-        known = self._in_steps(straight, newest, steps)
-        first = _joined(states)
+        known = self._in_steps(straight, first)
+
+        def look(query):
+            if self.reads == "state":
+                return None
+            return self._look(query[:, None], memory, training).context[:, 0]
 
         def step(index, state, entering):
-            (cells, before), (known, drops) = state, entering
-            projected, asking = self.cells.project(before), cells[-1][0]
+            (cells, newest), (known, drops) = state, entering
+            projected = self.cells.project(newest)
             if self.before:
-                context = self._look(asking[:, None], memory, training).context[:, 0]
+                context = look(query := cells[-1][0])
                 projected = projected + self.cells.project_entering(context)
             cells = self.cells.advance(cells, projected, drops)
-            features = top = cells[-1][0]
-            if self.reads != "state":
-                if not self.before:
-                    asking = top
-                    context = self._look(asking[:, None], memory, training).context[:, 0]
-                features = self._read(context, top)
-            written = self.head(features)
-            return (cells, known + written), (written, asking)
+            if not self.before:
+                context = look(query := cells[-1][0])
+            written = self.head(self._read(context, cells[-1][0]))
+            return (cells, known + written), (written, query)
 
-        drops = self.cells.drops(known, training)
+        start = _joined(states), ops.cast(first, self.compute_dtype)
+        entering = known, self.cells.drops(known, training)
         widths = [self.at_once, self.encoder.width]
-        start = first, ops.cast(newest, self.compute_dtype)
-        written, asked = through_time(step, start, (known, drops), widths, self.compute_dtype)
-        forecast = ops.reshape(written, (-1, steps * self.at_once))[:, : self.horizon]
-        if self.reads == "state":
-            return forecast, None
-        # All steps look once more, for the weights; a program that asks for none leaves it out.
-        return forecast, self._look(asked, memory, False)
+        return through_time(step, start, entering, widths, self.compute_dtype)
 
-    def _in_steps(self, straight, newest, steps: int):
-        """What a forecast is added to, as the steps write it: (B, steps, at_once)."""
+    def _in_steps(self, straight, newest):
+        """What a forecast is added to, as the steps write it: (B, T, at_once)."""
         known = ops.zeros((ops.shape(newest)[0], self.horizon), self.compute_dtype)
         for part in straight:
             known = known + part
-        missing = steps * self.at_once - self.horizon
-        return ops.reshape(ops.pad(known, [[0, 0], [0, missing]]), (-1, steps, self.at_once))
+        missing = -self.horizon % self.at_once
+        known = ops.pad(known, [[0, 0], [0, missing]])
+        return ops.reshape(known, (-1, len(self.ahead), self.at_once))
 
 
 def _joined(states: LayerStates) -> tuple:

@@ -87,7 +87,7 @@ class Forecaster(keras.Model):
         """Forecast (B, horizon) from what `encode` made of (B, S, 1 + K)."""
         window, encoded, *level = encoded
         straight = self._straight(window)
-        forecast = self._forecast(encoded, straight, training)[0]
+        forecast = self._forecast(encoded, straight, training)
         for part in straight:
             forecast = forecast + part
         if self.normalization == "none":
@@ -98,8 +98,12 @@ class Forecaster(keras.Model):
     def attend(self, history):
         """Attention weights (B, H, T, S) on each history; None where nothing attends."""
         window, encoded, *_ = self.encode(history, False)
-        output = self._forecast(encoded, self._straight(window), training=False)[1]
-        return None if output is None else output.weights
+        return self._weights(encoded, self._straight(window))
+
+    @property
+    def ahead(self) -> range | None:
+        """Of each query of `attend` the first step that it forecasts; None: the history's ask."""
+        return None
 
     @property
     def fixed_length(self) -> int | None:
@@ -143,10 +147,14 @@ class Forecaster(keras.Model):
         """What `_features` takes: by default the windows (..., B, S, 1 + K) themselves."""
         return window
 
-    def _forecast(self, encoded, straight, training) -> tuple:
-        """The network's part of the forecast, (B, horizon), and what was attended to."""
-        features, output = self._features(encoded, training)
-        return self.head(features), output
+    def _forecast(self, encoded, straight, training):
+        """The network's part of the forecast, (B, horizon)."""
+        return self.head(self._features(encoded, training)[0])
+
+    def _weights(self, encoded, straight):
+        """What `attend` gives."""
+        output = self._features(encoded, False)[1]
+        return None if output is None else output.weights
 
     def _build_features(self, history_shape: tuple) -> int:
         """Build what makes the features; returns their width."""

@@ -84,8 +84,8 @@ class RecurrentForecaster(Forecaster):
         return self.attention(queries, memory, start_index=steps - 1, training=training)
 
     def _read(self, context, state):
-        """What the head reads of a context (B, V) and the state (B, W) that asked for it."""
-        if self.reads == "context":
-            return context
+        """What the head reads of a context (B, V) and a state (B, W)."""
+        if self.reads in ("state", "context"):
+            return state if self.reads == "state" else context
         joined = ops.concatenate([context, state], axis=-1)
         return self.combine(joined) if self.reads == "attentional_state" else joined

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,22 +26,37 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
     return attention_by_run(shown, _run_parts)
 
 
+class _Looks(NamedTuple):
+    """Where a run looked."""
+
+    epochs: list[int]
+    weights: np.ndarray  # (E, N, H, T, S)
+    history: np.ndarray  # (N, S) in natural units
+    labels: list[str]  # of windows
+    ahead: Sequence[int] | None  # of a decoder's queries the first step that each forecasts
+
+    @property
+    def end(self) -> str:
+        """From where lags are counted: several queries of a decoder have targets of their own."""
+        return "target" if self.ahead is None or len(self.ahead) == 1 else "forecast"
+
+
 def _run_parts(run: Shown) -> list[Part]:
     problems: list[Part] = []
     try:
-        epochs, weights, history, labels = _by_epoch(run)
+        looks = _by_epoch(run)
     except RequestError as error:
         kept = _kept(run)
         if kept is None:
             raise
-        epochs, weights, history, labels = kept
+        looks = kept
         problems = [Text(f"Only the best epoch is known: {error}", "warning")]
-    parts = _moving(run.frames(epochs), weights, history, labels, run.room)
+    parts = _moving(run.frames(looks.epochs), looks, run.room)
     return [*parts, *problems, *run.problems()]
 
 
-def _by_epoch(run: Shown) -> tuple[list[int], np.ndarray, np.ndarray, list[str]]:
-    """Epochs, weights (E, N, H, T, S), history (N, S) in natural units, and names of windows."""
+def _by_epoch(run: Shown) -> _Looks:
+    """Of every epoch, or of some; raises `RequestError` where nothing attends or can be read."""
     task = run.task()
     run.load_data()
     test = task.splits.test  # type: ignore[attr-defined]
@@ -60,10 +76,11 @@ def _by_epoch(run: Shown) -> tuple[list[int], np.ndarray, np.ndarray, list[str]]
     if not epochs:
         raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
     history = task.report_units(test.history[rows, :, 0])  # type: ignore[attr-defined]
-    return epochs, np.stack(found), history, [str(test.times[row, 0]) for row in rows]
+    labels = [str(test.times[row, 0]) for row in rows]
+    return _Looks(epochs, np.stack(found), history, labels, model.ahead)
 
 
-def _kept(run: Shown) -> tuple[list[int], np.ndarray, np.ndarray, list[str]] | None:
+def _kept(run: Shown) -> _Looks | None:
     """The same of the best epoch alone, as attention.npz has it; None without one."""
     from attnlab.figures.run import read_attention
 
@@ -74,16 +91,16 @@ def _kept(run: Shown) -> tuple[list[int], np.ndarray, np.ndarray, list[str]] | N
     with suppress(RequestError, KeyError):
         labels = window_labels(kept["index"], run.run.read_predictions())
     weights = kept["weights"][None, :, :_MOST_HEADS]
-    return [int(run.metrics.get("best_epoch", 1))], weights, kept["history"], labels
+    epochs = [int(run.metrics.get("best_epoch", 1))]
+    return _Looks(epochs, weights, kept["history"], labels, kept.get("ahead"))
 
 
-def _moving(
-    frames: Frames, weights: np.ndarray, history: np.ndarray, labels: Sequence[str], room: int
-) -> list[Part]:
+def _moving(frames: Frames, looks: _Looks, room: int) -> list[Part]:
     """The slider, and what moves with it."""
+    _, weights, history, labels, _ = looks
     _, _, heads, queries, steps = weights.shape
     lags = np.nan_to_num(weights).mean(axis=(1, 2, 3))  # (E, S)
-    ends = (f"{steps} steps before the target", "1")
+    ends = (f"{steps} steps before the {looks.end}", "1")
     names = [f"epoch {epoch}" for epoch in frames.epochs]
     title = "Mean weight by epoch: from the first (above) to the last"
     parts: list[Part] = []
@@ -95,22 +112,26 @@ def _moving(
     if len(frames.epochs) > 1:
         parts.append(Course(title, lags, "", ends, names))
     if queries > 1 or heads > 1:
-        parts.append(_maps(weights, room))
+        parts.append(_maps(looks, room))
     return [Slider(frames, parts)]
 
 
-def _maps(weights: np.ndarray, room: int) -> Maps:
+def _maps(looks: _Looks, room: int) -> Maps:
     """Means over the windows: of one query a row for each head, else a map for each head."""
-    epochs, windows, heads, queries, steps = weights.shape
-    mean = weights.mean(axis=1)  # (E, H, T, S)
+    epochs, windows, heads, queries, steps = looks.weights.shape
+    mean = looks.weights.mean(axis=1)  # (E, H, T, S)
     ends = (f"{steps} before", "1")
-    memory = f"memory, steps before the target; mean of {windows} test windows"
+    memory = f"memory, steps before the {looks.end}; mean of {windows} test windows"
     if queries == 1:
         rows = ("head 1", f"head {heads}")
         return Maps(["heads"], mean[:, None, :, 0], memory, "heads", ends, rows)
     names = [f"head {n + 1}" for n in range(heads)] if heads > 1 else ["all queries"]
     side = int(np.clip(np.sqrt(room / (epochs * heads)), _COARSEST, _FINEST))
-    return Maps(names, _coarser(mean, side), memory, "queries", ends, ends)
+    label, rows = "queries", ends
+    if looks.ahead is not None:
+        label = "queries, by the first step ahead of each"
+        rows = (str(looks.ahead[0]), str(looks.ahead[-1]))
+    return Maps(names, _coarser(mean, side), memory, label, ends, rows)
 
 
 def _coarser(maps: np.ndarray, most: int) -> np.ndarray:

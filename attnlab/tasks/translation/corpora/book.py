@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.records.files import existing_file
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.file_corpus import existing_file
 from attnlab.tasks.translation.corpora.safe_pickle import read_string_array
 from attnlab.tasks.translation.corpora.text_files import EMPTY_SIDE, scan, shortened
 

@@ -8,10 +8,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
+
+if TYPE_CHECKING:
+    from attnlab.tasks.translation.corpora.text_files import PartFiles
 
 
 class Pair(NamedTuple):
@@ -66,6 +69,14 @@ class Corpus:
         """Where the corpus's files lie, without opening them; None where there are none (yet)."""
         path = getattr(self, "path", None)
         return Path(path).expanduser() if path else None
+
+    def test_files(self, name: str, cache: Path, progress: Progress | None = None) -> PartFiles:
+        """The files of a test set, of a corpus that has a setting `test_set`: a value of that.
+
+        Raises:
+            RequestError: a file is missing, can't be downloaded or is not what it should be.
+        """
+        raise NotImplementedError
 
     def pairs(self, part: str | None = None) -> Iterator[Pair]:
         """The pairs of one of `own_parts`, or of all after each other; memory stays bounded.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out, source_key
-from attnlab.tasks.translation.corpora.text_files import PartFiles, scan
+from attnlab.tasks.translation.corpora.text_files import PartFiles
 
 
 class FileCorpus(Corpus):
@@ -37,12 +35,9 @@ class FileCorpus(Corpus):
         self._digests: dict[str, list[str]] = {}
         self.lines: dict[str, int] = {}
         for part, paths in files.items():
-            scans = [(scan(path), path) for path in paths.present()]
-            if len({found.lines for found, _ in scans}) > 1:
-                counts = " and ".join(f"{found.lines:,} in {path}" for found, path in scans)
-                raise RequestError(f"expected files with equally many lines, got {counts}.")
-            self._digests[part] = [found.digest for found, _ in scans]
-            self.lines[part] = scans[0][0].lines
+            scans = paths.scanned()
+            self._digests[part] = [found.digest for found in scans]
+            self.lines[part] = scans[0].lines
         self.own_parts = PARTS if len(files) > 1 else ()
         # the part that has no files of its own while another one has
         self._missing = next((part for part in self.own_parts if part not in files), None)
@@ -73,16 +68,3 @@ class FileCorpus(Corpus):
             count = share if isinstance(share, int) else round(share * len(keys))
             self._taken = held_out(keys, count, seed=0)
         return self._taken
-
-
-def existing_file(path: str | Path, key: str) -> Path:
-    """A file that a setting names.
-
-    Raises:
-        RequestError: there is none, or it is a folder or a pipe, which can't be read again.
-    """
-    found = Path(path).expanduser()
-    if found.is_file():
-        return found
-    what = "a folder" if found.is_dir() else "a pipe or device" if found.exists() else "no file"
-    raise RequestError(f"{key}: expected a file, got {path}, which is {what}.")

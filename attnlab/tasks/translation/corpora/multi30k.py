@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnlab.errors import RequestError
@@ -50,12 +50,7 @@ class Multi30k(FileCorpus):
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files, downloading them where no folder is given; see `Corpus.open`."""
-        if self.path:
-            folder = Path(self.path).expanduser()
-            if not folder.is_dir():
-                raise RequestError(f"data.path: expected a folder with Multi30k, got {self.path}.")
-        else:
-            folder = self._download(cache, progress)
+        folder = self._folder(cache, progress)
         train, test = _required(folder, "train"), _required(folder, self.test_set)
         if self.test_set != _STAND_IN:
             validation = _required(folder, "val")
@@ -68,11 +63,25 @@ class Multi30k(FileCorpus):
             "train for validation.",
         )
 
+    def test_files(self, name: str, cache: Path, progress: Progress | None = None) -> PartFiles:
+        """The files of another test set; see `Corpus.test_files`."""
+        folder = replace(self, test_set=name)._folder(cache, progress)
+        return _required(folder, name, ("de", "en") if self.reverse else ("en", "de"))
+
     def location(self, cache: Path) -> Path | None:
         """Where the corpus lies; None where it is still to be fetched."""
         folder = cache_folder(cache, self.name, self.url, URL)
         fetched = all((folder / name).is_file() for name in self._names())
         return super().location(cache) or (folder if fetched else None)
+
+    def _folder(self, cache: Path, progress: Progress | None) -> Path:
+        """Where the files lie, downloaded where no folder is given."""
+        if not self.path:
+            return self._download(cache, progress)
+        folder = Path(self.path).expanduser()
+        if not folder.is_dir():
+            raise RequestError(f"data.path: expected a folder with Multi30k, got {self.path}.")
+        return folder
 
     def _download(self, cache: Path, progress: Progress | None) -> Path:
         folder = cache_folder(cache, self.name, self.url, URL)
@@ -87,11 +96,11 @@ class Multi30k(FileCorpus):
         return [f"{stem}.{language}.gz" for stem in stems for language in ("en", "de")]
 
 
-def _required(folder: Path, stem: str) -> PartFiles:
-    """The two files of a part."""
+def _required(folder: Path, stem: str, sides: tuple[str, str] = ("en", "de")) -> PartFiles:
+    """The two files of a part, the language translated from first."""
     source, target = (
         next(filter(Path.is_file, [folder / f"{stem}.{side}", folder / f"{stem}.{side}.gz"]), None)
-        for side in ("en", "de")
+        for side in sides
     )
     if not (source and target):
         instead = f" data.test_set={_STAND_IN} does without." if stem.startswith("test_") else ""

@@ -84,6 +84,19 @@ class PartFiles(NamedTuple):
         """The files that there are; all have equally many lines."""
         return [path for path in self if path is not None]
 
+    def scanned(self) -> list[Scan]:
+        """Each file's content in short, in the order of `present`.
+
+        Raises:
+            RequestError: a file can't be read, or two differ in their lines.
+        """
+        scans = [scan(path) for path in self.present()]
+        if len({found.lines for found in scans}) > 1:
+            pairs = zip(scans, self.present(), strict=True)
+            counts = " and ".join(f"{found.lines:,} in {path}" for found, path in pairs)
+            raise RequestError(f"expected files with equally many lines, got {counts}.")
+        return scans
+
     def read(self, dropped: Counter[str]) -> Iterator[Pair]:
         """The pairs, a line of one file with the same line of the others.
 

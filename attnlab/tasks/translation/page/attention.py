@@ -114,7 +114,7 @@ def _sentences(run: Shown, task: Translate, model, linked: bool) -> list[_Chosen
     count = min(_MOST_SENTENCES, len(order))
     rows = [int(order[int(place)]) for place in np.linspace(0.25, 0.95, count) * (len(order) - 1)]
     tokens = cut_sources(model, [np.array([*encoded[row], END], np.int32) for row in rows])
-    known = task.tokenized.texts("test") if linked and "alignment" in run.metrics else None
+    known = task.tokenized.parts["test"].texts() if linked and "alignment" in run.metrics else None
     found = []
     for row, ids in zip(rows, tokens, strict=True):
         links = known[2][row] if known and known[2] and known[0][row] == sources[row] else ""

@@ -5,7 +5,8 @@ Each one streams, so that memory grows by some tens of bytes a pair, not by the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -19,6 +20,7 @@ from attnlab.records.files import write_json
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
+from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.text.token_files import write_tokens
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import Tokenizer
@@ -56,7 +58,16 @@ def preprocess(
         RequestError: the corpus or the settings are not usable.
         OSError: a file can't be written.
     """
-    parts = _clean_pairs(corpus, settings, seed, folder, progress)
+    if not corpus.own_parts:
+        progress(0, None, "dividing")
+    total, stream = pairs_by_part(corpus, seed, cleaner(settings.clean, settings.lowercase))
+    parts = _clean_pairs(stream, total, settings, folder, progress)
+    if not all(part.pairs for part in parts.values()):
+        counts = ", ".join(f"{part.pairs} in {name}" for name, part in parts.items())
+        raise RequestError(
+            f"data={corpus.name}: expected pairs in each part that have words on both sides "
+            f"after cleaning (task.clean={settings.clean}), got {counts}."
+        )
     train = parts["train"]
     sides = (SIDES,) if settings.shared_vocabulary else (SIDES[:1], SIDES[1:])
     fitted = [_fit(train, each, settings, progress) for each in sides]
@@ -82,6 +93,37 @@ def preprocess(
     write_json(folder / STATISTICS, statistics)
 
 
+def encode_files(
+    folder: Path,
+    name: str,
+    files: PartFiles,
+    settings: TextSettings,
+    tokenizers: Sequence[Tokenizer],
+) -> list[str]:
+    """Write the pairs of some files, cut by a source's and a target's tokenizer, as a named part.
+
+    Gives what the reader of its scores should know, a sentence each.
+
+    Raises:
+        RequestError: the files can't be read, don't go together, or have no pairs.
+        OSError: a file can't be written.
+    """
+    lines = files.scanned()[0].lines
+    stream = ((name, pair) for pair in files.read(Counter()))
+    parts = _clean_pairs(stream, lines, settings, folder, _untold)
+    pairs = sum(part.pairs for part in parts.values())
+    if not pairs:
+        raise RequestError(
+            f"{files.source}, {files.target}: expected pairs that have words on both sides after "
+            f"cleaning (task.clean={settings.clean}), got none in {lines:,} lines."
+        )
+    sides = dict(zip(SIDES, tokenizers, strict=True))
+    _encode_parts(parts, sides, settings.max_length, folder, _untold)
+    parts[name].shorten(None)
+    left_out = f"{lines - pairs:,} of {lines:,} pairs have an empty side and are left out."
+    return [left_out] if pairs < lines else []
+
+
 def text_file(folder: Path, part: str, kind: str) -> Path:
     """The file of a part's sentences or links."""
     return folder / f"{part}.{kind}.txt"
@@ -104,6 +146,10 @@ def evenly(items: Iterable[str], count: int, most: int) -> Iterator[str]:
     if count <= most:
         return iter(items)
     return (item for at, item in enumerate(items) if (at + 1) * most // count > at * most // count)
+
+
+def _untold(done: int, total: int | None, what: str) -> None:
+    """In place of a `Progress` where nobody waits for long."""
 
 
 class _Part:
@@ -150,14 +196,15 @@ class _Part:
 
 
 def _clean_pairs(
-    corpus: Corpus, settings: TextSettings, seed: int, folder: Path, progress: Progress
+    stream: Iterable[tuple[str, Pair]],
+    total: int | None,
+    settings: TextSettings,
+    folder: Path,
+    progress: Progress,
 ) -> dict[str, _Part]:
-    """Read the corpus once, and write the text of each part."""
+    """Read pairs, each with the name of its part, once, and write the text of each part."""
     clean = cleaner(settings.clean, settings.lowercase)
     links = settings.clean == "none"  # the book's cleaning changes what is a word
-    if not corpus.own_parts:
-        progress(0, None, "dividing")
-    total, stream = pairs_by_part(corpus, seed, clean)
     parts: dict[str, _Part] = {}
     with ExitStack() as stack:
         for done, (name, pair) in enumerate(stream):
@@ -167,12 +214,6 @@ def _clean_pairs(
             parts[name].add(Pair(source, target, pair.links if links else None))
             if done % _REPORT_EVERY == 0:
                 progress(done, total, "reading")
-    if not all(part.pairs for part in parts.values()):
-        counts = ", ".join(f"{part.pairs} in {name}" for name, part in parts.items())
-        raise RequestError(
-            f"data={corpus.name}: expected pairs in each part that have words on both sides "
-            f"after cleaning (task.clean={settings.clean}), got {counts}."
-        )
     return parts
 
 

@@ -8,20 +8,23 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.text.preprocessing import (
     SIDES,
     STATISTICS,
     TextSettings,
+    encode_files,
     lines_of,
     preprocess,
     text_file,
@@ -36,12 +39,41 @@ _ABANDONED = 24 * 3600.0  # seconds after which nobody works in a temporary fold
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
 class TokenizedPart:
-    """One part's pairs."""
+    """One part's pairs, in a folder.
 
-    source: Ragged  # rows of tokens and END
-    target: Ragged  # rows of START, tokens and END
+    Attributes:
+        folder: where they are.
+        name: the part's name.
+        source: rows of tokens and END.
+        target: rows of START, tokens and END.
+        notes: what the reader of its scores should know, one sentence each.
+
+    Raises:
+        OSError: a file can't be read.
+        ValueError: a file is no array.
+    """
+
+    def __init__(self, folder: Path, name: str, notes: Sequence[str] = ()) -> None:
+        self.folder, self.name, self.notes = folder, name, notes
+        self.source, self.target = (Ragged.open(folder / f"{name}.{side}") for side in SIDES)
+
+    def texts(self) -> tuple[list[str], list[str], list[str] | None]:
+        """The sentences, cleaned; of a corpus's `train` only the first 100.
+
+        Returns:
+            Sources, their translations, and gold links where the corpus has them.
+
+        Raises:
+            RequestError: the files are gone.
+        """
+        files = {kind: text_file(self.folder, self.name, kind) for kind in (*SIDES, "links")}
+        try:
+            source, target = (list(lines_of(files[side])) for side in SIDES)
+            links = list(lines_of(files["links"])) if files["links"].exists() else None
+        except OSError as error:
+            raise RequestError(f"{self.folder}: damaged: {error.strerror}.") from error
+        return source, target, links
 
 
 class TokenizedCorpus:
@@ -69,28 +101,9 @@ class TokenizedCorpus:
             self.target_tokenizer = self.source_tokenizer
             if not shared:
                 self.target_tokenizer = Tokenizer.load(tokenizer_file(folder, "target"))
-            self.parts = {
-                part: TokenizedPart(*(Ragged.open(folder / f"{part}.{side}") for side in SIDES))
-                for part in self.statistics["parts"]
-            }
+            self.parts = {part: TokenizedPart(folder, part) for part in self.statistics["parts"]}
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{folder}: damaged: {error}.") from error
-
-    def texts(self, part: str) -> tuple[list[str], list[str], list[str] | None]:
-        """The sentences of a part, cleaned; of `train` only the first 100.
-
-        Returns:
-            Sources, their translations, and gold links where the corpus has them.
-
-        Raises:
-            RequestError: the files are gone.
-        """
-        links = text_file(self.folder, part, "links")
-        try:
-            source, target = (list(lines_of(text_file(self.folder, part, side))) for side in SIDES)
-            return source, target, list(lines_of(links)) if links.exists() else None
-        except OSError as error:
-            raise RequestError(f"{self.folder}: damaged: {error.strerror}.") from error
 
 
 def tokenize_corpus(
@@ -133,6 +146,22 @@ def tokenize_corpus(
             f"{root}: expected to write a prepared corpus, but: {reason}."
         ) from error
     return TokenizedCorpus(folder)
+
+
+@contextmanager
+def tokenized_files(
+    files: PartFiles, settings: TextSettings, tokenizers: Sequence[Tokenizer]
+) -> Iterator[TokenizedPart]:
+    """The pairs of some files, cut by a source's and a target's tokenizer, as long as needed.
+
+    Raises:
+        RequestError: the files can't be read or have no pairs, or there is no room.
+    """
+    with TemporaryDirectory(prefix="attnlab-") as temporary:
+        folder = Path(temporary)
+        with explained(f"{folder}: expected room for the tokens of {files.source.name}"):
+            notes = encode_files(folder, "files", files, settings, tokenizers)
+        yield TokenizedPart(folder, "files", notes)
 
 
 def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:

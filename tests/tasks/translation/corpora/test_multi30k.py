@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,15 @@ def test_val_stands_in_for_the_test_and_validation_is_held_out(folder, reverse):
     assert list(again.pairs("validation")) == list(corpus.pairs("validation"))
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_another_test_set_goes_the_same_way(folder, reverse):
+    corpus = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
+    (pair, *others) = corpus.test_files("val", corpus.path).read(Counter())
+    assert [pair, *others] == list(corpus.pairs("test")) and len(others) == 4
+    with pytest.raises(RequestError, match=r"expected test_2016_flickr\.en and"):
+        corpus.test_files("test_2016_flickr", corpus.path)
+
+
 def test_the_limit_is_one_of_train(folder):
     assert counts(opened(folder(), limit=7)) == {"train": 7, "validation": 5, "test": 3}
 
@@ -134,6 +144,16 @@ def test_a_download_that_stops_in_the_middle_goes_on_there(server, tmp_path):
     corpus.open(tmp_path)
     assert [path for path, _ in server.requests][0] == "/raw/val.de.gz"
     assert len(server.requests) == 3
+
+
+def test_another_test_set_is_downloaded_beside_the_rest(server, tmp_path):
+    corpus = Multi30k(url=f"{server.url}/raw", test_set="val")
+    corpus.open(tmp_path)
+    server.requests.clear()
+    files = corpus.test_files("test_2016_flickr", tmp_path)
+    assert len(list(files.read(Counter()))) == 3
+    names = [path.rpartition("/")[2] for path, _ in server.requests]
+    assert names == ["test_2016_flickr.en.gz", "test_2016_flickr.de.gz"]
 
 
 def test_other_files_than_the_known_ones_are_refused(server, tmp_path, monkeypatch):

@@ -16,9 +16,10 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.text import preprocessing
 from attnlab.tasks.translation.text.preprocessing import TextSettings
-from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus
+from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus, tokenized_files
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, START, UNKNOWN
 
@@ -76,7 +77,7 @@ def tokenized(corpus, cache, seed=0, progress=None, **settings):
 def test_rows_are_the_sentences(tokenizer, tmp_path):
     data = tokenized(Counting(), tmp_path, tokenizer=tokenizer)
     for name in ("validation", "test"):
-        sources, targets, links = data.texts(name)
+        sources, targets, links = data.parts[name].texts()
         part = data.parts[name]
         assert len(part.source) == len(part.target) == len(sources) == len(targets) == 10
         assert links is None
@@ -132,15 +133,33 @@ def test_long_sentences_lose_their_end_and_are_counted(tmp_path):
     assert (counts["source"]["truncated"], counts["target"]["truncated"]) == (1, 1)
     assert (counts["source"]["max_length"], counts["source"]["tokens"]) == (3, 8)
     assert counts["target"]["mean_length"] == pytest.approx(8 / 3, abs=1e-4)
-    assert data.texts("train")[0][0] == "a b c d"
+    assert data.parts["train"].texts()[0][0] == "a b c d"
 
 
 def test_what_cleaning_leaves_empty_is_dropped_and_counted(tmp_path):
     corpus = listed(("Go!", "Geh!"), ("1999", "1999"), ("No", "?!"))
     data = tokenized(corpus, tmp_path, clean="book")
     assert data.statistics["parts"]["train"]["dropped"] == 2
-    assert data.texts("train")[:2] == (["go"], ["geh"])
+    assert data.parts["train"].texts()[:2] == (["go"], ["geh"])
     assert len(data.parts["train"].target) == 1
+
+
+@pytest.mark.parametrize("settings", [{"lowercase": True, "max_length": 2}, {"clean": "book"}])
+def test_files_are_treated_as_a_part_of_the_corpus_is(settings, tmp_path):
+    pairs = [("A  b c!", "X y"), ("B", "Y z x 1")]
+    corpus = listed(("a b c", "x y"), ("A B", "X"), test=pairs)
+    data = tokenized(corpus, tmp_path / "cache", **settings)
+    for name, texts in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+    files = PartFiles(tmp_path / "en", tmp_path / "de")
+    tokenizers = data.source_tokenizer, data.target_tokenizer
+    with tokenized_files(files, TextSettings(**settings), tokenizers) as part:
+        whole = data.parts["test"]
+        assert part.texts() == whole.texts() and part.notes == []
+        for found, wanted in ((part.source, whole.source), (part.target, whole.target)):
+            np.testing.assert_array_equal(found.tokens, wanted.tokens)
+            np.testing.assert_array_equal(found.offsets, wanted.offsets)
+    assert not part.folder.exists()
 
 
 def test_duplicates_are_counted_by_part(tmp_path):
@@ -155,16 +174,16 @@ def test_duplicates_are_counted_by_part(tmp_path):
 def test_links_and_spaces(tmp_path):
     corpus = listed(("a  b", "x\ny", "0-0 1-1"), ("a", "x", ""), test=[("a", "x", None)])
     data = tokenized(corpus, tmp_path / "plain")
-    assert data.texts("train") == (["a b", "a"], ["x y", "x"], ["0-0 1-1", ""])
-    assert data.texts("test")[2] is None
-    assert tokenized(corpus, tmp_path / "book", clean="book").texts("train")[2] is None
+    assert data.parts["train"].texts() == (["a b", "a"], ["x y", "x"], ["0-0 1-1", ""])
+    assert data.parts["test"].texts()[2] is None
+    assert tokenized(corpus, tmp_path / "book", clean="book").parts["train"].texts()[2] is None
 
 
 def test_of_the_training_texts_some_are_kept(tmp_path):
     data = tokenized(Counting(2000, digits=4), tmp_path)
-    assert len(data.texts("train")[0]) == len(data.texts("train")[1]) == 100
+    assert len(data.parts["train"].texts()[0]) == len(data.parts["train"].texts()[1]) == 100
     rows = [data.parts["train"].source[row] for row in range(100)]
-    assert data.source_tokenizer.decode(rows) == data.texts("train")[0]
+    assert data.source_tokenizer.decode(rows) == data.parts["train"].texts()[0]
 
 
 def test_more_words_than_two_bytes_can_number(tmp_path):

@@ -1,0 +1,326 @@
+"""The decoder of forecasts against a plain loop over Keras's own cells."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.config.options import option_class, option_content, options
+from attnlab.run.building import make_task, start_afresh
+from attnlab.run.loop import make_learner
+from attnlab.tasks.forecasting.models.build import build_forecaster
+from attnlab.training.batches import filled_plan
+from attnlab.training.epoch_program import Program
+from attnlab.training.together import Together
+
+S, HORIZON, AT_ONCE = 7, 5, 2
+STEPS = 3  # the last one writes a value that is cut off
+DRAW = np.random.default_rng(47)
+HISTORY = DRAW.normal(size=(4, S, 1)).astype(np.float32)
+TARGET = DRAW.normal(size=(4, HORIZON)).astype(np.float32)
+SMALL = {"window": 2, "heads": 3, "units": None}
+CELLS = {
+    "simple": keras.layers.SimpleRNNCell,
+    "gru": keras.layers.GRUCell,
+    "lstm": keras.layers.LSTMCell,
+}
+
+
+def can_decode(name: str) -> bool:
+    return "model.at_once" not in option_content("attention", name)["rules"]
+
+
+MECHANISMS = [name for name in options("attention") if can_decode(name)]
+
+
+def make(attention: str, inputs: int = 0, **changes):
+    """A small forecaster; without anchor and normalization unless told otherwise."""
+    content = option_content("attention", attention)
+    own = {key: value for key, value in SMALL.items() if key in content}
+    own |= {key: changes.pop(key) for key in ("alignment",) if key in changes}
+    given = {"units": 3, "at_once": AT_ONCE, "normalization": "none", "anchor": False, **changes}
+    keras.utils.set_random_seed(53)
+    sizes = {"history": S, "horizon": HORIZON, "inputs": inputs}
+    return build_forecaster(
+        "rnn", given, lambda: option_class("attention", attention)(**own), **sizes
+    )
+
+
+def drawn(variables) -> None:
+    """Give weights values of which none is 0."""
+    for variable in variables:
+        variable.assign(0.4 * np.random.default_rng(59).normal(size=variable.shape))
+
+
+def keras_cells(model, kind: str) -> list:
+    """Keras's cells with the decoder's weights; the first reads values and context as one input."""
+    found = []
+    for number, cell in enumerate(model.cells.cells):
+        kernel, *others = cell.get_weights()
+        if number == 0 and model.before:
+            kernel = np.concatenate([kernel, model.cells.entering_kernel])
+        copy = CELLS[kind](cell.units)
+        copy.build((None, len(kernel)))
+        copy.set_weights([kernel, *others])
+        found.append(copy)
+    return found
+
+
+def through(cell, sequence) -> tuple:
+    """The outputs (B, S, U) of a Keras cell, and its last state, one or two of (B, U)."""
+    state, outputs = cell.get_initial_state(len(sequence)), []
+    state = list(state) if isinstance(state, list | tuple) else [state]
+    for at in range(sequence.shape[1]):
+        output, state = cell(sequence[:, at], state)
+        outputs.append(output)
+    return tf.stack(outputs, axis=1), state
+
+
+def encoded_by_hand(model, sequence) -> tuple:
+    """The memory (B, S, W), and each layer's last states, those of both directions joined."""
+    last = []
+    for layer in model.encoder.recurrent:
+        if isinstance(layer, keras.layers.Bidirectional):
+            forward, ends = through(layer.forward_layer.cell, sequence)
+            backward, others = through(layer.backward_layer.cell, sequence[:, ::-1])
+            sequence = tf.concat([forward, backward[:, ::-1]], axis=-1)
+            last.append([tf.concat(parts, axis=-1) for parts in zip(ends, others, strict=True)])
+        else:
+            sequence, ends = through(layer.cell, sequence)
+            last.append(ends)
+    return sequence, last
+
+
+def look(model, query, states) -> tuple:
+    """Bahdanau's or Luong's (dot) context and weights of one query (B, W)."""
+    layer = model.attention
+    if layer.placement == "before_step":
+        hidden = (query @ layer.query_kernel)[:, None] + states @ layer.memory_kernel
+        scores = tf.einsum("bsu,u->bs", tf.tanh(hidden), layer.score_vector)
+    else:
+        scores = tf.einsum("bw,bsw->bs", query, states)
+    weights = tf.nn.softmax(scores)
+    return tf.einsum("bs,bsw->bw", weights, states), weights
+
+
+def by_hand(model, kind: str, history) -> tuple:
+    """The forecast (B, horizon) and the weights (B, T, S), a step after the other."""
+    memory, states = encoded_by_hand(model, history)
+    cells = keras_cells(model, kind)
+    newest, forecast, seen = history[:, -AT_ONCE:, 0], [], []
+    straight = history[:, -3:, 0] @ model.linear.kernel + history[:, -1]
+    straight = tf.pad(straight, [[0, 0], [0, 1]])
+    for step in range(STEPS):
+        entering, context = newest, None
+        if model.before:
+            context, weights = look(model, states[-1][0], memory)
+            entering = tf.concat([newest, context], axis=-1)
+        for number, cell in enumerate(cells):
+            entering, states[number] = cell(entering, states[number])
+        if model.reads == "attentional_state":
+            context, weights = look(model, entering, memory)
+            features = model.combine(tf.concat([context, entering], axis=-1))
+        else:
+            features = entering if context is None else tf.concat([context, entering], axis=-1)
+        seen += [] if context is None else [weights]
+        newest = model.head(features) + straight[:, AT_ONCE * step : AT_ONCE * (step + 1)]
+        forecast.append(newest)
+    return tf.concat(forecast, axis=-1)[:, :HORIZON], seen
+
+
+@pytest.mark.parametrize(
+    ("attention", "kind", "changes"),
+    [
+        ("bahdanau", "gru", {}),
+        ("bahdanau", "lstm", {"bidirectional": True}),
+        ("luong_global", "lstm", {"layers": 2}),
+        ("luong_global", "simple", {"bidirectional": True, "layers": 2}),
+        ("none", "gru", {"layers": 2}),
+    ],
+)
+def test_it_is_a_loop_over_the_cells_of_keras(attention, kind, changes):
+    """Values, gradients by the inputs and the encoder's weights, and where each step looks."""
+    model = make(attention, cell=kind, highway=3, anchor=True, **changes)
+    drawn(model.trainable_weights)
+    history, encoder = tf.constant(HISTORY), model.encoder.trainable_variables
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(history)
+        expected, seen = by_hand(model, kind, history)
+        found = model(history)
+        losses = [tf.reduce_mean(tf.square(each - TARGET)) for each in (expected, found)]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    expected, found = (tape.gradient(loss, [history, *encoder]) for loss in losses)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    weights = model.attend(history)
+    if attention == "none":
+        assert weights is None
+    else:
+        np.testing.assert_allclose(weights[:, 0], tf.stack(seen, axis=1), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("attention", MECHANISMS)
+def test_every_weight_learns_and_every_step_looks(attention):
+    model = make(attention, inputs=1, highway=2, normalization="mean", anchor=True)
+    known = np.concatenate([HISTORY, HISTORY[::-1]], axis=-1)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(known, training=True) - TARGET))
+    gradients = tape.gradient(loss, model.trainable_weights)
+    for weight, gradient in zip(model.trainable_weights, gradients, strict=True):
+        assert gradient is not None and np.any(np.not_equal(gradient, 0)), weight.path
+    weights = tf.function(model.attend, autograph=False)(tf.constant(known))
+    if attention == "none":
+        assert weights is None
+        return
+    heads = 3 if attention == "multi_head" else 1
+    assert weights.shape == (len(known), heads, STEPS, S)
+    # The Gaussian of predictive local attention takes from the weights.
+    most = np.sum(weights, axis=-1)
+    np.testing.assert_array_less(most, 1 + 1e-5)
+    assert attention == "luong_local" or np.allclose(most, 1)
+    assert list(model.ahead) == [1, 3, 5]
+
+
+@pytest.mark.parametrize("readout", ["state", "context", "concat", "attentional_state"])
+def test_any_readout_goes_with_any_place_of_the_look(readout):
+    for attention in ("bahdanau", "luong_global"):
+        model = make(attention, readout=readout)
+        assert model(HISTORY).shape == TARGET.shape
+        assert (model.attend(HISTORY) is None) is (readout == "state")
+
+
+def test_all_steps_stand_where_the_history_ends():
+    weights = np.asarray(make("luong_local", alignment="monotonic").attend(HISTORY))
+    assert weights.shape == (len(HISTORY), 1, STEPS, S)
+    assert (weights[..., : S - 3] == 0).all() and (weights[..., S - 3 :] > 0).all()
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
+
+
+def test_what_a_step_has_written_the_next_ones_read():
+    model = make("bahdanau", highway=1)
+    before = model(HISTORY).numpy()
+    kernel = np.zeros((1, HORIZON), np.float32)
+    kernel[0, 2] = 1  # a value of the second step of three
+    model.linear.set_weights([kernel])
+    changed = np.abs(model(HISTORY).numpy() - before).min(axis=0)
+    assert (changed[[0, 1, 3]] == 0).all() and (changed[[2, 4]] > 1e-5).all()
+
+
+@pytest.mark.parametrize("normalization", ["mean", "last"])
+def test_it_reads_its_forecasts_in_the_scale_of_the_window(normalization):
+    changes = {"anchor": True, "highway": 3}
+    model = make("bahdanau", normalization=normalization, **changes)
+    raw = make("bahdanau", **changes)
+    for each in (model, raw):
+        drawn([each.linear.kernel])
+    newest = HISTORY[:, -1:]
+    scale, shift = np.abs(HISTORY).mean(axis=1, keepdims=True) + 0.05, 0
+    if normalization == "last":
+        scale, shift = 1, newest
+    expected = raw((HISTORY - shift) / scale) * np.ravel(scale)[:, None] + np.ravel(shift)[:, None]
+    np.testing.assert_allclose(model(HISTORY), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_can_be_saved_and_loaded(tmp_path):
+    model = make("bahdanau", cell="lstm", layers=2)
+    expected = model(HISTORY).numpy()
+    model.save_weights(tmp_path / "w.weights.h5")
+    model.set_weights([weight * 0 + 0.1 for weight in model.get_weights()])
+    assert not np.array_equal(model(HISTORY), expected)
+    model.load_weights(tmp_path / "w.weights.h5")
+    np.testing.assert_array_equal(model(HISTORY), expected)
+
+
+def test_longer_histories_and_other_precisions_do():
+    model = make("bahdanau")
+    expected = model(HISTORY).numpy()
+    assert model.fixed_length is None
+    assert model(np.concatenate([HISTORY, HISTORY], axis=1)).shape == TARGET.shape
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        half = make("bahdanau")
+    finally:
+        keras.config.set_dtype_policy("float32")
+    found = half(HISTORY)
+    assert found.dtype == tf.bfloat16
+    np.testing.assert_allclose(tf.cast(found, tf.float32), expected, atol=0.05)
+    assert half.attend(HISTORY).shape == (len(HISTORY), 1, STEPS, S)
+
+
+def test_dropout_acts_between_layers_in_training_alone():
+    model = make("bahdanau", layers=2, dropout=0.5)
+    assert len(model.cells.dropouts) == 1
+    assert not np.array_equal(model(HISTORY, training=True), model(HISTORY, training=True))
+    np.testing.assert_array_equal(model(HISTORY), model(HISTORY))
+
+
+def squared_error(target, output):
+    return tf.reduce_mean(tf.square(target - output), axis=-1)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_compiled_epoch_takes_the_steps_of_a_plain_loop(jit):
+    changes = {"cell": "lstm", "highway": 2, "normalization": "last"}
+    model, plain = make("bahdanau", **changes), make("bahdanau", **changes)
+    program = Program(model, keras.optimizers.SGD(), squared_error, HISTORY, TARGET, jit=jit)
+    plan = filled_plan(np.array([0, 1, 2, 3, 1, 0, 3]), 3)
+    losses = program.train(plan, np.full(plan.steps, 0.1), 0)
+    optimizer = keras.optimizers.SGD(0.1)
+    for rows, real, loss in zip(plan.indices, plan.weights, losses, strict=True):
+        rows = rows[real == 1]
+        with tf.GradientTape() as tape:
+            expected = tf.reduce_mean(squared_error(TARGET[rows], plain(HISTORY[rows])))
+        optimizer.apply(tape.gradient(expected, plain.trainable_weights), plain.trainable_weights)
+        assert loss == pytest.approx(float(expected), rel=1e-5)
+    for one, other in zip(program.model.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def learner(compose, tmp_path_factory):
+    """A function from a seed to the learner of a run that forecasts five steps, two at a time."""
+    path = tmp_path_factory.mktemp("series") / "series.csv"
+    path.write_text("\n".join(["v", *(str(10 + at % 7 + at % 3) for at in range(90))]))
+    words = (
+        *("task=series", f"task.path={path}", "task.column=v", "task.history=7", "task.horizon=5"),
+        *("model.at_once=2", "model.units=3", "trainer.batch_size=17", "trainer.jit=false"),
+    )
+
+    def learner(seed: int):
+        config = compose(*words, f"seed={seed}")
+        task = make_task(config)
+        task.load(config.seed)
+        start_afresh(config.seed)
+        return make_learner(config, task)
+
+    return learner
+
+
+def two_epochs(learner):
+    def work():
+        done = 0
+        for epoch in (1, 2):
+            for chunk in learner.chunks(epoch):
+                learner.train(chunk, np.full(chunk.steps, 0.01), done)
+                done += chunk.steps
+        return learner.model.get_weights()
+
+    return work
+
+
+def test_side_by_side_runs_train_as_alone(learner):
+    alone = [two_epochs(learner(seed))() for seed in (0, 1)]
+    beside = [learner(seed) for seed in (0, 1)]
+    assert [each.stackable for each in beside] == [1, 1]
+    found = Together(threads=2).carry_out([two_epochs(each) for each in beside])
+    for weights, expected in zip(found, alone, strict=True):
+        for one, other in zip(weights, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_examples_say_for_which_steps_the_queries_are(learner):
+    examples = learner(0).examples()
+    assert examples["weights"].shape[1:] == (1, STEPS, S)
+    assert examples["ahead"].tolist() == [1, 3, 5]

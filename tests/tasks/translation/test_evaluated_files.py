@@ -1,0 +1,234 @@
+"""`attnlab evaluate` on files of the user's, and on other test sets of a run's corpus."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine, Outcome, TrainedRun
+
+from attnlab.cli import main
+from attnlab.tasks.translation.report import nearest_rows
+
+NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
+SIZES = {"train": 600, "val": 19, "test_2017_flickr": 13}
+SMALL = (
+    *("task=translate", "data=multi30k", "data.path=multi30k", "data.test_set=val"),
+    *("attention=luong_global", "model.units=24", "model.embedding=16", "model.cell=simple"),
+    *("model.bidirectional=false", "model.dropout=0", "trainer.epochs=3"),
+    *("trainer.batch_size=200", "task.score_every=3", "schedule=constant"),
+    *("optimizer.learning_rate=0.02", "tracking.enabled=false", "paths.data=cache"),
+)
+LEFT_OUT = "The baseline nearest_pair is left out: it needs the training part."
+
+
+def write_pairs(folder: Path, stem: str, count: int) -> None:
+    """Numbers in words, English and German; they begin with a capital."""
+    draw = random.Random(stem)
+    rows = [draw.choices([*NUMBERS], k=draw.randint(4, 6)) for _ in range(count)]
+    for language, sentences in (
+        ("en", [" ".join(row) for row in rows]),
+        ("de", [" ".join(map(NUMBERS.get, row)) for row in rows]),
+    ):
+        text = "".join(f"{sentence.capitalize()}.\n" for sentence in sentences)
+        (folder / f"{stem}.{language}").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, no_figures) -> TrainedRun:
+    """A run that has learned enough to have a BLEU above 0."""
+    attnlab = CommandLine(tmp_path_factory.mktemp("evaluated"))
+    corpus = attnlab.folder / "multi30k"
+    corpus.mkdir()
+    for stem, count in SIZES.items():
+        write_pairs(corpus, stem, count)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(attnlab.folder)
+        patch.setenv("ATTNLAB_RUNS", str(attnlab.runs))
+        assert main([*SMALL]) == 0
+    (folder,) = attnlab.run_folders()
+    return TrainedRun(attnlab, Outcome(0, "", ""), folder)
+
+
+@pytest.fixture
+def here(run, tmp_path, monkeypatch, capfd):
+    """Commands in this process where neither the run's corpus nor its cache is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTNLAB_RUNS", str(run.attnlab.runs))
+    write_pairs(tmp_path, "new", 13)
+
+    def command(*words: str) -> Outcome:
+        code = main([*words])
+        return Outcome(code, *capfd.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def at_home(run, here, monkeypatch):
+    """The same commands where the run's corpus is."""
+    monkeypatch.chdir(run.attnlab.folder)
+    return here
+
+
+def scores(outcome: Outcome) -> dict:
+    """What JSON says; anything that only Python reads, such as NaN, is refused."""
+    assert outcome.code == 0, outcome.err
+    return json.loads(outcome.out, parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_runs_own_test_files_score_as_its_test_part(
+    run, at_home, tmp_path, monkeypatch, packed
+):
+    whole = scores(at_home("evaluate", "latest", "--epoch", "2", "--json"))
+    assert 0 < whole["metrics"]["bleu"] < 100
+    monkeypatch.chdir(tmp_path)
+    for language in ("en", "de"):
+        content = (run.attnlab.folder / f"multi30k/val.{language}").read_bytes()
+        Path(f"own.{language}").write_bytes(gzip.compress(content) if packed else content)
+    files = ("--files", "own.en", "own.de")
+    outcome = at_home("evaluate", "latest", "--epoch", "2", *files, "--json")
+    found = scores(outcome)
+    assert outcome.err == "" and found["part"] == "own.en and own.de"
+    assert found["metrics"] == pytest.approx(whole["metrics"])
+    assert found["attention_maps"] == pytest.approx(whole["attention_maps"])
+    assert found["baselines"] == {"copied_source": whole["baselines"]["copied_source"]}
+    assert found["notes"] == [LEFT_OUT] and whole["notes"] == []
+
+
+OTHERS = [("--files", "multi30k/test_2017_flickr.en", "multi30k/test_2017_flickr.de")]
+OTHERS += [("data.test_set=test_2017_flickr",)]
+
+
+@pytest.mark.parametrize("words", OTHERS, ids=["files", "test set"])
+def test_the_score_is_sacrebleus_of_what_translate_says(run, at_home, words):
+    from sacrebleu import corpus_bleu, corpus_chrf
+
+    sources, references = (
+        (run.attnlab.folder / f"multi30k/test_2017_flickr.{language}").read_text().splitlines()
+        for language in ("en", "de")
+    )
+    weights = ("--average", "2", "--beam", "3")
+    translated = at_home("translate", "latest", *weights, *sources).out.splitlines()
+    outcome = at_home("evaluate", "latest", *weights, "--json", *words)
+    found = scores(outcome)
+    assert 0 < found["metrics"]["bleu"] < 100 and outcome.err == ""
+    bleu = corpus_bleu(translated, [references]).score
+    assert found["metrics"]["bleu"] == pytest.approx(bleu)
+    assert found["metrics"]["chrf"] == pytest.approx(corpus_chrf(translated, [references]).score)
+    lowered = corpus_bleu(translated, [references], lowercase=True).score
+    assert found["metrics"]["bleu_lc_tok"] == pytest.approx(lowered)
+    assert (found["epoch"], found["beam"]) == ("mean of 2, 3", 3)
+
+
+def test_another_test_set_leaves_the_training_part_as_it_was(run, at_home, monkeypatch):
+    asked = []
+
+    def nearest(train, *others):
+        asked.append(len(train))
+        return nearest_rows(train, *others)
+
+    monkeypatch.setattr("attnlab.tasks.translation.report.nearest_rows", nearest)
+    words = ("data.test_set=test_2017_flickr", "--json")
+    found = scores(at_home("evaluate", "latest", *words))
+    saved = json.loads((run.folder / "assets/text.json").read_text())["statistics"]["parts"]
+    assert asked == [saved["train"]["pairs"]] and asked[0] < SIZES["train"]
+    assert (found["part"], found["notes"]) == ("test_2017_flickr", [])
+    assert set(found["baselines"]) == {"nearest_pair", "copied_source"}
+
+
+def test_the_table_says_what_is_left_out(here):
+    with open("new.en", "a") as english, open("new.de", "a") as german:
+        english.write("\nOne two.\n")
+        german.write("Eins.\n \n")
+    code, out, err = here("evaluate", "latest", "--files", "new.en", "new.de")
+    assert (code, err) == (0, "")
+    title, *table = out.splitlines()
+    assert title.startswith("translate / luong_global / seed 0: new.en and new.de, epoch 3, in")
+    rows = [line.split()[0] for line in table if line.strip()]
+    assert {"luong_global", "copied_source"} <= {*rows} and "nearest_pair" not in rows
+    first, second = table[-2:]
+    assert first == "note: 2 of 15 pairs have an empty side and are left out."
+    assert second == f"note: {LEFT_OUT}"
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+WRONG_FILES = {
+    "missing": (None, "--files: expected a file, got wrong.de, which is no file."),
+    "unequal": (b"Eins.\n", "expected files with equally many lines, got 13 in new.en and 1 in w"),
+    "empty": (b"", "expected files with equally many lines, got 13 in new.en and 0 in wrong.de."),
+    "blank": (b"\n" * 13, "new.en, wrong.de: expected pairs that have words on both sides after "),
+    "no UTF-8": (b"Eins.\nZw\xffei.\n" + b"\n" * 11, "wrong.de:2: expected UTF-8 text, got the by"),
+    "no gzip": (b"\x1f\x8b" + b"\n" * 13, "wrong.de: expected a whole archive, but: "),
+}
+
+
+def assert_refused(outcome: Outcome, sentence: str) -> None:
+    (line,) = outcome.err.splitlines()
+    assert (outcome.code, outcome.out) == (2, "")
+    assert line.startswith("attnlab: ") and sentence in line
+
+
+@pytest.mark.parametrize("name", WRONG_FILES)
+def test_wrong_files_get_one_sentence(here, name):
+    content, sentence = WRONG_FILES[name]
+    if content is not None:
+        Path("wrong.de").write_bytes(content)
+    assert_refused(here("evaluate", "latest", "--files", "new.en", "wrong.de"), sentence)
+
+
+def test_two_empty_files_and_a_folder(here):
+    Path("no.en").touch()
+    refused = here("evaluate", "latest", "--files", "no.en", "no.en")
+    assert_refused(refused, "no.en, no.en: expected pairs that have words on both sides")
+    refused = here("evaluate", "latest", "--files", ".", "new.de")
+    assert_refused(refused, "--files: expected a file, got ., which is a folder.")
+
+
+REQUESTS = [
+    ("--files new.en", "'--files' requires 2 arguments."),
+    ("--files new.en new.de --part test", "--part, --files: expected one of them, got 2."),
+    (
+        "--files new.en new.de data.test_set=val",
+        "--files, data.test_set: expected one of them, got 2.",
+    ),
+    ("data.test_set=val --part test", "--part, data.test_set: expected one of them, got 2."),
+    ("data.test_set=test_2018", "data.test_set: expected one of test_2016_flickr, test_2017_flick"),
+    ("data.test_set=", "data.test_set: expected one of test_2016_flickr, test_2017_flickr, test_2"),
+    ("data.limit=3", "data.limit: expected nothing of the kind for a run of translation. Valid: "),
+    ("test_2017_flickr", "test_2017_flickr: expected data.test_set=NAME."),
+    ("=val", "=val: expected data.test_set=NAME."),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), REQUESTS)
+def test_a_wrong_request_gets_one_sentence(here, words, sentence):
+    assert_refused(here("evaluate", "latest", *words.split()), sentence)
+
+
+def test_a_test_set_that_is_not_there_is_named(at_home):
+    refused = at_home("evaluate", "latest", "data.test_set=test_2017_mscoco")
+    assert_refused(refused, "multi30k: expected test_2017_mscoco.en and test_2017_mscoco.de, plain")
+
+
+def test_without_its_corpus_a_run_has_no_other_test_set(here):
+    refused = here("evaluate", "latest", "data.test_set=test_2017_flickr")
+    assert_refused(refused, "data.path: expected a folder with Multi30k, got multi30k.")
+
+
+def test_a_corpus_with_one_test_set_has_no_other(translating, here):
+    refused = here("evaluate", str(translating.folder), "data.test_set=val")
+    assert_refused(refused, "data.test_set: expected a run that has it, got one of data=files.")
+
+
+@pytest.mark.parametrize("words", ["--files new.en new.de", "data.test_set=val", "--beam 2"])
+def test_a_run_that_forecasts_translates_nothing(trained, here, words):
+    refused = here("evaluate", str(trained.folder), *words.split())
+    word = words.split()[0].partition("=")[0]
+    sentence = f"{word}: expected nothing of the kind for a run of forecasting. Valid: --part."
+    assert_refused(refused, sentence)
