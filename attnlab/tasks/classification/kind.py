@@ -26,6 +26,9 @@ KIND = Kind(
         "classify": Verb(
             "texts from arguments or standard input", f"{_HERE}.verbs.classify:command", True
         ),
+        "plot vocabulary": Verb(
+            "which words speak for which class", f"{_HERE}.verbs.plot:vocabulary"
+        ),
     },
     shelf=f"{_HERE}.verbs.data:SHELF",
     page={

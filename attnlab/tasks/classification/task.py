@@ -135,10 +135,18 @@ class Classify:
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
+        sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
+        return self._build(attention, model, **sizes, length=self.length)
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        self._build(attention, model, vocabulary=8, classes=2, length=4)
+
+    @staticmethod
+    def _build(attention: Callable[[], Attention], model: Option, **sizes: int) -> Classifier:
         from attnlab.tasks.classification.models.build import build_classifier
 
-        sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
-        return build_classifier(model.name, model.settings, attention, **sizes, length=self.length)
+        return build_classifier(model.name, model.settings, attention, **sizes)
 
     @staticmethod
     def loss(label: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -174,7 +182,14 @@ class Classify:
 
     def shares(self, model: keras.Model, texts: Sequence[str]) -> np.ndarray:
         """The probability of each class for each text, (N, C)."""
-        return probabilities(np.asarray(model(self.tokens(texts), training=False)))
+        return self.shares_of(model, self.tokens(texts))
+
+    def shares_of(self, model: keras.Model, tokens: np.ndarray) -> np.ndarray:
+        """The same for texts in tokens, (N, S), perhaps shorter than those trained on."""
+        fixed = model.fixed_length
+        if fixed is not None:
+            tokens = np.pad(tokens, [(0, 0), (0, fixed - tokens.shape[1])])
+        return probabilities(np.asarray(model(tokens, training=False)))
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, the classes, and how texts are treated."""
