@@ -66,6 +66,7 @@ ONLY_IN = {
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
     "mlflow": {"records/mlflow"},
+    "sklearn": {"tasks/classification"},
     "pandas": {"api", "tasks/forecasting/data"},
     "matplotlib": {
         "figures",
@@ -196,7 +197,7 @@ def test_the_pure_functions_of_attention_stand_below_its_layers(graph):
 
 def loaded_by(code: str) -> set[str]:
     """Names of the heavy libraries that a fresh Python has loaded after some code."""
-    heavy = ("tensorflow", "keras", "mlflow", "matplotlib", "scipy", "pandas")
+    heavy = ("tensorflow", "keras", "mlflow", "matplotlib", "scipy", "pandas", "sklearn")
     code += f"; import sys; print(*[name for name in {heavy} if name in sys.modules])"
     environment = {"PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": "nowhere"}
     done = subprocess.run(
