@@ -78,10 +78,10 @@ def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]
     for axes, (label, curves) in zip(panels, shown.items(), strict=False):
         for name, (curve, colour) in curves.items():
             values = np.asarray(history[name], np.float64)
-            known = np.isfinite(values)
+            there = np.isfinite(values)
             form: dict[str, Any] = {"color": colour, "linewidth": 1.4, "label": curve}
-            marker = "o" if known.sum() < 2 else None
-            axes.plot(epochs[known], values[known], marker=marker, **form)
+            marker = "o" if there.sum() < 2 else None
+            axes.plot(epochs[there], values[there], marker=marker, **form)
         _mark_best(axes, history, metrics, curves)
         axes.set_ylabel(label)
     return figure
@@ -211,7 +211,7 @@ def _mark_best(
     curves: Mapping[str, Any],
 ) -> None:
     """Axes of epochs, with the best one and, where it was chosen by a curve here, its value."""
-    epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), metrics.get("monitor")
+    epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), str(metrics.get("monitor"))
     if best in epochs:
         axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
         if monitor in curves:

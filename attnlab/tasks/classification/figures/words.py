@@ -109,8 +109,11 @@ def _lines(words: Sequence[str], weights: np.ndarray) -> list[_Line]:
         if lines[-1].words and place + width > _WIDTH - 2 * _MARGIN:
             lines.append(_Line([], [], [], []))
             place = 0.0
-        for column, value in zip(lines[-1], (word, place, width, weight), strict=True):
-            column.append(value)
+        line = lines[-1]
+        line.words.append(word)
+        line.places.append(place)
+        line.widths.append(width)
+        line.weights.append(weight)
         place += width + _SPACE
     return lines
 
