@@ -31,6 +31,7 @@ from attnlab.page.parts import (
     Table,
     Tabs,
     Text,
+    Written,
 )
 from attnlab.page.svg import (
     chart_svg,
@@ -168,7 +169,7 @@ class _Writer:
             )
             choice = tag("label", "weights: ", for_=name) + tag("select", options, id=name)
             choice = tag("p", choice, class_="choice")
-        cards = "".join(_sentence(each, self._place) for each in part.sentences)
+        cards = "".join(_sentence(each, self._place, part) for each in part.sentences)
         return tag("div", choice + cards, class_="sentences")
 
 
@@ -300,15 +301,12 @@ def _maps(part: Maps) -> str:
     return tag("div", small + _data(data) + tag("p", escape(note), class_="note"), class_="maps")
 
 
-def _sentence(sentence: Sentence, place: int) -> str:
+def _sentence(sentence: Sentence, place: int, part: Sentences) -> str:
     data = {
         "source": list(sentence.source),
         "reference": list(sentence.reference),
         "links": [list(link) for link in sentence.links],
-        "frames": [
-            {"tokens": list(each.tokens), "weights": _bytes(each.weights, 1.0)}
-            for each in sentence.written
-        ],
+        "frames": [_frame(each, part.shaded) for each in sentence.written],
     }
     rows = {
         "source": sentence.source,
@@ -316,14 +314,24 @@ def _sentence(sentence: Sentence, place: int) -> str:
         "translation": sentence.written[place].tokens,
     }
     lines = "".join(
-        tag("dt", name) + tag("dd", " ".join(map(_word, words)), class_=name)
-        for name, words in rows.items()
+        tag("dt", escape(name)) + tag("dd", " ".join(map(_word, words)), class_=row)
+        for name, (row, words) in zip(part.names, rows.items(), strict=True)
     )
     readout = tag("p", "", class_="readout", aria_live="polite")
-    cells = f"{len(sentence.source)} source words by those of the translation"
+    cells = f"{len(sentence.source)} {part.names[0]} words by those of the {part.names[2]}"
     canvas = tag("canvas", "", role="img", aria_label=f"weights, {cells}")
     whole = tag("dl", lines) + canvas + readout + _data(data)
-    return tag("article", whole, class_="sentence")
+    return tag("article", whole, class_="sentence shaded" if part.shaded else "sentence")
+
+
+def _frame(written: Written, shaded: bool) -> dict[str, Any]:
+    """What was written at an epoch; with the largest weight of each map where those are shaded."""
+    tokens, weights = list(written.tokens), np.nan_to_num(written.weights)
+    if not shaded:
+        return {"tokens": tokens, "weights": _bytes(weights, 1.0)}
+    most = weights.max(axis=(1, 2), initial=0.0)
+    scaled = weights / np.where(most > 0, most, 1.0)[:, None, None]
+    return {"tokens": tokens, "weights": _bytes(scaled, 1.0), "most": [*map(_digits, most)]}
 
 
 def _word(token: str) -> str:
