@@ -54,13 +54,9 @@ class ClassificationLearner(ResidentLearner):
         weights = self.program.attend(test.tokens[chosen])
         if weights is None:
             return None
-        words = np.full((len(chosen), test.tokens.shape[1]), "", dtype=object)
-        for row, tokens in enumerate(test.tokens[chosen]):
-            known = self._task.words(tokens)
-            words[row, : len(known)] = known
         return {
             "weights": np.asarray(weights, np.float32),
-            "tokens": words.astype(str),
+            "tokens": self._task.words(test.tokens[chosen]),
             "label": classes[test.labels[chosen]],
             "prediction": classes[found[chosen]],
             "index": chosen,

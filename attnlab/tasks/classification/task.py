@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -125,9 +125,13 @@ class Classify:
         """Texts as a model reads them, (N, S) int32."""
         return self._padded(self._cut(texts))
 
-    def words(self, tokens: Iterable[int]) -> list[str]:
-        """A readable label for each token of a text, without its padding."""
-        return self.tokenizer.pieces([token for token in tokens if token != PAD])
+    def words(self, tokens: np.ndarray) -> np.ndarray:
+        """A readable label for each token of texts (N, S), "" behind their ends."""
+        found = np.full(tokens.shape, "", dtype=object)
+        for row, own in zip(found, tokens, strict=True):
+            known = self.tokenizer.pieces(own[own != PAD])
+            row[: len(known)] = known
+        return found.astype(str)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> Classifier:
         """The classifier, its weights drawn: (B, S) tokens to (B, C) logits.

@@ -15,6 +15,7 @@ VERSION = 1  # of the grammar; another one may write other sentences
 HELD_OUT = 1000  # texts
 MOST_ATTRACTORS = 3
 _MOST_ALIKE = 2  # nouns of the subject's number beside attractors
+_SIMPLE = 0.5  # share of the sentences without attractors that have no other noun there, either
 
 
 class Agreement(Corpus):
@@ -29,8 +30,9 @@ class Agreement(Corpus):
 
     Where there are attractors, the number of a subject can't be told from how many nouns are
     singular and plural, nor from the last noun before the verb, which has the subject's number in
-    half of the sentences. The first noun of a sentence often isn't its subject, and verbs of
-    relative clauses have no number. Attractors, numbers of the subject and classes are balanced.
+    half of the sentences. The first noun of a sentence sometimes isn't its subject, and verbs of
+    relative clauses have no number. Of the sentences without attractors half are simple ones, "The
+    keys are old.": from those the others are learned. Attractors, numbers of the subject and classes are balanced.
 
     Source: the number prediction and grammaticality judgment of Linzen, Dupoux, Goldberg 2016
     (arXiv 1611.01368). Difference: there the sentences are Wikipedia's, of which few have an
@@ -86,6 +88,8 @@ def _between(draw: random.Random, number: int, attractors: int) -> list[int]:
     attractors alone; of the others three quarters end in a noun of the subject's number: in all a
     half.
     """
+    if not attractors and draw.random() < _SIMPLE:
+        return []
     alike = draw.randint(0, _MOST_ALIKE if attractors else MOST_ATTRACTORS)
     nouns = [number] * alike + [1 - number] * attractors
     last = number if alike and draw.random() < 0.75 else 1 - number

@@ -54,7 +54,7 @@ def twins(draw: random.Random, number: int, between: Sequence[int]) -> Twins:
         between: the numbers of the nouns that stand between subject and verb, in their order.
     """
     # The first noun of a sentence need not be its subject.
-    opening = f"{_place(draw)}, " if draw.random() < 0.5 else ""
+    opening = f"{_place(draw)}, " if draw.random() < 0.2 else ""
     people = _PEOPLE if draw.random() < 0.25 else _THINGS
     subject = f"{opening}the {draw.choice(people)[number]}{_modifiers(draw, between)}"
     verb, rest = _predicate(draw)

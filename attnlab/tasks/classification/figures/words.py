@@ -49,14 +49,16 @@ def words_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> 
     wrong ones where there are as many; of each the first six lines.
 
     Args:
-        kept: `weights` (N, H, T, S); `tokens` (N, S), "" where there is padding; `label` and
-            `prediction` (N,), names of classes; `index` (N,), rows of predictions.csv.
+        kept: `weights` (N, H, T, S); `tokens` (N, S), "" where there is padding; `prediction` (N,),
+            names of classes; of texts whose class is known also `label` (N,), and `index` (N,),
+            rows of predictions.csv.
         metrics: the run's.
     """
     weights = np.nan_to_num(np.asarray(kept["weights"], np.float64))
     _, heads, queries, _ = weights.shape
     mean = word_weights(weights, kept["tokens"] != "").mean(axis=1)
-    rows = _chosen(kept["label"] == kept["prediction"])
+    labels = kept.get("label", kept["prediction"])
+    rows = _chosen(labels == kept["prediction"])
     shown = [_laid_out(kept, mean[row], row) for row in rows]
     height = _TOP + sum(map(_height, shown)) + _MARGIN
     means = [f"{heads} heads"] * (heads > 1) + ["the queries of a text"] * (queries > 1)
@@ -93,7 +95,11 @@ def _laid_out(kept: Mapping[str, np.ndarray], weights: np.ndarray, row: int) -> 
     rest = ""
     if len(words) > first:
         rest = f"… {len(words) - first} more words, {own[first:].sum():.0%} of the weight"
-    label, said = (drawable(str(kept[name][row]), 40) for name in ("label", "prediction"))
+    said = drawable(str(kept["prediction"][row]), 40)
+    if "label" not in kept:
+        heading = f"{said}   (largest weight {largest:.2g})"
+        return _Shown(heading, True, lines[:_MOST_LINES], rest)
+    label = drawable(str(kept["label"][row]), 40)
     right = label == said
     heading = f"right: {label}" if right else f"wrong: said {said}, is {label}"
     heading += f"   (test text {kept['index'][row]}, largest weight {largest:.2g})"

@@ -126,19 +126,21 @@ def _written(
 
 
 def _draw(trained: Any, text: str, path: Path) -> None:
-    from attnlab.figures.style import run_title, save
-    from attnlab.tasks.classification.figures.texts import texts_figure
+    from attnlab.figures.style import save
+    from attnlab.tasks.classification.figures.words import words_figure
 
     task = trained.task
     tokens = task.tokens([text])
     weights = trained.model.attend(tokens)
     if weights is None:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
-    words, found = task.words(tokens[0]), task.serve(trained.model, [text])[0]
-    title = f"{run_title(trained.config.names)}: attention, epoch {trained.epoch}"
-    shown = [(words, np.asarray(weights)[0, :, :, : len(words)], found)]
+    kept = {
+        "weights": np.asarray(weights, np.float32),
+        "tokens": task.words(tokens),
+        "prediction": task.serve(trained.model, [text]),
+    }
     try:
-        save(texts_figure(shown, title), path)
+        save(words_figure(kept, trained.config.names), path)
     except OSError as error:
         reason = error.strerror or error
         raise RequestError(f"--attention: {path} can't be written ({reason}).") from error
