@@ -55,11 +55,11 @@ class Table(FileCorpus):
         file = Path(path).expanduser() if path else None
         if not (file and file.is_file()):
             raise RequestError(f"{key}: expected a CSV or TSV file, got {path or 'null'}.")
-        columns = {"text": self.text, "label": self.label, "group": self.group}
-        asked_for = {key: column for key, column in columns.items() if column is not None}
-        numbered = all(isinstance(column, int) for column in asked_for.values())
+        columns = {"text": self.text, "label": self.label}
+        columns |= {} if self.group is None else {"group": self.group}
+        numbered = all(isinstance(column, int) for column in columns.values())
         table = read_table(file, self.encoding, with_header=not numbered)
-        places = {key: table.find(column, f"data.{key}") for key, column in asked_for.items()}
+        places = {key: table.find(column, f"data.{key}") for key, column in columns.items()}
         if len({*places.values()}) < len(places):
             keys = ", ".join(f"data.{key}" for key in places)
             raise RequestError(f"{keys}: expected different columns, got one of them twice.")
