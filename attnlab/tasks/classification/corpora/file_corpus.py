@@ -35,6 +35,30 @@ class FileCorpus(Corpus):
         return state.hexdigest()
 
 
+class OwnFiles(FileCorpus):
+    """The user's own files: `path`, and others where parts have their own; others are shares."""
+
+    path: str | None = None
+    validation_path: str | None = None
+    test_path: str | None = None
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Read the files; see `Corpus.open`."""
+        keys = {"train": "path", "validation": "validation_path", "test": "test_path"}
+        given = {part: (getattr(self, key), f"data.{key}") for part, key in keys.items()}
+        self.set_texts(
+            {
+                part: self._texts(path, key, progress)
+                for part, (path, key) in given.items()
+                if path or part == "train"
+            }
+        )
+
+    def _texts(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
+        """The texts of what a setting names; raises `RequestError` where it is no such thing."""
+        raise NotImplementedError
+
+
 class ArchiveCorpus(FileCorpus):
     """A published archive with a text a file, downloaded unless `path` names it.
 

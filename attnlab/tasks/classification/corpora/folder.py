@@ -8,15 +8,15 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.classification.corpora.corpus import PARTS, Labelled
-from attnlab.tasks.classification.corpora.file_corpus import FileCorpus
+from attnlab.tasks.classification.corpora.corpus import Labelled
+from attnlab.tasks.classification.corpora.file_corpus import OwnFiles
 from attnlab.tasks.classification.corpora.text_files import read_texts
 
 _WANTED = re.compile(r"^(?P<label>[^/]+)/[^/]+\.txt$")
 
 
 @dataclass(kw_only=True, eq=False)
-class Folder(FileCorpus):
+class Folder(OwnFiles):
     """Texts in the user's own files: `path/CLASS/NAME.txt`, UTF-8.
 
     Validation and test are shares of them, or folders of their own that are laid out alike.
@@ -34,28 +34,16 @@ class Folder(FileCorpus):
     validation: float = 0.1
     test: float = 0.1
 
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Read the folders; see `Corpus.open`."""
-        keys = {"train": "path", "validation": "validation_path", "test": "test_path"}
-        given = {part: getattr(self, keys[part]) for part in PARTS}
-        self.set_texts(
-            {
-                part: _texts(path, f"data.{keys[part]}", progress)
-                for part, path in given.items()
-                if path or part == "train"
-            }
-        )
-
-
-def _texts(path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
-    folder = Path(path).expanduser() if path else None
-    if not (folder and folder.is_dir()):
-        raise RequestError(
-            f"{key}: expected a folder with one for each class, got {path or 'null'}."
-        )
-    found = read_texts(folder, _WANTED, progress)
-    if not found:
-        raise RequestError(
-            f"{key}: expected a folder for each class with .txt files, got {path}, which has none."
-        )
-    return found["train"]
+    def _texts(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
+        folder = Path(path).expanduser() if path else None
+        if not (folder and folder.is_dir()):
+            raise RequestError(
+                f"{key}: expected a folder with one for each class, got {path or 'null'}."
+            )
+        found = read_texts(folder, _WANTED, progress)
+        if not found:
+            raise RequestError(
+                f"{key}: expected a folder for each class with .txt files, got {path}, which has "
+                "none."
+            )
+        return found["train"]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.classification.corpora.corpus import PARTS, Labelled
-from attnlab.tasks.classification.corpora.file_corpus import FileCorpus
+from attnlab.tasks.classification.corpora.corpus import Labelled
+from attnlab.tasks.classification.corpora.file_corpus import OwnFiles
 from attnlab.tasks.classification.corpora.table_file import TableFile, read_table
 from attnlab.tasks.classification.corpora.text_files import checked_text
 
 
 @dataclass(kw_only=True, eq=False)
-class Table(FileCorpus):
+class Table(OwnFiles):
     """Texts in the user's own CSV or TSV files, plain or gzipped, a row each.
 
     Columns are found by their names in the first row, or by numbers from 1, which say that there is
@@ -39,27 +39,15 @@ class Table(FileCorpus):
     validation: float = 0.1
     test: float = 0.1
 
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Read the tables; see `Corpus.open`."""
-        keys = {"train": "path", "validation": "validation_path", "test": "test_path"}
-        given = {part: getattr(self, keys[part]) for part in PARTS}
-        self.set_texts(
-            {
-                part: self._texts(path, f"data.{keys[part]}")
-                for part, path in given.items()
-                if path or part == "train"
-            }
-        )
-
-    def _texts(self, path: str | None, key: str) -> list[Labelled]:
+    def _texts(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
         file = Path(path).expanduser() if path else None
         if not (file and file.is_file()):
             raise RequestError(f"{key}: expected a CSV or TSV file, got {path or 'null'}.")
-        columns = {"text": self.text, "label": self.label, "group": self.group}
-        asked_for = {key: column for key, column in columns.items() if column is not None}
-        numbered = all(isinstance(column, int) for column in asked_for.values())
+        columns = {"text": self.text, "label": self.label}
+        columns |= {} if self.group is None else {"group": self.group}
+        numbered = all(isinstance(column, int) for column in columns.values())
         table = read_table(file, self.encoding, with_header=not numbered)
-        places = {key: table.find(column, f"data.{key}") for key, column in asked_for.items()}
+        places = {key: table.find(column, f"data.{key}") for key, column in columns.items()}
         if len({*places.values()}) < len(places):
             keys = ", ".join(f"data.{key}" for key in places)
             raise RequestError(f"{keys}: expected different columns, got one of them twice.")

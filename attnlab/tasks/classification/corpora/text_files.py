@@ -24,6 +24,7 @@ from attnlab.tasks.classification.corpora.corpus import Labelled
 LONGEST_TEXT = 1_000_000  # bytes
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _REPORT_EVERY = 256
+_CHUNK = 1 << 20
 
 
 def read_texts(
@@ -137,12 +138,15 @@ def _in_zip(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _in_tar(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(path, "r|*") as archive:
+    with tarfile.open(path, "r:*") as archive:
         for member in archive:
             if _counts(member.name, wanted) and member.isreg():
                 _check_size(f"{path}: {member.name}", member.size)
                 if stream := archive.extractfile(member):
                     yield member.name, stream.read()
+        # The checksum of what packed it stands behind the last member.
+        while archive.fileobj and archive.fileobj.read(_CHUNK):
+            pass
 
 
 def _counts(name: str, wanted: re.Pattern[str]) -> bool:
