@@ -43,6 +43,7 @@ from attnlab.page.svg import (
 )
 
 _DIGITS = 5  # of numbers in readouts
+_SHORT = 24  # characters up to which a cell beside sentences needs no room of its own
 
 
 def page_text(page: Page) -> str:
@@ -188,16 +189,15 @@ def _code(part: Code) -> str:
 
 def _table(table: Table) -> str:
     mark = tag("span", "", class_="arrow", aria_hidden="true")
+    sides = [_side(number, table) for number in range(len(table.header))]
     heads = [
-        tag("th", tag("button", escape(name) + mark, type="button"), scope="col",
-            class_=_side(number, table))
-        for number, name in enumerate(table.header)
-    ]  # fmt: skip
+        tag("th", tag("button", escape(name) + mark, type="button"), scope="col", class_=side)
+        for name, side in zip(table.header, sides, strict=True)
+    ]
     rows = []
     for place, row in enumerate(table.rows):
         cells = [
-            tag("td", escape(str(cell)), class_=_side(number, table))
-            for number, cell in enumerate(row)
+            tag("td", escape(str(cell)), class_=side) for cell, side in zip(row, sides, strict=True)
         ]
         rows.append(tag("tr", "".join(cells), class_="muted" if place in table.muted else None))
     caption = tag("p", escape(table.title), class_="caption") if table.title else ""
@@ -208,7 +208,10 @@ def _table(table: Table) -> str:
 
 
 def _side(number: int, table: Table) -> str:
-    return "word" if number < table.words else "number"
+    if number >= table.words:
+        return "number"
+    longest = max((len(str(row[number])) for row in table.rows), default=0)
+    return "word short" if table.prose and longest <= _SHORT else "word"
 
 
 def _chart(chart: Chart) -> str:

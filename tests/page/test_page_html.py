@@ -13,6 +13,7 @@ import pytest
 from example_page import HOSTILE, TABLE, WEIGHTS, page, shaded_page
 
 from attnlab.page.html import page_text
+from attnlab.page.parts import Page, Section, Table
 
 _VOID = {"meta", "input"}
 
@@ -99,6 +100,15 @@ def test_weights_are_bytes_of_the_largest_one():
     weights = np.frombuffer(base64.b64decode(sentence["frames"][1]["weights"]), np.uint8)
     assert weights.reshape(2, 3, 3)[0, 1].tolist() == [64, 191, 0]
     assert weights.reshape(2, 3, 3)[1, 0].tolist() == [0, 0, 255]
+
+
+def test_columns_of_short_words_beside_sentences_are_told_apart():
+    rows = [["a sentence of many words " * 2, "good ✗", "0.5"], ["short", "bad", "1"]]
+    for prose, side in ((True, "word short"), (False, "word")):
+        table = Table("", ["text", "class", "p"], rows, words=2, prose=prose)
+        text = page_text(Page("", [], "", "", [Section("", [table])]))
+        cells = [known["class"] for tag, known in Tree(text).elements if tag == "td"]
+        assert cells == ["word", side, "number"] * 2
 
 
 def test_shaded_texts_have_the_bytes_of_each_maps_largest_weight():

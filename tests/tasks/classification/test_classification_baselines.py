@@ -69,6 +69,11 @@ def test_a_class_that_train_lacks_has_no_probability_of_words():
     assert found[0, 1] == 0 and found.sum() == pytest.approx(1)
 
 
+def test_words_are_the_same_with_a_capital():
+    found = baselines(part(["dogs bark", "SUN"], [0, 1]), part(["Sun", "Dogs"], [1, 0]), 2)
+    assert found["nearest"].argmax(axis=1).tolist() == [1, 0]
+
+
 def test_words_of_one_character_and_of_any_script_count():
     train = part(["a b", "b a", "猫 是", "猫"], [0, 0, 1, 1])
     found = baselines(train, part(["b", "猫"], [0, 1]), 2)

@@ -87,6 +87,8 @@ def test_of_many_classes_the_largest_probability_bounds_the_others():
         "probability": np.array([0.75, 0.875, 0.5]),
     }
     assert likelihood(columns).tolist() == [0.75, 0.125, 0.5]
+    table = texts_module._table({"none": {**columns, "text": np.array([*"xyz"])}})
+    assert column(table, "p") == ["≤ 0.125", "0.500", "0.750"]
     known = {**columns, "p_b": np.array([0.0, 0.0625, 0.0])}
     assert likelihood(known).tolist() == [0.75, 0.0625, 0.5]
 

@@ -85,7 +85,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
             str(first["label"][row]),
             *(str(first[name][row]) for name in grouped),
             *(_said(own, row) for own in tables.values()),
-            *(f"{own[row]:.3f}" for own in certainties.values()),
+            *(_sure(tables[label], row, own[row]) for label, own in certainties.items()),
         ]
         for row in rows
     ]
@@ -103,6 +103,12 @@ def _table(tables: Mapping[str, Columns]) -> Table:
 def _said(columns: Columns, row: int) -> str:
     right = columns["label"][row] == columns["prediction"][row]
     return f"{columns['prediction'][row]}{'' if right else ' ✗'}"
+
+
+def _sure(columns: Columns, row: int, certainty: float) -> str:
+    label = columns["label"][row]
+    known = label == columns["prediction"][row] or f"p_{label}" in columns
+    return f"{'' if known else '≤ '}{certainty:.3f}"
 
 
 def _short(text: str) -> str:

@@ -79,6 +79,8 @@ def test_a_history_of_one_epoch_without_validation_is_drawn():
 def test_confused_classes_have_their_numbers():
     axes = confusion_figure(np.array([[6, 2], [0, 4]]), ["$no$", "yes"], METRICS).axes[0]
     assert written(axes) == ["6\n75%", "2\n25%", "4\n100%"]
+    # Dark numbers on light cells, and light ones on dark cells.
+    assert [text.get_color() == "white" for text in axes.texts] == [False, True, False]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["$no$  (8)", "yes  (4)"]
     assert axes.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
 
