@@ -38,7 +38,7 @@ class TransformerClassifier(Classifier):
         pool: str = "class_token",
         **kwargs,
     ) -> None:
-        super().__init__(embedding=units, dropout=dropout, **kwargs)
+        super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
         self.units, self.positions, self.pool = units, positions, pool
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
         self.encoder = [
