@@ -15,7 +15,7 @@ from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
-from attnlab.tasks.classification.corpora.division import divided
+from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.data import LabelledTexts, Part
 from attnlab.tasks.classification.kind import KIND
 from attnlab.text.cleaning import normalized
@@ -86,7 +86,7 @@ class Classify:
             min_count=self.text["min_count"],
             lowercase=self.text["lowercase"],
         )
-        self.classes = sorted({each.label for each in parts["train"]})
+        self.classes = class_names(parts)
         tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
         longest = max(map(len, chain.from_iterable(tokens.values())))
         self.length = min(longest, self.text["max_length"])

@@ -77,7 +77,6 @@ def test_runs_that_agree_have_a_p_of_one(tmp_path):
     assert item_test("accuracy", [([own], [base])], False)[0].p == 1
 
 
-@pytest.mark.usefixtures("known_task")
 def test_a_comparison_has_the_test_and_says_what_it_is(tmp_path):
     for attention, first in {"none": 0, "bahdanau": 4, "pooling": 9}.items():
         for seed in range(2):
@@ -93,7 +92,6 @@ def test_a_comparison_has_the_test_and_says_what_it_is(tmp_path):
     assert any("of right answers, whatever the metric" in line for line in footnotes(other))
 
 
-@pytest.mark.usefixtures("known_task")
 def test_other_texts_and_damaged_files_are_not_tested(tmp_path):
     base = run_with(tmp_path, "none", [0])
     other = run_with(

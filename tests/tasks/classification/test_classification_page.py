@@ -25,7 +25,7 @@ PROBABILITIES = answers(TEST.labels, 0.6)
 
 
 @pytest.fixture
-def shown(tmp_path, known_task):
+def shown(tmp_path):
     """A function from a folder's runs to what a page shows of them."""
 
     def runs():

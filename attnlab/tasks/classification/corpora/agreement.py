@@ -32,7 +32,8 @@ class Agreement(Corpus):
     singular and plural, nor from the last noun before the verb, which has the subject's number in
     half of the sentences. The first noun of a sentence sometimes isn't its subject, and verbs of
     relative clauses have no number. Of the sentences without attractors half are simple ones, "The
-    keys are old.": from those the others are learned. Attractors, numbers of the subject and classes are balanced.
+    keys are old.": from those the others are learned. Attractors, numbers of the subject and
+    classes are balanced.
 
     Source: the number prediction and grammaticality judgment of Linzen, Dupoux, Goldberg 2016
     (arXiv 1611.01368). Difference: there the sentences are Wikipedia's, of which few have an

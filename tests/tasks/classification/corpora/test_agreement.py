@@ -111,18 +111,19 @@ def test_no_count_and_no_place_of_a_noun_gives_away_a_subject_with_attractors(pa
     as_last = [each.between[-1] == each.subject for each in with_attractors]
     assert abs(sum(as_last) / len(as_last) - 0.5) < 0.02
     as_first = [each.first == each.subject for each in with_attractors]
-    assert abs(sum(as_first) / len(as_first) - 0.75) < 0.02  # half of them begin with the subject
+    assert abs(sum(as_first) / len(as_first) - 0.9) < 0.02  # most begin with the subject
 
 
 def test_without_attractors_there_are_nouns_between_as_well_and_relative_clauses_everywhere(
     parts, parsed
 ):
     counts = Counter(len(each.between) for each in parsed if not each.attractors)
-    assert set(counts) == {0, 1, 2, 3} and min(counts.values()) > 500
+    assert set(counts) == {0, 1, 2, 3} and min(counts.values()) > 200
+    assert counts[0] > sum(counts.values()) / 2  # simple ones
     for group in {each.group for each in parts["train"]}:
         texts = [each.text for each in parts["train"] if each.group == group]
         clauses = sum(" that " in text for text in texts) / len(texts)
-        assert 0.3 < clauses < 0.6
+        assert 0.2 < clauses < 0.6
         assert any(re.search(r"that the \w+ \w+", text) for text in texts)
 
 
@@ -136,4 +137,4 @@ def test_a_seed_makes_other_sentences_and_more_texts_begin_like_fewer(parts):
 
 def test_the_sentences_are_those_of_the_version_before(parts):
     text = "\n".join(each.text for each in parts["test"])
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "cbb97fd5144cd04f"
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "8f53521fd3480b97"

@@ -42,7 +42,6 @@ def written(axes):
     return [text.get_text() for text in axes.texts]
 
 
-@pytest.mark.usefixtures("known_task")
 def test_a_run_has_all_its_figures(tmp_path):
     kept = attention(TEST, PROBABILITIES, range(4), heads=2)
     run = write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, kept=kept)
@@ -51,7 +50,6 @@ def test_a_run_has_all_its_figures(tmp_path):
     assert all(path.stat().st_size > 3000 for path in drawn)
 
 
-@pytest.mark.usefixtures("known_task")
 def test_without_groups_and_attention_a_run_has_the_others(tmp_path):
     data = labelled(some_texts(60), some_texts(30))
     run = write_classifier(tmp_path, "none", answers(data.parts["test"].labels, 0.5), data)
