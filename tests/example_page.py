@@ -80,3 +80,14 @@ def page(text: str = "plain") -> Page:
         Section("Folded", [Text(text)], folded=True),
     ]
     return Page(text, [text], "2026-01-02 03:04", text, sections)
+
+
+def shaded_page(text: str = "plain") -> Page:
+    """Two epochs of a text of three words whose class is known, with two maps."""
+    weights = [np.array([[[0.1, 0.04, 0.0]], [[0.0, 0.0, 0.5]]]), np.zeros((2, 1, 3))]
+    written = [Written([said], each) for said, each in zip(["good", "bad"], weights, strict=True)]
+    sentence = Sentence(["so", "lovely", text], ["good"], [], written)
+    names = ("text", "class", text)
+    part = Sentences([sentence], ["mean", "head 1"], names, shaded=True)
+    slider = Slider(Frames([1, 2], ["", ""], 0), [part])
+    return Page(text, [], "2026-01-01", "attnlab", [Section("Moving", [slider])])

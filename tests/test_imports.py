@@ -18,7 +18,7 @@ EVERYWHERE = {"errors", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
 OF_A_KIND = {
     *("config", "figures", "layers", "page", "records", "tasks.base", "tasks.downloads", "text"),
-    "training",
+    *("tasks.resident", "training"),
 }
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
 # `commands`, at the top, wherever their files lie.
@@ -48,6 +48,7 @@ BELOW = {
     "tasks.kinds": {"config", "tasks", "tasks.base"},
     "tasks.base": {"config"},
     "tasks.downloads": {"records", "tasks.base"},
+    "tasks.resident": {"config", "tasks.base", "training"},
     "tasks": set(),
     "text": {"records"},
     "records": set(),
@@ -57,7 +58,7 @@ BELOW = {
     "errors": set(),
     "__init__": set(),
 }
-TENSOR_ROOMS = {"attention", "layers", "training", "run", *KINDS}
+TENSOR_ROOMS = {"attention", "layers", "training", "run", "tasks.resident", *KINDS}
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
     "keras": TENSOR_ROOMS,
@@ -65,6 +66,7 @@ ONLY_IN = {
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
     "mlflow": {"records/mlflow"},
+    "sklearn": {"tasks/classification"},
     "pandas": {"api", "tasks/forecasting/data"},
     "matplotlib": {
         "figures",
@@ -195,7 +197,7 @@ def test_the_pure_functions_of_attention_stand_below_its_layers(graph):
 
 def loaded_by(code: str) -> set[str]:
     """Names of the heavy libraries that a fresh Python has loaded after some code."""
-    heavy = ("tensorflow", "keras", "mlflow", "matplotlib", "scipy", "pandas")
+    heavy = ("tensorflow", "keras", "mlflow", "matplotlib", "scipy", "pandas", "sklearn")
     code += f"; import sys; print(*[name for name in {heavy} if name in sys.modules])"
     environment = {"PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": "nowhere"}
     done = subprocess.run(

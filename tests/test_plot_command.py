@@ -11,7 +11,6 @@ import pytest
 from attnlab.commands import command
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.translation.verbs.plot import _most_frequent
 from attnlab.text.tokenizers import Tokenizer
 
 SENTENCES = ["Der Hund schläft .", "Der Hund bellt .", "Die Katze schläft nicht .", "Der Mann ."]
@@ -160,27 +159,6 @@ def test_a_run_of_another_task_has_no_embeddings(tmp_path, trained_on):
 def test_a_missing_run_has_no_embeddings(tmp_path):
     with pytest.raises(RequestError, match="RUN: expected a run folder"):
         plot("embeddings", "latest", runs=tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["word", "char", "bpe"])
-def test_the_most_frequent_words_come_first(kind):
-    tokenizer = Tokenizer.fit(SENTENCES, kind=kind, size=300)
-    table = np.arange(tokenizer.size, dtype=float)[:, None] * [1, 1]
-    vectors, labels = _most_frequent(table, tokenizer, 4)
-    assert vectors.shape == (4, 2)
-    first = 260 if kind == "bpe" else 4  # special tokens, and the bytes of BPE
-    assert vectors[:, 0].tolist() == list(range(first, first + 4))
-    assert not {"<pad>", "<start>", "<end>"} & set(labels)
-    if kind == "word":
-        assert set(labels[:2]) == {"Der", "."}
-
-
-def test_a_small_vocabulary_is_shown_whole():
-    tokenizer = Tokenizer.fit(SENTENCES, kind="word")
-    vectors, labels = _most_frequent(np.ones((tokenizer.size, 2)), tokenizer, 2000)
-    assert len(vectors) == len(labels) == tokenizer.size - 4
-    bytes_only = Tokenizer.fit(["a"], kind="bpe", size=260)
-    assert len(_most_frequent(np.ones((260, 2)), bytes_only, 2000)[1]) == 256
 
 
 @pytest.mark.parametrize("model", ["rnn", "transformer"])

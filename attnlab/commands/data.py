@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.config.options import option_content
+from attnlab.config.options import option_class, option_content, options
 from attnlab.config.rules import Rule, check_rule, did_you_mean
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Shelf, Stored, load
@@ -33,7 +33,7 @@ _settings_argument = click.argument("settings", metavar="[SETTING=VALUE]...", na
 @click.group("data", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Corpora to translate and series to forecast: list them, look into one, download it."""
+    """Texts to classify or translate, series to forecast: list, look into one, download it."""
     if context.invoked_subcommand is None:
         context.invoke(list_command)
 
@@ -139,7 +139,9 @@ def _list_all(cache: Path, as_json: bool) -> None:
         return click.echo(json.dumps([row for _, row in rows], indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
     for heading in ("data", "what", "where", "from and licence"):
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
+        least = len("not downloaded: attnlab") if heading == "where" else None
+        kept = heading in ("data", "what")
+        table.add_column(heading, overflow="fold", no_wrap=kept, min_width=least)
     for about, row in rows:
         where, terms = Text(home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
         table.add_row(row["name"], "-".join(about.values()), where, terms)
@@ -161,6 +163,18 @@ def _row(shelf: Shelf, stored: Stored, cache: Path) -> dict[str, Any]:
         "origin": stored.origin,
         "license": stored.license,
     }
+
+
+def corpora(base: type) -> list[str]:
+    """Names of the options of the group `data` whose classes have this base."""
+    return [name for name in options("data") if issubclass(option_class("data", name), base)]
+
+
+def make_corpus(name: str, given: Mapping[str, Any] | None = None) -> Any:
+    """A corpus by the name of its YAML file, with that file's settings where none are given."""
+    content = option_content("data", name) or {}
+    settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
+    return option_class("data", name)(**{**settings, **(given or {})})
 
 
 def home(text: str) -> str:

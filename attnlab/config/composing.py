@@ -238,7 +238,7 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
     if group == "data" and "." not in key:
         tasks = " and ".join(f"task={task}" for task in options("task") if _corpus(task))
-        return f"data: only {tasks} takes a corpus, the other tasks bring their own data."
+        return f"data: goes with {tasks}; the other tasks bring their own data."
     if "." not in key:
         full = " or ".join(full_keys(key, overrides))
         hint = f" Did you mean {full}?" if full else did_you_mean(group, top)

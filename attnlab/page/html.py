@@ -31,6 +31,7 @@ from attnlab.page.parts import (
     Table,
     Tabs,
     Text,
+    Written,
 )
 from attnlab.page.svg import (
     chart_svg,
@@ -42,6 +43,7 @@ from attnlab.page.svg import (
 )
 
 _DIGITS = 5  # of numbers in readouts
+_SHORT = 24  # characters up to which a cell beside sentences needs no room of its own
 
 
 def page_text(page: Page) -> str:
@@ -168,7 +170,7 @@ class _Writer:
             )
             choice = tag("label", "weights: ", for_=name) + tag("select", options, id=name)
             choice = tag("p", choice, class_="choice")
-        cards = "".join(_sentence(each, self._place) for each in part.sentences)
+        cards = "".join(_sentence(each, self._place, part) for each in part.sentences)
         return tag("div", choice + cards, class_="sentences")
 
 
@@ -187,16 +189,15 @@ def _code(part: Code) -> str:
 
 def _table(table: Table) -> str:
     mark = tag("span", "", class_="arrow", aria_hidden="true")
+    sides = [_side(number, table) for number in range(len(table.header))]
     heads = [
-        tag("th", tag("button", escape(name) + mark, type="button"), scope="col",
-            class_=_side(number, table))
-        for number, name in enumerate(table.header)
-    ]  # fmt: skip
+        tag("th", tag("button", escape(name) + mark, type="button"), scope="col", class_=side)
+        for name, side in zip(table.header, sides, strict=True)
+    ]
     rows = []
     for place, row in enumerate(table.rows):
         cells = [
-            tag("td", escape(str(cell)), class_=_side(number, table))
-            for number, cell in enumerate(row)
+            tag("td", escape(str(cell)), class_=side) for cell, side in zip(row, sides, strict=True)
         ]
         rows.append(tag("tr", "".join(cells), class_="muted" if place in table.muted else None))
     caption = tag("p", escape(table.title), class_="caption") if table.title else ""
@@ -207,7 +208,10 @@ def _table(table: Table) -> str:
 
 
 def _side(number: int, table: Table) -> str:
-    return "word" if number < table.words else "number"
+    if number >= table.words:
+        return "number"
+    longest = max((len(str(row[number])) for row in table.rows), default=0)
+    return "word short" if table.prose and longest <= _SHORT else "word"
 
 
 def _chart(chart: Chart) -> str:
@@ -300,15 +304,12 @@ def _maps(part: Maps) -> str:
     return tag("div", small + _data(data) + tag("p", escape(note), class_="note"), class_="maps")
 
 
-def _sentence(sentence: Sentence, place: int) -> str:
+def _sentence(sentence: Sentence, place: int, part: Sentences) -> str:
     data = {
         "source": list(sentence.source),
         "reference": list(sentence.reference),
         "links": [list(link) for link in sentence.links],
-        "frames": [
-            {"tokens": list(each.tokens), "weights": _bytes(each.weights, 1.0)}
-            for each in sentence.written
-        ],
+        "frames": [_frame(each, part.shaded) for each in sentence.written],
     }
     rows = {
         "source": sentence.source,
@@ -316,14 +317,24 @@ def _sentence(sentence: Sentence, place: int) -> str:
         "translation": sentence.written[place].tokens,
     }
     lines = "".join(
-        tag("dt", name) + tag("dd", " ".join(map(_word, words)), class_=name)
-        for name, words in rows.items()
+        tag("dt", escape(name)) + tag("dd", " ".join(map(_word, words)), class_=row)
+        for name, (row, words) in zip(part.names, rows.items(), strict=True)
     )
     readout = tag("p", "", class_="readout", aria_live="polite")
-    cells = f"{len(sentence.source)} source words by those of the translation"
+    cells = f"{len(sentence.source)} {part.names[0]} words by those of the {part.names[2]}"
     canvas = tag("canvas", "", role="img", aria_label=f"weights, {cells}")
     whole = tag("dl", lines) + canvas + readout + _data(data)
-    return tag("article", whole, class_="sentence")
+    return tag("article", whole, class_="sentence shaded" if part.shaded else "sentence")
+
+
+def _frame(written: Written, shaded: bool) -> dict[str, Any]:
+    """What was written at an epoch; with the largest weight of each map where those are shaded."""
+    tokens, weights = list(written.tokens), np.nan_to_num(written.weights)
+    if not shaded:
+        return {"tokens": tokens, "weights": _bytes(weights, 1.0)}
+    most = weights.max(axis=(1, 2), initial=0.0)
+    scaled = weights / np.where(most > 0, most, 1.0)[:, None, None]
+    return {"tokens": tokens, "weights": _bytes(scaled, 1.0), "most": [*map(_digits, most)]}
 
 
 def _word(token: str) -> str:

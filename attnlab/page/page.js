@@ -189,6 +189,7 @@
     const [readout, canvas] = [part.querySelector(".readout"), part.querySelector("canvas")];
     let [frame, weights] = [null, null];
     const words = (line) => all(".word", line);
+    const most = () => frame.most?.[chosen()] ?? 1; // the largest weight, where texts are shaded
     const write = (line, tokens) => line.replaceChildren(...tokens.flatMap((token) => {
       const word = document.createElement("span");
       word.className = "word";
@@ -197,19 +198,22 @@
     }));
     const weight = (t, s) => {
       const [rows, columns] = [frame.tokens.length, found.source.length];
-      return weights[(chosen() * rows + t) * columns + s] / 255;
+      return (weights[(chosen() * rows + t) * columns + s] / 255) * most();
     };
     const clear = () => {
       all(".word", part).forEach((word) => {
         word.classList.remove("lit", "gold");
         word.style.background = "";
       });
+      if ("most" in frame) words(source).forEach((other, s) => light(other, weight(0, s)));
       readout.textContent = "";
     };
-    const light = (word, value) => { word.style.background = `rgba(var(--weight), ${(0.85 * value).toFixed(3)})`; };
+    const light = (word, value) => {
+      word.style.background = `rgba(var(--weight), ${(0.85 * (value / (most() || 1))).toFixed(3)})`;
+    };
     const say = (word, what, pairs) => {
-      const known = pairs.filter(([, value]) => value >= 0.01).sort((a, b) => b[1] - a[1]).slice(0, 4);
-      const text = known.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
+      const known = pairs.filter(([, value]) => value >= 0.01 * most() && value).sort((a, b) => b[1] - a[1]).slice(0, 4);
+      const text = known.map(([name, value]) => `${name} ${value.toFixed(most() < 0.2 ? 3 : 2)}`).join(", ");
       readout.textContent = `${word.textContent} ${what} ${text || "nowhere"}`;
     };
     const gold = (pairs) => pairs.forEach(([line, n]) => words(line)[n]?.classList.add("gold"));

@@ -160,11 +160,16 @@ class Sentence(NamedTuple):
 class Sentences:
     """Sentences side by side; a word lights up the words at which it looks.
 
-    The first map is shown first.
+    The first map is shown first. In place of translations there may be one word for a text, such as
+    its class: where they are `shaded`, the source shows its weights all the time, the darkest word
+    the one of the largest weight.
     """
 
     sentences: Sequence[Sentence]
     maps: Sequence[str]  # names of the maps, such as `mean of 4 heads`
+    # what sources, references and what was written are called
+    names: tuple[str, str, str] = ("source", "reference", "translation")
+    shaded: bool = False
 
 
 @dataclass(frozen=True)

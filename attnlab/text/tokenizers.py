@@ -14,6 +14,7 @@ from typing import Any
 from attnlab.errors import RequestError
 from attnlab.records.files import write_text
 from attnlab.text.token_cutters import (
+    BYTES,
     SPECIAL_TOKENS,
     Vocabulary,
     bytes_of,
@@ -127,6 +128,17 @@ class Tokenizer:
                 start += 1
             numbers.append(max(bisect(starts, start) - 1, 0))
         return numbers
+
+    def most_frequent(self, most: int) -> range:
+        """The ids of the words that are most frequent in what it was fitted on, up to `most`.
+
+        A vocabulary is in the order of frequency behind its special tokens; that of BPE has all
+        bytes first, then pieces in the order of their merges.
+        """
+        first = len(SPECIAL_TOKENS) + (BYTES if self.kind == "bpe" else 0)
+        if first + 2 >= self.size:  # nothing was merged
+            first = len(SPECIAL_TOKENS)
+        return range(first, min(first + most, self.size))
 
     def save(self, path: Path) -> None:
         """Write the tokenizer as JSON, whole or not at all."""

@@ -150,7 +150,9 @@ class Compiled:
         def loss(parts):
             values, encoded, expected, weights = parts
             with tf.GradientTape() as tape, having(variables, [*values, *draws]):
-                tape.watch([*values, *encoded])
+                # Numbers of tokens have no gradient.
+                known = tf.nest.flatten(encoded)
+                tape.watch([*values, *(part for part in known if part.dtype.is_floating)])
                 if encode:
                     output = self.model.decode(encoded, training=True)
                 else:

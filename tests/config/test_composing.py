@@ -67,13 +67,21 @@ def test_every_setting_has_a_rule_that_can_be_read(path):
 
 # What a file can't do without, as a user would give it.
 NEEDED = {"series": ["task.path=numbers.csv"], "book": ["data.path=pairs.pkl"]}
+NEEDED["embeddings"] = ["attention=none"]
+
+
+def task_of(path: Path) -> str:
+    """The task that a corpus is for."""
+    (task,) = content(path)["rules"]["task.name"]["choices"]
+    return task
 
 
 def overrides(path: Path) -> list[str]:
     if path in MODELS:
         purpose, name = path.stem.split("_")
-        return [f"task={'translate' if purpose == 'translation' else 'fib'}", f"model={name}"]
-    task = ["task=translate"] if path.parent.name == "data" else []
+        task = {"translation": "translate", "classification": "classify", "forecasting": "fib"}
+        return [f"task={task[purpose]}", f"model={name}", *NEEDED.get(name, [])]
+    task = [f"task={task_of(path)}"] if path.parent.name == "data" else []
     return [*task, f"{path.parent.name}={path.stem}", *NEEDED.get(path.stem, [])]
 
 
@@ -85,6 +93,19 @@ def test_it_composes_and_obeys_its_own_rules(compose, path):
     assert option.name == content(path)["name"]
     assert set(option.settings) == set(settings(path))
     assert "rules" not in config.document[group]
+
+
+@of_group("data")
+def test_a_corpus_of_another_kind_is_refused_with_the_reason(compose, path):
+    rule = content(path)["rules"]["task.name"]
+    others = {"translate", "classify"} & {*options("task")} - {*rule["choices"]}
+    for task in others:
+        with pytest.raises(RequestError) as refused:
+            compose(f"task={task}", f"data={path.stem}", *NEEDED.get(path.stem, []))
+        assert str(refused.value) == (
+            f"data={path.stem} can't be combined with task.name={task}: {rule['why']}. "
+            f"Valid: {task_of(path)}."
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from example_page import HOSTILE, TABLE, WEIGHTS, page
+from example_page import HOSTILE, TABLE, WEIGHTS, page, shaded_page
 
 from attnlab.page.html import page_text
+from attnlab.page.parts import Page, Section, Table
 
 _VOID = {"meta", "input"}
 
@@ -99,6 +100,27 @@ def test_weights_are_bytes_of_the_largest_one():
     weights = np.frombuffer(base64.b64decode(sentence["frames"][1]["weights"]), np.uint8)
     assert weights.reshape(2, 3, 3)[0, 1].tolist() == [64, 191, 0]
     assert weights.reshape(2, 3, 3)[1, 0].tolist() == [0, 0, 255]
+
+
+def test_columns_of_short_words_beside_sentences_are_told_apart():
+    rows = [["a sentence of many words " * 2, "good ✗", "0.5"], ["short", "bad", "1"]]
+    for prose, side in ((True, "word short"), (False, "word")):
+        table = Table("", ["text", "class", "p"], rows, words=2, prose=prose)
+        text = page_text(Page("", [], "", "", [Section("", [table])]))
+        cells = [known["class"] for tag, known in Tree(text).elements if tag == "td"]
+        assert cells == ["word", side, "number"] * 2
+
+
+def test_shaded_texts_have_the_bytes_of_each_maps_largest_weight():
+    text = page_text(shaded_page(HOSTILE))
+    tree = Tree(text)
+    (found,) = [json.loads(each) for each in tree.inside["script"] if each.startswith("{")]
+    first, second = found["frames"]
+    assert first["most"] == [0.1, 0.5] and second["most"] == [0, 0]
+    weights = np.frombuffer(base64.b64decode(first["weights"]), np.uint8)
+    assert weights.tolist() == [255, 102, 0, 0, 0, 255]
+    assert not any(base64.b64decode(second["weights"]))
+    assert tree.inside["dt"] == ["text", "class", HOSTILE] and tree.open == []
 
 
 def test_without_a_script_the_first_epoch_is_there():

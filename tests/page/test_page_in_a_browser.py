@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from example_page import HOSTILE, page
+from example_page import HOSTILE, page, shaded_page
 
 from attnlab.cli import main
 from attnlab.page.html import page_text
@@ -109,18 +109,19 @@ def test_the_slider_moves_all_that_is_in_it(seen):
     assert state()[:3] == (2, 2, ["der", "Hund", "<end>"])
 
 
+def strengths(words) -> list[float]:
+    """How strongly each word is lit."""
+    style = (
+        "words => words.map(w => {const found = w.style.background.match(/([\\d.]+)\\)$/);"
+        " return found ? Number(found[1]) : 0;})"
+    )
+    return words.evaluate_all(style)
+
+
 def test_a_word_lights_up_what_it_looks_at(seen):
     source, reference, target = (
         seen.locator(f"dd.{name} .word") for name in ("source", "reference", "translation")
     )
-
-    def strengths(words):
-        style = (
-            "words => words.map(w => {const found = w.style.background.match(/([\\d.]+)\\)$/);"
-            " return found ? Number(found[1]) : 0;})"
-        )
-        return words.evaluate_all(style)
-
     target.nth(1).hover()
     assert strengths(source) == pytest.approx([0.85 * 64 / 255, 0.85 * 191 / 255, 0], abs=1e-3)
     assert "Hund looks at dog 0.75, the 0.25" in seen.locator("article .readout").text_content()
@@ -137,6 +138,29 @@ def test_a_word_lights_up_what_it_looks_at(seen):
     assert "Hund belongs to dog" in seen.locator("article .readout").text_content()
     source.nth(0).hover()
     assert strengths(target) == pytest.approx([0.85 * 0.8, 0.85 * 64 / 255, 0], abs=1e-3)
+
+
+def test_shaded_texts_show_their_weights_all_the_time(browser, tmp_path, wrong):
+    path = tmp_path / "report.html"
+    path.write_text(page_text(shaded_page()), encoding="utf-8")
+    tab = opened(browser, path, wrong)
+    source, said = (tab.locator(f"dd.{name} .word") for name in ("source", "translation"))
+    readout = tab.locator("article .readout")
+    assert strengths(source) == pytest.approx([0.85, 0.34, 0], abs=1e-3)
+    said.nth(0).hover()
+    assert readout.text_content() == "good looks at so 0.100, lovely 0.040"
+    tab.mouse.move(0, 0)
+    assert strengths(source) == pytest.approx([0.85, 0.34, 0], abs=1e-3)
+    tab.locator("select").select_option("1")
+    assert strengths(source) == pytest.approx([0, 0, 0.85], abs=1e-3)
+    source.nth(2).hover()
+    assert readout.text_content() == "plain is looked at by good 0.50"
+    assert strengths(said) == pytest.approx([0.85], abs=1e-3)
+    tab.locator("input[type=range]").press("End")
+    assert said.all_text_contents() == ["bad"] and strengths(source) == [0, 0, 0]
+    picture(tab, "shaded")
+    tab.close()
+    assert wrong == []
 
 
 def test_a_chart_tells_its_values_and_hides_curves(seen):

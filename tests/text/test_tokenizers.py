@@ -232,3 +232,21 @@ def test_bpe_gives_back_every_sentence_of_tatoeba(realdata, side):
     rows = tokenizer.encode(texts)
     assert tokenizer.decode(rows) == texts
     assert tokenizer.size == 4000
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "bpe"])
+def test_the_most_frequent_words_come_first(kind):
+    tokenizer = Tokenizer.fit(
+        ["Der Hund sieht den Hund.", "Der Hund schläft."], kind=kind, size=280
+    )
+    first = 260 if kind == "bpe" else 4  # special tokens, and the bytes of BPE
+    assert tokenizer.most_frequent(4) == range(first, first + 4)
+    if kind == "word":
+        assert tokenizer.pieces(tokenizer.most_frequent(1)) == ["Hund"]
+
+
+def test_a_small_vocabulary_is_shown_whole():
+    tokenizer = Tokenizer.fit(["Der Hund schläft."], kind="word")
+    assert tokenizer.most_frequent(2000) == range(4, tokenizer.size)
+    bytes_only = Tokenizer.fit(["a"], kind="bpe", size=260)
+    assert len(bytes_only.most_frequent(2000)) == 256

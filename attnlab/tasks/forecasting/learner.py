@@ -2,84 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Losses
 from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
-from attnlab.training.batches import BatchPlan, shuffled_plan
-from attnlab.training.epoch_program import Compiled, Program
-from attnlab.training.optimizers import make_optimizer
-from attnlab.training.program_cache import shared_program
+from attnlab.tasks.resident import ResidentLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
-    from attnlab.tasks.forecasting.data.windows import Splits
     from attnlab.tasks.forecasting.task import ForecastingTask
 
 _EXAMPLES = 8  # windows whose attention weights are kept for the figure
-_CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
 
 
-class ForecastLearner:
+class ForecastLearner(ResidentLearner):
     """A model of a loaded forecasting task on its windows; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
-        self._task, self._seed = task, config.seed
-        self._batch_size = config.trainer.batch_size
-        self._rows, inputs, targets = _resident(task.splits)
-        settings, jit = config.optimizer, config.trainer.jit is not False
-        parts = model, make_optimizer(settings.name, settings.settings), task.loss
-        shapes = (inputs.shape, targets.shape, self._batch_size)
-        compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
-        self._program = Program(*parts, inputs, targets, seed=config.seed, compiled=compiled)
-        batch = min(self._batch_size, len(self._rows["train"]))
-        dropout = [part.settings.get("dropout") for part in (config.model, config.attention)]
-        # What draws random numbers draws them for one run.
-        self.stackable = 1 if any(dropout) else model.stackable(batch)
-
-    @property
-    def model(self) -> keras.Model:
-        """What is trained."""
-        return self._program.model
-
-    @property
-    def optimizer(self) -> keras.Optimizer:
-        """What trains it."""
-        return self._program.optimizer
-
-    @property
-    def width(self) -> int:
-        """How many runs there are in the stack in which its steps are taken."""
-        return self._program.width
-
-    @width.setter
-    def width(self, width: int) -> None:
-        self._program.width = width
-
-    def chunks(self, epoch: int) -> list[BatchPlan]:
-        """The whole epoch as one chunk, a long one as several."""
-        plan = shuffled_plan(self._rows["train"], self._batch_size, self._seed, epoch)
-        parts = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
-        return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
-
-    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
-        """Take the steps of a chunk; see `Program.train`."""
-        return Losses(self._program.train(chunk, rates, first_step), chunk.sizes)
+        self._task = task
+        parts = task.splits.parts().items()
+        inputs = {name: windows.history for name, windows in parts}
+        targets = {name: windows.target for name, windows in parts}
+        super().__init__(config, model, task.loss, inputs, targets)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss`, the mean over the validation windows."""
-        rows = self._rows["validation"]
-        return {"val_loss": self._program.evaluate(rows)} if len(rows) else {}
+        rows = self.rows["validation"]
+        return {"val_loss": self.program.evaluate(rows)} if len(rows) else {}
 
     def report(self) -> Report:
         """The test part's forecast beside the baselines, in its interval where one is known."""
-        forecast = self._program.predict(self._rows["test"])
-        if not len(self._rows["validation"]):
+        forecast = self.program.predict(self.rows["test"])
+        if not len(self.rows["validation"]):
             return self._task.report(forecast, "test")
         ends = interval_ends(self._validation_errors())
         known = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
@@ -90,13 +47,13 @@ class ForecastLearner:
 
     def _validation_errors(self) -> np.ndarray:
         """Target - forecast, (n, K); beyond the horizon forecasts become history."""
-        rows, expected = self._rows["validation"], self._task.validation_targets()
-        known, steps = self._program.inputs.numpy(), self._program.inputs.shape[1]
-        forecast = self._program.predict(rows)
+        rows, expected = self.rows["validation"], self._task.validation_targets()
+        known, steps = self.program.inputs.numpy(), self.program.inputs.shape[1]
+        forecast = self.program.predict(rows)
         while forecast.shape[1] < expected.shape[1]:
             inputs = known.copy()
             inputs[rows, :, 0] = np.hstack([known[rows, :, 0], forecast])[:, -steps:]
-            forecast = np.hstack([forecast, self._program.predict(rows, inputs)])
+            forecast = np.hstack([forecast, self.program.predict(rows, inputs)])
         return expected - self._task.report_units(forecast[:, : expected.shape[1]])
 
     def extra_reports(self) -> dict[str, Any]:
@@ -117,7 +74,7 @@ class ForecastLearner:
         """
         test = self._task.splits.test
         chosen = test.spread(_EXAMPLES)
-        weights = self._program.attend(test.history[chosen])
+        weights = self.program.attend(test.history[chosen])
         if weights is None:
             return None
         ahead = self.model.ahead
@@ -127,19 +84,3 @@ class ForecastLearner:
             "index": test.index[chosen],
             **({} if ahead is None else {"ahead": np.array(ahead)}),
         }
-
-    def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
-        """Nothing: an epoch is over before a figure is drawn."""
-        return []
-
-
-def _resident(splits: Splits) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """All parts in one array, so that one compiled program serves them; and each part's rows."""
-    parts = splits.parts()
-    rows, first = {"validation": np.arange(0)}, 0
-    for name, windows in parts.items():
-        rows[name] = np.arange(first, first + len(windows))
-        first += len(windows)
-    inputs = np.concatenate([windows.history for windows in parts.values()])
-    targets = np.concatenate([windows.target for windows in parts.values()])
-    return rows, inputs, targets

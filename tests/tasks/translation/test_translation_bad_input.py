@@ -78,7 +78,9 @@ def test_from_the_command_line_it_is_all_that_is_said(attnlab):
 
 def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
     line = refused("data=tatoeba", task="fib")
-    assert line.startswith("attnlab: data: only task=translate takes a corpus, the other tasks br")
+    assert line.startswith(
+        "attnlab: data: goes with task=classify and task=translate; the other tasks br"
+    )
     line = refused("trainer.batch_by=tokens", task="fib")
     assert "trainer.batch_by=tokens: windows have no tokens. Valid: items." in line
 

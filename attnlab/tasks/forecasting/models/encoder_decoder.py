@@ -95,7 +95,7 @@ class EncoderDecoderForecaster(RecurrentForecaster):
             cells = self.cells.advance(cells, projected, drops)
             if not self.before:
                 context = look(query := cells[-1][0])
-            written = self.head(self._read(context, cells[-1][0]))
+            written = self.head(self.read(context, cells[-1][0]))
             return (cells, known + written), (written, query)
 
         start = _joined(states), ops.cast(first, self.compute_dtype)

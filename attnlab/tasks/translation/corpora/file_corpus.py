@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out, source_key
+from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out
 from attnlab.tasks.translation.corpora.text_files import PartFiles
+from attnlab.text.same import text_key
 
 
 class FileCorpus(Corpus):
@@ -63,7 +64,7 @@ class FileCorpus(Corpus):
         if self._taken is None:
             pairs = self.files["train"].read(Counter())
             sources = (pair.target if self.reverse else pair.source for pair in pairs)
-            keys = hashed(map(source_key, sources))
+            keys = hashed(map(text_key, sources))
             share = self._held_out_share()
             count = share if isinstance(share, int) else round(share * len(keys))
             self._taken = held_out(keys, count, seed=0)

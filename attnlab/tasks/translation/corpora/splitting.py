@@ -6,7 +6,6 @@ little memory and the division is the same on every machine and in every process
 
 from __future__ import annotations
 
-import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
@@ -16,10 +15,9 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.text.same import text_key
 
 PARTS = ("train", "validation", "test")
-# ASCII to what counts of it: lower-case letters and digits.
-_COUNTING = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 
 
 def pairs_by_part(
@@ -57,7 +55,7 @@ def assign_parts(
         )
     clean = clean or str
     if corpus.split == "source":
-        keys = hashed(source_key(clean(pair.source)) for pair in corpus.pairs())
+        keys = hashed(text_key(clean(pair.source)) for pair in corpus.pairs())
     else:
         keys = np.arange(sum(1 for _ in corpus.pairs()), dtype=np.uint64)
     codes = np.zeros(len(keys), dtype=np.uint8)
@@ -113,17 +111,6 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
-
-
-def source_key(text: str) -> str:
-    """What two sources must share to count as one sentence: letters and digits, lower-cased.
-
-    A text without any stands for itself.
-    """
-    if text.isascii():
-        return text.translate(_COUNTING) or text
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(filter(str.isalnum, plain)) or text
 
 
 def hashed(texts: Iterable[str]) -> np.ndarray:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.table import Table
 
-from attnlab.commands.data import TABLE_WIDTH, home
-from attnlab.config.options import option_class, option_content, options
+from attnlab.commands.data import TABLE_WIDTH, corpora, home, make_corpus
 from attnlab.tasks.base import Shelf
+from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.terminal.console import plain_console
-
-if TYPE_CHECKING:
-    from attnlab.tasks.translation.corpora.corpus import Corpus
 
 _NAMES = {
     "pairs": "pairs",
@@ -32,13 +29,6 @@ _NAMES = {
     "unknown_target": "{target} words not in train",
 }
 _SHARES = ("sources_in_train", "unknown_source", "unknown_target")
-
-
-def make_corpus(name: str, given: Mapping[str, Any] | None = None) -> Corpus:
-    """A corpus by the name of its YAML file, with that file's settings where none are given."""
-    content = option_content("data", name) or {}
-    settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
-    return option_class("data", name)(**{**settings, **(given or {})})
 
 
 def _languages(corpus: Corpus) -> dict[str, str]:
@@ -113,7 +103,7 @@ def _copy_line(copy: dict[str, Any]) -> str:
 
 SHELF = Shelf(
     group="data",
-    names=lambda: options("data"),
+    names=lambda: corpora(Corpus),
     make=make_corpus,
     about=_languages,
     count=_counted,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,12 +11,6 @@ from attnlab.commands.options import find, require_kind, run_argument, runs_opti
 from attnlab.commands.plot import output_option, say, writing
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.kind import KIND
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from attnlab.text.tokenizers import Tokenizer
-
 
 _SHOW_DEFAULTS = {"show_default": True}
 
@@ -76,8 +70,8 @@ def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str 
     found = find(run, runs)
     require_kind(found, KIND)
     from attnlab.figures.style import run_title, save
+    from attnlab.figures.word_map import word_map
     from attnlab.run.loading import TrainedRun
-    from attnlab.tasks.translation.figures.embeddings import embeddings_figure
 
     trained = TrainedRun.load(found, epoch)
     task: Any = trained.task
@@ -85,30 +79,13 @@ def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str 
     drawn = []
     for side, table in trained.model.embeddings().items():
         tokenizer = task.source_tokenizer if side == "source" else task.target_tokenizer
-        vectors, labels = _most_frequent(table, tokenizer, words)
+        ids = tokenizer.most_frequent(words)
+        vectors, labels = table[ids.start : ids.stop], [tokenizer.pieces([id])[0] for id in ids]
         title = f"{run_title(trained.config.names)}: {side} embeddings, epoch {trained.epoch}"
-        figure = embeddings_figure(vectors, labels, title=title)
+        figure = word_map(vectors, labels, title=title)
         with writing(folder):
             drawn.append(save(figure, folder / f"embeddings_{side}.png"))
     say(drawn)
-
-
-def _most_frequent(
-    table: np.ndarray, tokenizer: Tokenizer, most: int
-) -> tuple[np.ndarray, list[str]]:
-    """The vectors and labels of the words that are most frequent in training.
-
-    A vocabulary is in the order of frequency behind its special tokens; that of BPE has all bytes
-    first, then pieces in the order of their merges.
-    """
-    from attnlab.text.token_cutters import BYTES, SPECIAL_TOKENS
-
-    first = len(SPECIAL_TOKENS) + (BYTES if tokenizer.kind == "bpe" else 0)
-    if first + 2 >= tokenizer.size:  # nothing was merged
-        first = len(SPECIAL_TOKENS)
-    ids = range(first, min(first + most, tokenizer.size))
-    labels = [tokenizer.pieces([token])[0] for token in ids]
-    return table[ids.start : ids.stop], labels
 
 
 def _dimensions(text: str, units: int) -> list[int]:

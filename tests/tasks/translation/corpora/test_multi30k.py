@@ -12,7 +12,7 @@ from pooch import file_hash
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.multi30k import KNOWN, URL, Multi30k
-from attnlab.tasks.translation.corpora.splitting import source_key
+from attnlab.text.same import text_key
 
 SIZES = {"train": 31, "val": 5, "test_2016_flickr": 3}
 
@@ -177,7 +177,7 @@ def test_the_real_files(tmp_path, realdata):
     assert found["train"] + found["validation"] == 29_000
     assert found["validation"] == pytest.approx(1_014, abs=3)
     sources = [
-        {source_key(pair.source) for pair in corpus.pairs(part)} for part in ("train", "validation")
+        {text_key(pair.source) for pair in corpus.pairs(part)} for part in ("train", "validation")
     ]
     assert not sources[0] & sources[1]
     digests = {name: digest for name, digest in KNOWN.items() if (path / name).exists()}

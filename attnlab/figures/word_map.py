@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,14 @@ def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return coordinates, shares
 
 
-def embeddings_figure(vectors: np.ndarray, words: Sequence[str], *, title: str) -> Figure:
+def word_map(
+    vectors: np.ndarray,
+    words: Sequence[str],
+    *,
+    title: str,
+    colours: Sequence[Any] = (),
+    legend: Mapping[str, Any] | None = None,
+) -> Figure:
     """Words at their places in the plane of the first two principal components.
 
     Vectors are divided by their length first: else frequent words, whose vectors grow longest, lie
@@ -48,14 +55,21 @@ def embeddings_figure(vectors: np.ndarray, words: Sequence[str], *, title: str) 
 
     The words of the vectors (N, D) come in their order, the most important ones first. Labels are
     placed one by one, each where it covers no other; a word whose label finds no room keeps its
-    point.
+    point. `colours` are those of the words, which the `legend` explains; without them all are one.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))
     figure = new_figure(_WIDTH, _HEIGHT, drawable(title), placed=True)
     width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BOTTOM - _TOP
     axes = figure.add_axes((_LEFT / _WIDTH, _BOTTOM / _HEIGHT, width / _WIDTH, height / _HEIGHT))
-    axes.scatter(places[:, 0], places[:, 1], s=7, color=BLUE, linewidths=0, zorder=2)
+    colours = colours or [BLUE] * len(words)
+    axes.scatter(
+        places[:, 0], places[:, 1], s=7 + 9 * bool(legend), c=colours, linewidths=0, zorder=2
+    )
+    for name, colour in (legend or {}).items():
+        axes.scatter([], [], s=16, color=colour, label=drawable(name, _MOST_CHARACTERS))
+    if legend:
+        axes.legend(loc="upper right", fontsize=8, frameon=False)
     axes.set(xlim=_limits(places[:, 0]), ylim=_limits(places[:, 1]), xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(GREY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnlab.tasks.translation.figures.embeddings import embeddings_figure, principal_plane
+from attnlab.figures.word_map import principal_plane, word_map
 
 RANDOM = np.random.default_rng(0)
 
@@ -53,7 +53,7 @@ def test_one_dimension_and_one_point():
 
 def test_labels_stand_apart_and_inside(drawn_texts):
     words = [f"Wort{number}" for number in range(90)]
-    figure = embeddings_figure(clusters(), words, title="translate · bahdanau")
+    figure = word_map(clusters(), words, title="translate · bahdanau")
     axes = figure.axes[0]
     shown = {text.get_text() for text in axes.texts}
     assert len(shown) > 60
@@ -67,7 +67,7 @@ def test_labels_stand_apart_and_inside(drawn_texts):
 
 
 def test_the_figure_says_what_it_shows():
-    figure = embeddings_figure(clusters(), [f"w{i}" for i in range(90)], title="which run")
+    figure = word_map(clusters(), [f"w{i}" for i in range(90)], title="which run")
     title, subtitle = (text.get_text() for text in figure.texts)
     assert title == "which run"
     assert "PCA of the 90 most frequent words" in subtitle
@@ -75,7 +75,7 @@ def test_the_figure_says_what_it_shows():
 
 
 def test_words_that_lie_in_one_spot_keep_their_points():
-    figure = embeddings_figure(np.ones((50, 4)), [f"Wort{i}" for i in range(50)], title="")
+    figure = word_map(np.ones((50, 4)), [f"Wort{i}" for i in range(50)], title="")
     axes = figure.axes[0]
     assert len(axes.collections[0].get_offsets()) == 50
     assert 0 < len(axes.texts) < 50
@@ -85,13 +85,13 @@ def test_words_that_lie_in_one_spot_keep_their_points():
 
 def test_words_of_every_script_are_drawn(tmp_path):
     words = ["$5", "x^2$", "中文", "😀", "\n", "", "ß", "a" * 100]
-    figure = embeddings_figure(RANDOM.normal(size=(8, 5)), words, title="$a$ 中")
+    figure = word_map(RANDOM.normal(size=(8, 5)), words, title="$a$ 中")
     figure.savefig(tmp_path / "map.png")
     assert (tmp_path / "map.png").stat().st_size > 3000
     assert figure.texts[0].get_text().startswith("$a$ ")
 
 
 def test_zero_vectors_are_drawn(tmp_path):
-    figure = embeddings_figure(np.zeros((3, 5)), ["a", "b", "c"], title="")
+    figure = word_map(np.zeros((3, 5)), ["a", "b", "c"], title="")
     figure.savefig(tmp_path / "map.png")
     assert not figure.axes[0].collections[0].get_offsets().any()

@@ -1,0 +1,1 @@
+"""Classification: texts into classes."""

@@ -1,0 +1,38 @@
+"""What a corpus has in it: counts and lengths of each part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
+from attnlab.tasks.classification.corpora.division import class_names, divided
+from attnlab.text.words import split_words
+
+
+def describe(corpus: Corpus, seed: int) -> dict[str, dict[str, Any]]:
+    """The numbers of each part of an opened corpus, as a run with this seed divides it.
+
+    Raises:
+        RequestError: the corpus can't be read or divided.
+    """
+    parts = divided(corpus, seed)
+    classes = class_names(parts)
+    known = {word for each in parts["train"] for word in split_words(each.text)}
+    return {part: _counts(texts, classes, known) for part, texts in parts.items()}
+
+
+def _counts(texts: Sequence[Labelled], classes: Sequence[str], known: set[str]) -> dict[str, Any]:
+    words = [split_words(each.text) for each in texts]
+    labels, groups = Counter(each.label for each in texts), Counter(each.group for each in texts)
+    total = sum(map(len, words))
+    unknown = sum(word not in known for each in words for word in each)
+    return {
+        "texts": len(texts),
+        "words": total / len(texts),  # mean; a word is what `split_words` gives
+        "longest": max(map(len, words)),
+        "unknown": unknown / max(total, 1),  # share of words that are not in train
+        "classes": {label: labels[label] for label in classes},
+        "groups": {group: groups[group] for group in sorted(groups) if group},
+    }

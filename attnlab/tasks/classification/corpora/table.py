@@ -1,0 +1,70 @@
+"""Anybody's texts in a table: CSV or TSV with a column of texts and one of classes."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Progress
+from attnlab.tasks.classification.corpora.corpus import Labelled
+from attnlab.tasks.classification.corpora.file_corpus import OwnFiles
+from attnlab.tasks.classification.corpora.table_file import TableFile, read_table
+from attnlab.tasks.classification.corpora.text_files import checked_text
+
+
+@dataclass(kw_only=True, eq=False)
+class Table(OwnFiles):
+    """Texts in the user's own CSV or TSV files, plain or gzipped, a row each.
+
+    Columns are found by their names in the first row, or by numbers from 1, which say that there is
+    no such row. Validation and test are shares of the rows, or files of their own with the same
+    columns.
+    """
+
+    name = "table"
+    origin = "your own CSV or TSV file"
+    license = "yours"
+    needs = "data.path=FILE.csv"
+
+    path: str | None = None
+    text: str | int = "text"
+    label: str | int = "label"
+    group: str | int | None = None
+    encoding: str | None = None
+    validation_path: str | None = None
+    test_path: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+
+    def _texts(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
+        file = Path(path).expanduser() if path else None
+        if not (file and file.is_file()):
+            raise RequestError(f"{key}: expected a CSV or TSV file, got {path or 'null'}.")
+        columns = {"text": self.text, "label": self.label}
+        columns |= {} if self.group is None else {"group": self.group}
+        numbered = all(isinstance(column, int) for column in columns.values())
+        table = read_table(file, self.encoding, with_header=not numbered)
+        places = {key: table.find(column, f"data.{key}") for key, column in columns.items()}
+        if len({*places.values()}) < len(places):
+            keys = ", ".join(f"data.{key}" for key in places)
+            raise RequestError(f"{keys}: expected different columns, got one of them twice.")
+        return [_labelled(table, number, places) for number in range(len(table.rows))]
+
+
+def _labelled(table: TableFile, number: int, places: dict[str, int]) -> Labelled:
+    """A row as a text; raises `RequestError` where it has no text, no class, or other cells."""
+    line, cells = table.rows[number]
+    where = f"{table.path}: row {line}"
+    if len(cells) != len(table.header):
+        raise RequestError(f"{where}: expected {len(table.header)} cells, got {len(cells)}.")
+    found = {key: cells[at] for key, at in places.items()}
+    text = checked_text(found["text"], where)
+    label, group = (
+        unicodedata.normalize("NFC", found.get(key, "").strip()) for key in ("label", "group")
+    )
+    if not label:
+        raise RequestError(f"{where}: expected a class in the column of data.label, got none.")
+    return Labelled(text, label, group)

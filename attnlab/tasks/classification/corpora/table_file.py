@@ -1,0 +1,97 @@
+"""A CSV or TSV file as rows of cells, which may be long and have line ends in them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.config.rules import did_you_mean
+from attnlab.errors import RequestError
+from attnlab.tasks.classification.corpora.text_files import decoded
+
+_GZIP = b"\x1f\x8b"
+_LISTED_COLUMNS = 20
+
+
+class Row(NamedTuple):
+    """A row and the number of its last line in the file, from 1."""
+
+    line: int
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """The rows of a file below its header, at least one."""
+
+    path: Path
+    header: list[str]  # names, or numbers from 1 of a file without names
+    rows: list[Row]
+
+    def find(self, column: str | int, key: str) -> int:
+        """The place of the column that a setting asks for; raises `RequestError`."""
+        if str(column) in self.header:
+            return self.header.index(str(column))
+        names = [*map(repr, self.header)]
+        if len(names) > _LISTED_COLUMNS:
+            names = [*names[:_LISTED_COLUMNS], f"... {len(self.header)} in all"]
+        hint = did_you_mean(str(column), self.header)
+        raise RequestError(
+            f"{key}: expected a column of {self.path} ({', '.join(names)}), got {column!r}.{hint}"
+        )
+
+
+def read_table(path: Path, encoding: str | None, *, with_header: bool) -> TableFile:
+    """Read a CSV or TSV file, packed by gzip or not; the separator is that of its first line.
+
+    Without an `encoding` it is UTF-8, or UTF-16 with its mark. Empty lines don't count. A tab
+    separates cells with quotes that stand for themselves, too, where they can't be CSV's.
+
+    Raises:
+        RequestError: the file can't be read, is no table of text, or has no rows.
+    """
+    text = decoded(_content(path), str(path), encoding, "data.encoding")
+    first = next(filter(str.strip, io.StringIO(text)), "")
+    separator = max("\t,;", key=lambda mark: (mark in first and mark == "\t", first.count(mark)))
+    try:
+        rows = list(_rows(text, delimiter=separator, strict=True))
+    except csv.Error as error:
+        if separator != "\t":
+            raise RequestError(f"{path}: expected a CSV file, but: {error}.") from error
+        rows = list(_rows(text, delimiter=separator, quoting=csv.QUOTE_NONE))
+    if rows and with_header:
+        header, rows = [cell.strip() for cell in rows[0].cells], rows[1:]
+    else:
+        header = [str(number + 1) for number in range(len(rows[0].cells) if rows else 0)]
+    if not rows:
+        what = "its header alone" if header else "an empty file"
+        raise RequestError(f"{path}: expected rows of texts and classes, got {what}.")
+    return TableFile(path, header, rows)
+
+
+def _rows(text: str, **dialect: Any) -> Iterator[Row]:
+    usual = csv.field_size_limit(max(len(text), 1))  # what is too long is told by its row
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), **dialect)
+        for cells in reader:
+            if any(map(str.strip, cells)):
+                yield Row(reader.line_num, cells)
+    except csv.Error as error:
+        raise csv.Error(f"row {reader.line_num}: {error}") from error
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if raw.startswith(_GZIP) else raw
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise RequestError(f"{path}: expected a CSV or TSV file, but: {reason}.") from error

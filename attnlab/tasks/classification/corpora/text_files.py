@@ -1,0 +1,161 @@
+"""Texts of a file each, in folders or archives; what is wrong is named by its file.
+
+Archives are read as streams: nothing is ever extracted, so no name in an archive can decide where
+something is written.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import re
+import tarfile
+import unicodedata
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import Progress
+from attnlab.tasks.classification.corpora.corpus import Labelled
+
+LONGEST_TEXT = 1_000_000  # bytes
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_REPORT_EVERY = 256
+_CHUNK = 1 << 20
+
+
+def read_texts(
+    path: Path, wanted: re.Pattern[str], progress: Progress | None = None
+) -> dict[str, list[Labelled]]:
+    """The texts of each part, of the files below a folder or in a zip or tar archive.
+
+    Classes come by turns, so that the first texts are of all of them, in the order of the files'
+    names. `wanted` is searched for in the files' names below `path`, with `/` between folders; its
+    group `label` is the class, its group `part`, where it has one, the part, else `train`.
+
+    Raises:
+        RequestError: there are none, or one can't be read, is empty, too long, or not UTF-8 text.
+    """
+    found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for done, (name, raw) in enumerate(_files(path, wanted)):
+        if not (match := wanted.search(name)):
+            continue
+        part = match.groupdict().get("part", "train")
+        where = str(path / name) if path.is_dir() else f"{path}: {name}"
+        found[part][match["label"]][name] = checked_text(decoded(raw, where), where)
+        if progress and done % _REPORT_EVERY == 0:
+            progress(done, None, path.name)
+    return {part: _by_turns(classes) for part, classes in found.items()}
+
+
+def _by_turns(classes: Mapping[str, Mapping[str, str]]) -> list[Labelled]:
+    """A text of each class, then the next of each."""
+    columns: list[Sequence[Labelled]] = [
+        [Labelled(text, label) for _, text in sorted(texts.items())]
+        for label, texts in sorted(classes.items())
+    ]
+    return [each for row in itertools.zip_longest(*columns) for each in row if each]
+
+
+def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") -> str:
+    """Bytes as text: UTF-8 with or without its mark, or UTF-16 with it, or what is asked for.
+
+    `key` is the setting that names the encoding, for the complaint.
+
+    Raises:
+        RequestError: they are no such text; names `where` they are from.
+    """
+    codec = encoding or ("utf-16" if raw[:2] in _UTF16 else "utf-8-sig")
+    try:
+        text = raw.decode(codec)
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        hint = f"; {key} names another encoding" if key else ""
+        raise RequestError(
+            f"{where}: expected {encoding or 'UTF-8'} text, got the byte 0x{raw[error.start]:02x} "
+            f"in line {line}{hint}."
+        ) from error
+    except (LookupError, UnicodeError) as error:
+        raise RequestError(f"{where}: expected text in {key or codec}, but: {error}.") from error
+    if "\0" in text:
+        raise RequestError(f"{where}: expected text, got a zero byte.")
+    return text
+
+
+def checked_text(text: str, where: str) -> str:
+    """A text in NFC without white space around it; raises `RequestError` if it is none."""
+    text = unicodedata.normalize("NFC", text).strip()
+    if not text:
+        raise RequestError(f"{where}: expected a text, got an empty one.")
+    if len(text) > LONGEST_TEXT:
+        raise too_long(where, len(text))
+    return text
+
+
+def too_long(where: str, size: int) -> RequestError:
+    """The complaint about a text of so many bytes or letters."""
+    return RequestError(
+        f"{where}: expected a text of at most {LONGEST_TEXT:,} bytes, got {size:,}."
+    )
+
+
+def _files(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file that is wanted."""
+    try:
+        if path.is_dir():
+            found = _in_folder(path, wanted)
+        elif zipfile.is_zipfile(path):
+            found = _in_zip(path, wanted)
+        elif tarfile.is_tarfile(path):
+            found = _in_tar(path, wanted)
+        else:
+            raise RequestError(f"{path}: expected a whole zip or tar archive, got something else.")
+        yield from found
+    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, EOFError) as error:
+        raise RequestError(f"{path}: expected a whole archive, but: {error}.") from error
+    except (OSError, RuntimeError, zlib.error) as error:  # zipfile's word for a password
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RequestError(f"{path}: expected texts that can be read, but: {reason}.") from error
+
+
+def _in_folder(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
+    for file in path.rglob("*.txt"):
+        name = file.relative_to(path).as_posix()
+        if _counts(name, wanted) and file.is_file():
+            _check_size(str(file), file.stat().st_size)
+            yield name, file.read_bytes()
+
+
+def _in_zip(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if _counts(info.filename, wanted) and not info.is_dir():
+                _check_size(f"{path}: {info.filename}", info.file_size)
+                yield info.filename, archive.read(info)
+
+
+def _in_tar(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(path, "r:*") as archive:
+        for member in archive:
+            if _counts(member.name, wanted) and member.isreg():
+                _check_size(f"{path}: {member.name}", member.size)
+                if stream := archive.extractfile(member):
+                    yield member.name, stream.read()
+        # The checksum of what packed it stands behind the last member.
+        while archive.fileobj and archive.fileobj.read(_CHUNK):
+            pass
+
+
+def _counts(name: str, wanted: re.Pattern[str]) -> bool:
+    """Whether a file is wanted, and not one that a file manager hides or put beside it."""
+    folders = PurePosixPath(name).parts
+    hidden = any(each.startswith((".", "__MACOSX")) for each in folders if each not in (".", ".."))
+    return not hidden and wanted.search(name) is not None
+
+
+def _check_size(where: str, size: int) -> None:
+    if size > LONGEST_TEXT:
+        raise too_long(where, size)

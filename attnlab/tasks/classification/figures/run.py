@@ -1,0 +1,225 @@
+"""The figures of a run that classifies: how it learned, what it mistook, how sure it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from attnlab.figures.labels import drawable, label_font, widest
+from attnlab.figures.run import read_attention
+from attnlab.figures.style import (
+    BLACK,
+    BLUE,
+    COLOUR_MAP,
+    GREY,
+    ORANGE,
+    new_figure,
+    run_title,
+    tidy,
+)
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.classification.figures.words import words_figure
+from attnlab.tasks.classification.measures import calibration_bins, wilson_interval
+from attnlab.tasks.classification.report import read_predictions, result_line
+
+_PANELS: dict[str, dict[str, tuple[str, str]]] = {
+    "loss (nats a text)": {
+        "train_loss": ("train, with dropout", ORANGE),
+        "val_loss": ("validation, without", BLUE),
+    },
+    "accuracy": {"train_accuracy": ("train", ORANGE), "val_accuracy": ("validation", BLUE)},
+}
+_MOST_GROUPS = 40
+_MOST_WRITTEN = 24  # classes up to which cells of a confusion matrix have their numbers
+_LABEL = 22  # characters of a class
+
+
+def classification_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures of a run by file name.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        KeyError: Something is missing in one of them.
+    """
+    predictions = read_predictions(run)
+    figures = {
+        "loss.png": curves_figure(run.history.read(), metrics),
+        "calibration.png": calibration_figure(predictions, metrics),
+    }
+    if confusion := metrics.get("confusion"):
+        counts = np.array(confusion["counts"])
+        figures["confusion.png"] = confusion_figure(counts, confusion["classes"], metrics)
+    if groups := metrics.get("groups"):
+        figures["groups.png"] = groups_figure(groups, metrics)
+    if kept := read_attention(run):
+        figures["attention.png"] = words_figure(kept, metrics)
+    return figures
+
+
+def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
+    """Loss and accuracy by epoch, the best epoch marked.
+
+    The history has `epoch`, `train_loss` and perhaps `val_loss` and `val_accuracy`; epochs without
+    a score have NaN.
+    """
+    shown = {}
+    for label, curves in _PANELS.items():
+        if known := {name: style for name, style in curves.items() if name in history}:
+            shown[label] = known
+    title = f"{run_title(metrics)}: learning"
+    figure = new_figure(max(7.0, 1 + 3.9 * len(shown)), 4, title, result_line(metrics))
+    panels = figure.subplots(1, max(len(shown), 1), squeeze=False)[0]
+    epochs = np.asarray(history["epoch"])
+    for axes, (label, curves) in zip(panels, shown.items(), strict=False):
+        for name, (curve, colour) in curves.items():
+            values = np.asarray(history[name], np.float64)
+            there = np.isfinite(values)
+            form: dict[str, Any] = {"color": colour, "linewidth": 1.4, "label": curve}
+            marker = "o" if there.sum() < 2 else None
+            axes.plot(epochs[there], values[there], marker=marker, **form)
+        _mark_best(axes, history, metrics, curves)
+        axes.set_ylabel(label)
+    return figure
+
+
+def confusion_figure(
+    counts: np.ndarray, classes: Sequence[str], metrics: Mapping[str, Any]
+) -> Figure:
+    """Which class was taken for which: counts, and as colours the share of each class's texts.
+
+    `counts` are (C, C), a row for the texts of a class, a column for those said to be of it.
+    """
+    number = len(classes)
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.maximum(totals, 1)
+    cell = float(np.clip(7.0 / number, 0.16, 1.0))
+    size = float(np.clip(11 * cell / 0.6, 5, 9))
+    names = [drawable(name, _LABEL) for name in classes]
+    rows = [f"{name}  ({count})" for name, count in zip(names, totals[:, 0], strict=True)]
+    left, below = widest(rows, size), widest(names, size)
+    title = f"{run_title(metrics)}: confusion on the test part"
+    width = max(2.2 + left + number * cell, 7.0)
+    figure = new_figure(width, 1.5 + below + number * cell, title, result_line(metrics))
+    axes = figure.add_subplot()
+    picture = axes.imshow(shares, cmap=COLOUR_MAP, vmin=0, vmax=1, interpolation="nearest")
+    bar = figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9)
+    bar.set_label("share of the texts of a class", fontsize=9)
+    bar.ax.tick_params(labelsize=8)
+    font = label_font(size)
+    axes.set_xticks(range(number), names, rotation=90 if below > 0.9 * cell else 0)
+    axes.set_yticks(range(number), rows)
+    for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        label.set_fontproperties(font)
+        label.set_parse_math(False)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("predicted class")
+    axes.set_ylabel("class (texts)")
+    if number <= _MOST_WRITTEN:
+        for row, column in np.argwhere(counts):
+            share = shares[row, column]
+            text = f"{counts[row, column]}" + f"\n{share:.0%}" * (cell > 0.45)
+            colour = "white" if share < 0.5 else BLACK
+            axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=size)
+    return figure
+
+
+def calibration_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
+    """Accuracy by how sure the model was: a reliability diagram, as Guo et al. 2017, figure 1.
+
+    Differences: points at the mean confidence of a bin, with Wilson's 95 % interval, in place of
+    bars; below them how many texts there are.
+    """
+    right = predictions["label"] == predictions["prediction"]
+    found = calibration_bins(predictions["probability"], right)
+    error = metrics["test"].get("calibration_error")
+    said = "" if error is None else f", expected calibration error {error:.3g}"
+    title = f"{run_title(metrics)}: calibration{said}"
+    figure = new_figure(7, 5.4, title, result_line(metrics))
+    upper, lower = figure.subplots(2, 1, height_ratios=(3, 1), sharex=True)
+    upper.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1, label="as right as sure")
+    bins = np.flatnonzero(found.counts)
+    ends = [
+        wilson_interval(round(found.accuracy[n] * found.counts[n]), int(found.counts[n]))
+        for n in bins
+    ]
+    shares = found.accuracy[bins]
+    distances = np.abs(np.array(ends).T - shares)
+    style: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1, "markersize": 5}
+    label = "test texts of a bin, 95 % interval"
+    upper.errorbar(found.confidence[bins], shares, distances, fmt="o-", label=label, **style)
+    upper.set_ylim(-0.02, 1.04)
+    upper.set_ylabel("share that is right")
+    upper.legend(frameon=False, fontsize=9, loc="upper left")
+    size = 1 / len(found.counts)
+    lower.bar((np.arange(len(found.counts)) + 0.5) * size, found.counts, 0.92 * size, color=BLUE)
+    lower.set_ylabel("texts")
+    lower.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
+    lower.set_xlabel("probability of the predicted class (below the line: too sure)")
+    lower.set_xlim(0, 1)
+    tidy(upper)
+    tidy(lower)
+    return figure
+
+
+def groups_figure(groups: Mapping[str, Mapping[str, float]], metrics: Mapping[str, Any]) -> Figure:
+    """Accuracy by group, with Wilson's 95 % interval, and that of all texts.
+
+    Of more than 40 groups the largest are shown.
+    """
+    largest = sorted(groups, key=lambda name: -groups[name]["n"])[:_MOST_GROUPS]
+    shown = {name: each for name, each in groups.items() if name in largest}
+    title = f"{run_title(metrics)}: test accuracy by group"
+    if len(shown) < len(groups):
+        title += f", the largest {len(shown)} of {len(groups)}"
+    figure = new_figure(7.5, 1.5 + 0.28 * max(len(shown), 3), title, result_line(metrics))
+    axes = figure.add_subplot()
+    places = np.arange(len(shown))
+    values = np.array([each["accuracy"] for each in shown.values()])
+    counts = [int(each["n"]) for each in shown.values()]
+    ends = [
+        wilson_interval(round(value * count), count)
+        for value, count in zip(values, counts, strict=True)
+    ]
+    distances = np.abs(np.array(ends).T - values)
+    axes.errorbar(values, places, xerr=distances, fmt="o", color=BLUE, markersize=5, elinewidth=1.2)
+    whole = metrics["test"]["accuracy"]
+    label = f"all texts: {whole:.3g}"
+    axes.axvline(whole, color=GREY, linestyle="--", linewidth=1, zorder=0, label=label)
+    names = [f"{drawable(name, 30)}  ({n})" for name, n in zip(shown, counts, strict=True)]
+    axes.set_yticks(places, names)
+    for text in axes.get_yticklabels():
+        text.set_parse_math(False)
+        text.set_fontproperties(label_font(9))
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xlabel("accuracy, 95 % interval (in brackets: texts)")
+    axes.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), borderpad=0)
+    tidy(axes, grid="x")
+    return figure
+
+
+def _mark_best(
+    axes: Axes,
+    history: Mapping[str, list[float]],
+    metrics: Mapping[str, Any],
+    curves: Mapping[str, Any],
+) -> None:
+    """Axes of epochs, with the best one and, where it was chosen by a curve here, its value."""
+    epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), str(metrics.get("monitor"))
+    if best in epochs:
+        axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
+        if monitor in curves:
+            value = history[monitor][epochs.index(best)]
+            label = f"best epoch: {best} ({value:.4g})"
+            axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
+    axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+    axes.set_xlabel("epoch")
+    axes.legend(frameon=False, fontsize=8.5)
+    tidy(axes)

@@ -1,0 +1,43 @@
+"""What classification states of itself."""
+
+from __future__ import annotations
+
+from attnlab.tasks.base import Kind, Metric, Verb
+
+_HERE = "attnlab.tasks.classification"
+_MCNEMAR = f"{_HERE}.item_test:item_test"
+
+KIND = Kind(
+    name="classification",
+    item="class",
+    metrics=(
+        Metric("accuracy", "max", "accuracy", perfect=1, item_test=_MCNEMAR),
+        Metric("macro_f1", "max", "macro F1", perfect=1, item_test=_MCNEMAR),
+        Metric("log_loss", "min", "log loss", perfect=0),
+        Metric("brier", "min", "Brier score", perfect=0),
+        Metric("calibration_error", "min", "calibration error"),
+        Metric("loss", "min", "loss", in_tables=False),
+    ),
+    reported="accuracy",
+    learner=f"{_HERE}.learner:ClassificationLearner",
+    figures=f"{_HERE}.figures.run:classification_figures",
+    served=f"{_HERE}.task:served_example",
+    verbs={
+        "classify": Verb(
+            "texts from arguments or standard input", f"{_HERE}.verbs.classify:command", True
+        ),
+        "plot vocabulary": Verb(
+            "which words speak for which class", f"{_HERE}.verbs.plot:vocabulary"
+        ),
+    },
+    shelf=f"{_HERE}.verbs.data:SHELF",
+    page={
+        "Texts": f"{_HERE}.page.texts:text_parts",
+        "Attention": f"{_HERE}.page.attention:attention_parts",
+    },
+    takes_data=True,
+    together=True,
+    bars=("train_loss", "val_loss", "val_accuracy"),
+    monitored="val_loss",
+    tries={"": 'attnlab classify {run} "...", or attention={other} and attnlab compare'},
+)

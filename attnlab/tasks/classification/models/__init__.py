@@ -1,0 +1,1 @@
+"""What classifies texts: a mean of embeddings, recurrent networks, the Transformer encoder."""

@@ -1,0 +1,62 @@
+"""A recurrent classifier: one look back through an attention mechanism."""
+
+from __future__ import annotations
+
+from keras import ops
+
+from attnlab.attention.base import Attention
+from attnlab.layers.looking_back import LookingBack
+from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.tasks.classification.models.classifier import Classifier
+
+
+class RecurrentClassifier(LookingBack, Classifier):
+    """A recurrent encoder whose state at the end of a text looks back over all states.
+
+    Source: Yang et al. 2016 ("Hierarchical Attention Networks for Document Classification", NAACL),
+    section 2.2, for words. Difference: any mechanism looks back, asked by the last state, while
+    theirs has no query, as `pooling`. The settings are those of `LookingBack`, `RecurrentEncoder`
+    and `Classifier`.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cell: str = "gru",
+        units: int = 64,
+        layers: int = 1,
+        bidirectional: bool = False,
+        readout: str = "auto",
+        dropout: float = 0.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(dropout=dropout, **kwargs)
+        sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
+        # Between layers; the last one's output is dropped behind the look.
+        between = dropout if layers > 1 else 0.0
+        self.encoder = RecurrentEncoder(cell=cell, dropout=between, name="encoder", **sizes)
+        self.look_by(attention, readout, self.encoder.width)
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The length of the mechanism's per-position weights, where it has such."""
+        return None if self.reads == "state" else self.attention.fixed_length
+
+    def _build_features(self, vectors_shape: tuple) -> int:
+        self.encoder.build(vectors_shape)
+        return self.build_look((*vectors_shape[:2], self.encoder.width))
+
+    def _features(self, vectors, real, training) -> tuple:
+        encoded = self.encoder.encode(vectors, real, training)
+        state = ops.concatenate([direction[0] for direction in encoded.last[-1]], axis=-1)
+        if self.reads == "state":
+            return state, None
+        # States behind the end are finite, but without meaning: the mask leaves them out.
+        output = self.attention(
+            state[:, None],
+            self.attention.project(encoded.states),
+            memory_mask=real,
+            training=training,
+        )
+        return self.read(output.context[:, 0], state), output

@@ -1,0 +1,94 @@
+"""A Transformer encoder that classifies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention, AttentionOutput
+from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.transformer import TransformerEncoderLayer
+from attnlab.tasks.classification.models.classifier import Classifier, mean_of
+
+
+class TransformerClassifier(Classifier):
+    """A Transformer encoder over a text; the output reads a class token, or the mean of all words.
+
+    The class token is a vector of its own before the text (Devlin et al. 2019, arXiv 1810.04805,
+    section 3), which attends to all of it; `attend` gives its weights on the words, of the last
+    layer, without those on itself. With `pool="mean"` they are those of every word on every other.
+    Embeddings are as wide as the layers and multiplied by the root of that (Vaswani et al. 2017,
+    section 3.4).
+
+    `attention` has a mechanism for each layer; the other settings are those of
+    `TransformerEncoderLayer`, `PositionalEncoding` and `Classifier`.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Sequence[Attention],
+        units: int = 64,
+        feed_forward: int = 128,
+        dropout: float = 0.0,
+        norm: str = "pre",
+        positions: str = "sinusoidal",
+        pool: str = "class_token",
+        **kwargs,
+    ) -> None:
+        super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
+        self.units, self.positions, self.pool = units, positions, pool
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
+        self.encoder = [
+            TransformerEncoderLayer(attention=each, name=f"encoder_{number}", **layer)
+            for number, each in enumerate(attention)
+        ]
+        self.final_norm = None
+        if norm == "pre":
+            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The length that learned positions or per-position attention weights are tied to."""
+        own = int(self.pool == "class_token")
+        if self.positions == "learned":
+            return self.position.max_length - own
+        length = self.encoder[0].attention.fixed_length
+        return None if length is None else length - own
+
+    def _build_features(self, vectors_shape: tuple) -> int:
+        batch, steps, width = vectors_shape
+        if self.pool == "class_token":
+            steps += 1
+            self.class_token = self.add_weight(
+                name="class_token",
+                shape=(1, 1, width),
+                initializer=keras.initializers.RandomNormal(0.0, 0.02),
+            )
+        shape = (batch, steps, width)
+        self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
+        self.position.build(shape)
+        for layer in self.encoder:
+            layer.build(shape)
+        if self.final_norm is not None:
+            self.final_norm.build(shape)
+        return self.units
+
+    def _features(self, vectors, real, training) -> tuple:
+        vectors = vectors * ops.cast(self.units**0.5, vectors.dtype)
+        if self.pool == "class_token":
+            first = ops.cast(self.class_token, vectors.dtype)
+            first = ops.broadcast_to(first, (ops.shape(vectors)[0], 1, self.units))
+            vectors = ops.concatenate([first, vectors], axis=1)
+            real = ops.pad(real, [[0, 0], [1, 0]], constant_values=True)
+        vectors = self.position(vectors)
+        output = None
+        for layer in self.encoder:
+            vectors, output = layer(vectors, attention_mask=real[:, None], training=training)
+        if self.final_norm is not None:
+            vectors = self.final_norm(vectors)
+        if self.pool == "mean":
+            return mean_of(vectors, real), output
+        return vectors[:, 0], AttentionOutput(output.context, output.weights[:, :, :1, 1:])

@@ -1,0 +1,158 @@
+"""How attention was learned: the words of a few test texts at each epoch, shaded by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.page.by_run import attention_by_run
+from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
+from attnlab.tasks.base import Shown
+from attnlab.tasks.classification.page.texts import likelihood
+from attnlab.tasks.classification.report import read_predictions
+from attnlab.tasks.classification.word_weights import word_weights
+
+if TYPE_CHECKING:
+    from attnlab.tasks.classification.data import LabelledTexts
+
+_MOST_EPOCHS, _MOST_TEXTS, _MOST_HEADS = 30, 8, 8
+_NOTE = (
+    "The darker a word, the more weight it had; the darkest has the largest weight of its text. "
+    "Point at the predicted class, or reach it by Tab, for the largest ones in numbers. Dotted: "
+    "another class than at the epoch before."
+)
+_SELF = " Each word asks: a word's weight is the mean over all that do."
+_NAMES = ("text", "class", "predicted")
+
+
+class _Looked(NamedTuple):
+    """What the model of each epoch made of some texts."""
+
+    epochs: list[int]
+    words: list[list[str]]  # of each text, without padding
+    labels: list[str]  # the class of each text
+    said: list[list[str]]  # of each epoch the predicted class of each text
+    weights: np.ndarray  # (E, N, H, S), means over the queries
+    queries: int
+
+
+def attention_parts(shown: Sequence[Shown]) -> list[Part]:
+    """A slider over the epochs for each run that attends."""
+    return attention_by_run(shown, _run_parts)
+
+
+def _run_parts(run: Shown) -> list[Part]:
+    problems: list[Part] = []
+    try:
+        looked = _by_epoch(run)
+    except RequestError as error:
+        kept = _kept(run)
+        if kept is None:
+            raise
+        looked = kept
+        problems = [Text(f"Only the best epoch is known: {error}", "warning")]
+    note = Text(_NOTE + _SELF * (looked.queries > 1), "note")
+    slider = Slider(run.frames(looked.epochs), [_sentences(looked, run.room)])
+    return [note, slider, *problems, *run.problems()]
+
+
+def _by_epoch(run: Shown) -> _Looked:
+    task: Any = run.task()
+    run.load_data()
+    data: LabelledTexts = task.data
+    part = data.parts["test"]
+    rows = _rows(run, part.tokens)
+    tokens = part.tokens[rows]
+    epochs, found, said, queries = _weights(run, tokens)
+    words = [task.tokenizer.pieces(row[row != 0]) for row in tokens]
+    labels = [data.classes[part.labels[row]] for row in rows]
+    names = [[data.classes[number] for number in own] for own in said]
+    return _Looked(epochs, words, labels, names, found, queries)
+
+
+def _weights(run: Shown, tokens: np.ndarray) -> tuple[list[int], np.ndarray, list[list[int]], int]:
+    """Epochs, weights of words (E, N, H, S), predicted classes by epoch, and how many queries."""
+    import tensorflow as tf
+
+    epochs, found, said, queries, calls = [], [], [], 1, None
+    asked = tf.constant(tokens.astype(np.int32))
+    for epoch, model in run.models(_MOST_EPOCHS):
+        # As a `partial`, or TensorFlow counts the traces of all models together and warns.
+        calls = calls or [
+            tf.function(partial(each), autograph=False)
+            for each in (model.attend, partial(model, training=False))
+        ]
+        weights, logits = (call(asked) for call in calls)
+        if weights is None:
+            raise RequestError(f"{run.run.name}: its model has no attention weights.")
+        queries = weights.shape[2]
+        found.append(word_weights(np.nan_to_num(np.asarray(weights, np.float32)), tokens != 0))
+        said.append(np.asarray(logits).argmax(axis=1).tolist())
+        epochs.append(epoch)
+    if not epochs:
+        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
+    return epochs, np.stack(found), said, queries
+
+
+def _kept(run: Shown) -> _Looked | None:
+    """The same of the best epoch alone, as attention.npz has it; None without one."""
+    from attnlab.figures.run import read_attention
+
+    kept = read_attention(run.run)
+    if kept is None or not {"weights", "tokens", "label", "prediction"} <= kept.keys():
+        return None
+    kept = {name: values[:_MOST_TEXTS] for name, values in kept.items()}
+    tokens, weights = kept["tokens"], np.nan_to_num(kept["weights"])
+    words = [[str(token) for token in row if token] for row in tokens]
+    labels, said = ([str(name) for name in kept[side]] for side in ("label", "prediction"))
+    found = word_weights(weights, tokens != "")[None]
+    best = int(run.metrics.get("best_epoch", 1))
+    return _Looked([best], words, labels, [said], found, weights.shape[2])
+
+
+def _rows(run: Shown, tokens: np.ndarray) -> list[int]:
+    """Some test texts, half of them wrong: at equal distances by the probability of their class."""
+    columns, path = read_predictions(run.run), run.run.path / "predictions.csv"
+    if not {"label", "prediction", "probability"} <= columns.keys():
+        raise RequestError(f"{path}: damaged: expected predictions.")
+    if len(columns["label"]) != len(tokens):
+        raise RequestError(f"{path}: expected {len(tokens)} texts, got {len(columns['label'])}.")
+    right = columns["label"] == columns["prediction"]
+    # One without a word has nothing to look at.
+    order = [row for row in np.argsort(likelihood(columns), kind="stable") if tokens[row].any()]
+    wrong = [row for row in order if not right[row]]
+    correct = [row for row in order if right[row]]
+    count = min(len(wrong), max(_MOST_TEXTS // 2, _MOST_TEXTS - len(correct)))
+    found = [*_spread(wrong, count), *_spread(correct, _MOST_TEXTS - count)]
+    if not found:
+        raise RequestError(f"{run.run.name}: no test text has a word.")
+    return found
+
+
+def _spread(rows: Sequence[int], most: int) -> list[int]:
+    places = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)
+    return [int(rows[place]) for place in places]
+
+
+def _sentences(looked: _Looked, room: int) -> Sentences:
+    """The texts for which there is room, a byte for each weight; where it allows, each head."""
+    heads, lengths = looked.weights.shape[2], [len(words) for words in looked.words]
+    cells = np.cumsum(lengths) * len(looked.epochs)
+    every = 1 < heads <= _MOST_HEADS and bool((1 + heads) * cells[-1] <= room)
+    names = [f"mean of {heads} heads"] if heads > 1 else ["weights"]
+    names += [f"head {number + 1}" for number in range(heads)] if every else []
+    sentences = []
+    for place in range(max(int(np.sum(cells <= room)), 1)):
+        own = looked.weights[:, place, :, : lengths[place]]  # (E, H, S)
+        mean = own.mean(axis=1, keepdims=True)
+        maps = np.concatenate([mean, own], axis=1) if every else mean
+        written = [
+            Written([said[place]], each[:, None])
+            for said, each in zip(looked.said, maps, strict=True)
+        ]
+        sentences.append(Sentence(looked.words[place], [looked.labels[place]], [], written))
+    return Sentences(sentences, names, _NAMES, shaded=True)

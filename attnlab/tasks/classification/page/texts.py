@@ -1,0 +1,162 @@
+"""Test texts with what each run takes them for, which classes are taken for which, and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.page.parts import Part, Table, Text, chosen
+from attnlab.tasks.base import Shown
+from attnlab.tasks.classification.report import read_predictions
+
+_WORST, _SPREAD = 12, 12  # texts
+_MOST_CHARACTERS = 400
+_MOST_CLASSES, _MOST_MISTAKES = 12, 20
+_COLUMNS = ("text", "label", "prediction", "probability")
+Columns = Mapping[str, np.ndarray]
+
+
+def text_parts(shown: Sequence[Shown]) -> list[Part]:
+    """Texts side by side with what each run says of them; then confusions, then groups."""
+    parts: list[Part] = []
+    tables: dict[str, Columns] = {}
+    for run in shown:
+        try:
+            columns = _read(run)
+        except RequestError as error:
+            parts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
+            continue
+        first = next(iter(tables.values()), columns)
+        if all(np.array_equal(first[name], columns[name]) for name in ("text", "label")):
+            tables[run.label] = columns
+        else:
+            parts.append(Text(f"{run.label} has other test texts, so they are left out.", "note"))
+    confused = {run.label: [_confusion(run.metrics["confusion"])] for run in shown
+                if run.metrics.get("confusion")}  # fmt: skip
+    return [
+        *([_table(tables)] if tables else []),
+        *parts,
+        *chosen("group", confused, named=len(shown) > 1),
+        *_groups(shown),
+    ]
+
+
+def likelihood(columns: Columns) -> np.ndarray:
+    """(N,) the probability of each text's class; at most that, where it wasn't kept and is small.
+
+    Of more than 20 classes only the largest probability was kept: a class that isn't the prediction
+    has at most the rest of it.
+    """
+    right = columns["label"] == columns["prediction"]
+    largest = np.asarray(columns["probability"], np.float64)
+    found = np.where(right, largest, 1.0 - largest)
+    for name in np.unique(columns["label"]):
+        if f"p_{name}" in columns:
+            rows = columns["label"] == name
+            found[rows] = columns[f"p_{name}"][rows]
+    return found
+
+
+def _read(run: Shown) -> Columns:
+    columns = read_predictions(run.run)
+    if lacking := [name for name in _COLUMNS if name not in columns]:
+        path = run.run.path / "predictions.csv"
+        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+    return columns
+
+
+def _table(tables: Mapping[str, Columns]) -> Table:
+    """The texts that runs know least of, and some at equal distances up to the best known ones."""
+    first = next(iter(tables.values()))
+    certainties = {label: likelihood(own) for label, own in tables.items()}
+    mean = np.mean([*certainties.values()], axis=0)
+    order = np.argsort(mean, kind="stable")
+    rest = order[_WORST:]
+    places = np.linspace(0, len(rest) - 1, min(_SPREAD, len(rest))).astype(int)
+    rows = [*order[:_WORST], *rest[places]]
+    grouped = ["group"] if "group" in first else []
+    several = len(tables) > 1
+    cells = [
+        [
+            _short(str(first["text"][row])),
+            str(first["label"][row]),
+            *(str(first[name][row]) for name in grouped),
+            *(_said(own, row) for own in tables.values()),
+            *(_sure(tables[label], row, own[row]) for label, own in certainties.items()),
+        ]
+        for row in rows
+    ]
+    said = [f"says {label}" for label in tables] if several else ["prediction"]
+    sure = [f"p, {label}" for label in tables] if several else ["p"]
+    header = ["text", "class", *grouped, *said, *sure]
+    title = f"{len(rows)} of {len(order):,} test texts, by the probability p of their class"
+    title += f" (mean of {len(tables)} runs)" if several else ""
+    if len(rest):
+        title += f": the {_WORST} worst, then others at equal distances up to the best"
+    words = 2 + len(grouped) + len(tables)
+    return Table(title, header, cells, words=words, prose=True)
+
+
+def _said(columns: Columns, row: int) -> str:
+    right = columns["label"][row] == columns["prediction"][row]
+    return f"{columns['prediction'][row]}{'' if right else ' ✗'}"
+
+
+def _sure(columns: Columns, row: int, certainty: float) -> str:
+    label = columns["label"][row]
+    known = label == columns["prediction"][row] or f"p_{label}" in columns
+    return f"{'' if known else '≤ '}{certainty:.3f}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def _confusion(confusion: Mapping[str, Any]) -> Table:
+    """Which class was taken for which; of many classes what was mistaken most often."""
+    classes, counts = list(confusion["classes"]), np.array(confusion["counts"])
+    totals = counts.sum(axis=1)
+    if len(classes) <= _MOST_CLASSES:
+        rows = [
+            [name, *(str(count) for count in own), str(total), _share(own[number], total)]
+            for number, (name, own, total) in enumerate(zip(classes, counts, totals, strict=True))
+        ]
+        title = "texts of each class (rows) by the class they were taken for (columns)"
+        return Table(title, ["class", *classes, "texts", "right"], rows)
+    wrong = counts * (1 - np.eye(len(classes), dtype=int))
+    most = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_MISTAKES]
+    pairs = [divmod(int(place), len(classes)) for place in most if wrong.flat[place]]
+    rows = [
+        [
+            classes[row],
+            classes[column],
+            str(counts[row, column]),
+            _share(counts[row, column], total),
+        ]
+        for row, column in pairs
+        for total in [totals[row]]
+    ]
+    title = f"the most frequent mistakes, {len(rows)} of {np.count_nonzero(wrong)} kinds"
+    return Table(title, ["class", "taken for", "texts", "share of its texts"], rows, words=2)
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count / total:.1%}" if total else "-"
+
+
+def _groups(shown: Sequence[Shown]) -> list[Part]:
+    """The accuracy by group of all runs that have them."""
+    known = {run.label: run.metrics["groups"] for run in shown if run.metrics.get("groups")}
+    if not known:
+        return []
+    names = dict.fromkeys(name for groups in known.values() for name in groups)
+    rows = []
+    for name in names:
+        own = [groups.get(name) for groups in known.values()]
+        count = next(each["n"] for each in own if each)
+        cells = [f"{each['accuracy']:.3f}" if each else "-" for each in own]
+        rows.append([name, str(count), *cells])
+    return [Table("accuracy by group", ["group", "texts", *known], rows)]

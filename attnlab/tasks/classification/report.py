@@ -1,0 +1,151 @@
+"""From probabilities to a report: measures, baselines, skill, what is said of each text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.records.files import read_table
+from attnlab.tasks.base import Report
+from attnlab.tasks.classification.baselines import BASELINES, MOST_TEXTS, baselines
+from attnlab.tasks.classification.measures import confusion, scores
+
+if TYPE_CHECKING:
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.tasks.classification.data import LabelledTexts
+
+_MOST_CHARACTERS = 1_000  # of a text in predictions.csv
+_MOST_COLUMNS = 20  # classes whose probabilities have a column each
+_MOST_CONFUSED = 100  # classes whose matrix metrics.json has
+_TEXT = ("text", "label", "prediction", "group", *BASELINES)
+
+
+def build_report(data: LabelledTexts, part: str, probabilities: np.ndarray) -> Report:
+    """Put what a model says of the texts of a part, (N, C), beside the baselines.
+
+    The skill is 1 - error / error of the best baseline, the error being the share of texts whose
+    class is wrong; None where that baseline makes no error. predictions.csv has each text on one
+    line, cut at 1,000 characters, and of more than 20 classes no probabilities but the largest.
+    """
+    asked, train = data.parts[part], data.parts["train"]
+    rules = baselines(train, asked, len(data.classes))
+    metrics = _known(scores(asked.labels, probabilities))
+    others = {name: _known(scores(asked.labels, each)) for name, each in rules.items()}
+    # Of equally accurate ones the last: it knows more of the texts.
+    best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
+    skills = {name: _skill(metrics, other) for name, other in others.items()}
+    predicted = probabilities.argmax(axis=1)
+    details: dict[str, Any] = {}
+    if len(data.classes) <= _MOST_CONFUSED:
+        matrix = confusion(asked.labels, predicted, len(data.classes))
+        details["confusion"] = {"classes": list(data.classes), "counts": matrix.tolist()}
+    if any(asked.groups):
+        details["groups"] = by_group(asked.groups, asked.labels == predicted)
+    return Report(
+        metrics=metrics,
+        baselines=others,
+        best_baseline=best,
+        skill=skills[best],
+        notes=_notes(data),
+        predictions=_predictions(data, part, probabilities, rules),
+        units="shares of the texts (log loss in nats)",
+        skills=skills,
+        metric="accuracy",
+        details=details,
+    )
+
+
+def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, float]]:
+    """Texts and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
+    names = np.asarray(groups, str)
+    found = {}
+    for name in sorted(set(names.tolist()), key=_natural):
+        own = right[names == name]
+        found[name] = {"n": len(own), "accuracy": float(own.mean())}
+    return found
+
+
+def _natural(name: str) -> list[str | int]:
+    """A key by which numbers in names are numbers: text and digits by turns."""
+    parts = re.split(r"(\d+)", name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
+    """The columns of predictions.csv: classes are text even where all look like numbers.
+
+    Raises:
+        RequestError: it is missing or damaged.
+    """
+    return read_table(run.path / "predictions.csv", text=_TEXT)
+
+
+def result_line(metrics: Mapping[str, Any]) -> str:
+    """The test result in a line, beside the best baseline's."""
+    test = metrics.get("test", {})
+    names = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss"}
+    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
+    if not known:
+        return ""
+    text = "test " + "   ".join(f"{label} {value:.4g}" for label, value in known.items())
+    baseline = str(metrics.get("best_baseline"))
+    other = metrics.get("baselines", {}).get(baseline, {}).get("accuracy")
+    if other is not None:
+        text += f"   best baseline: {baseline} {other:.4g}"
+    if metrics.get("skill") is not None:
+        text += f"   skill {metrics['skill']:.3g}"
+    return text
+
+
+def _known(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+
+
+def _skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
+    error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
+    return 1.0 - error / other if other else None
+
+
+def _notes(data: LabelledTexts) -> list[str]:
+    notes, count = [], len(data.parts["train"])
+    if data.cut:
+        total = sum(data.counts().values())
+        notes.append(
+            f"{data.cut:,} of the {total:,} texts were cut at their end, so the model didn't see "
+            "all of them; baselines did."
+        )
+    if count > MOST_TEXTS:
+        notes.append(
+            f"The baselines word_counts and nearest got {MOST_TEXTS:,} of the {count:,} training "
+            "texts, drawn at random."
+        )
+    return notes
+
+
+def _predictions(
+    data: LabelledTexts, part: str, probabilities: np.ndarray, rules: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    asked, names = data.parts[part], np.array(data.classes, object)
+    digits = np.round(np.asarray(probabilities, np.float64), 6)
+    columns = {
+        "index": np.arange(len(asked)),
+        "text": np.array([_line(text) for text in asked.texts], object),
+        "label": names[asked.labels],
+        "prediction": names[probabilities.argmax(axis=1)],
+        "probability": digits.max(axis=1),
+    }
+    if any(asked.groups):
+        columns["group"] = np.array(asked.groups, object)
+    if len(names) <= _MOST_COLUMNS:
+        columns |= {f"p_{name}": digits[:, number] for number, name in enumerate(names)}
+    return columns | {name: names[each.argmax(axis=1)] for name, each in rules.items()}
+
+
+def _line(text: str) -> str:
+    """A text on one line: what CSV readers agree on."""
+    line = " ".join(text.replace("\0", " ").split())
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"

@@ -1,0 +1,235 @@
+"""Classification: texts into classes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.files import write_json
+from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
+from attnlab.tasks.classification.corpora.division import class_names, divided
+from attnlab.tasks.classification.data import LabelledTexts, Part
+from attnlab.tasks.classification.kind import KIND
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import PAD, UNKNOWN, Tokenizer
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
+    from attnlab.tasks.classification.models.classifier import Classifier
+
+_FILE, _TOKENIZER = "classes.json", "tokenizer.json"
+
+
+class Classify:
+    """Sort a corpus's texts into its classes.
+
+    Attributes:
+        monitor: the validation metric that chooses the best epoch, and its direction.
+        classes: names, in the order of their numbers, once the corpus is loaded or read.
+        data: the corpus in tokens, once it is loaded.
+
+    The settings are those of conf/task/classify.yaml; `cache` is the folder of downloads.
+    """
+
+    kind: ClassVar[Kind] = KIND
+    name: ClassVar[str] = "classify"
+    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
+    classes: Sequence[str]
+    data: LabelledTexts
+    tokenizer: Tokenizer
+    length: int  # S, to which all texts are padded
+
+    def __init__(
+        self,
+        *,
+        corpus: Corpus,
+        cache: Path,
+        tokenizer: str = "word",
+        vocabulary: int = 20_000,
+        min_count: int = 1,
+        lowercase: bool = True,
+        max_length: int = 256,
+    ) -> None:
+        self.corpus, self.cache = corpus, Path(cache).expanduser()
+        self.text = {
+            "tokenizer": tokenizer,
+            "vocabulary": vocabulary,
+            "min_count": min_count,
+            "lowercase": lowercase,
+            "max_length": max_length,
+        }
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledTexts:
+        """Find the corpus, divide it by the seed, and cut its texts into tokens.
+
+        Raises:
+            RequestError: the corpus is missing, damaged, too small, or has one class.
+        """
+        self.corpus.open(self.cache, progress)
+        parts = divided(self.corpus, seed)
+        self.tokenizer = Tokenizer.fit(
+            (normalized(each.text) for each in parts["train"]),
+            kind=self.text["tokenizer"],
+            size=self.text["vocabulary"],
+            min_count=self.text["min_count"],
+            lowercase=self.text["lowercase"],
+        )
+        self.classes = class_names(parts)
+        tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
+        longest = max(map(len, chain.from_iterable(tokens.values())))
+        self.length = min(longest, self.text["max_length"])
+        decisive = [self.corpus.digest(), self.text, seed]
+        self.data = LabelledTexts(
+            name=self.corpus.name,
+            source=self.corpus.origin,
+            digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
+            classes=self.classes,
+            parts={name: self._part(part, tokens[name]) for name, part in parts.items()},
+            cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
+        )
+        return self.data
+
+    def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> Part:
+        numbers = {label: number for number, label in enumerate(self.classes)}
+        return Part(
+            texts=[each.text for each in texts],
+            tokens=self._padded(tokens),
+            labels=np.array([numbers[each.label] for each in texts], np.int32),
+            groups=[each.group for each in texts],
+        )
+
+    def _cut(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text; an unknown one where nothing is left of it."""
+        return [row or [UNKNOWN] for row in self.tokenizer.encode(list(map(normalized, texts)))]
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
+        """(N, S) int32, the ends of longer ones cut off."""
+        padded = np.full((len(rows), self.length), PAD, np.int32)
+        for number, row in enumerate(rows):
+            padded[number, : len(row)] = row[: self.length]
+        return padded
+
+    def tokens(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts as a model reads them, (N, S) int32."""
+        return self._padded(self._cut(texts))
+
+    def words(self, tokens: np.ndarray) -> np.ndarray:
+        """A readable label for each token of texts (N, S), "" behind their ends."""
+        found = np.full(tokens.shape, "", dtype=object)
+        for row, own in zip(found, tokens, strict=True):
+            known = self.tokenizer.pieces(own[own != PAD])
+            row[: len(known)] = known
+        return found.astype(str)
+
+    def build(self, attention: Callable[[], Attention], model: Option) -> Classifier:
+        """The classifier, its weights drawn: (B, S) tokens to (B, C) logits.
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+        sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
+        return self._build(attention, model, **sizes, length=self.length)
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        self._build(attention, model, vocabulary=8, classes=2, length=4)
+
+    @staticmethod
+    def _build(attention: Callable[[], Attention], model: Option, **sizes: int) -> Classifier:
+        from attnlab.tasks.classification.models.build import build_classifier
+
+        return build_classifier(model.name, model.settings, attention, **sizes)
+
+    @staticmethod
+    def loss(label: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Cross entropy in nats: (B,) numbers of classes and (B, C) logits to (B,)."""
+        import tensorflow as tf
+
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label, logits)
+
+    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
+        """Classify a part and score it beside the baselines.
+
+        Raises:
+            RequestError: the run has no such part.
+        """
+        if part not in self.data.parts:
+            raise RequestError(f"--part: expected one of {', '.join(self.data.parts)}, got {part}.")
+        logits = model.predict(self.data.parts[part].tokens, batch_size=256, verbose=0)
+        return self.report(logits, part)
+
+    def report(self, logits: np.ndarray, part: str = "test") -> Report:
+        """Score the logits (N, C) of one part beside the baselines."""
+        from attnlab.tasks.classification.report import build_report
+
+        return build_report(self.data, part, probabilities(logits))
+
+    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
+        """The class of each text, (N,) or a column of N, to (N,)."""
+        if inputs is None:
+            raise RequestError("inputs: expected a list of texts, got none.")
+        texts = [str(text) for text in np.asarray(inputs).reshape(-1)]
+        best = self.shares(model, texts).argmax(axis=-1)
+        return np.array([self.classes[number] for number in best], dtype=object)
+
+    def shares(self, model: keras.Model, texts: Sequence[str]) -> np.ndarray:
+        """The probability of each class for each text, (N, C)."""
+        return self.shares_of(model, self.tokens(texts))
+
+    def shares_of(self, model: keras.Model, tokens: np.ndarray) -> np.ndarray:
+        """The same for texts in tokens, (N, S), perhaps shorter than those trained on."""
+        fixed = model.fixed_length
+        if fixed is not None:
+            tokens = np.pad(tokens, [(0, 0), (0, fixed - tokens.shape[1])])
+        return probabilities(np.asarray(model(tokens, training=False)))
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer, the classes, and how texts are treated."""
+        self.tokenizer.save(folder / _TOKENIZER)
+        content = {"text": self.text, "classes": list(self.classes), "length": self.length}
+        write_json(folder / _FILE, content)
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote; then texts can be classified without the corpus.
+
+        Raises:
+            RequestError: a file is missing, damaged, or of other settings.
+        """
+        path = folder / _FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            saved, length = content["text"], int(content["length"])
+            classes = [str(name) for name in content["classes"]]
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+        if saved != self.text:
+            raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
+        self.classes, self.length = classes, length
+        self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
+
+
+def probabilities(logits: np.ndarray) -> np.ndarray:
+    """softmax(logits), (N, C) float64."""
+    shifted = np.asarray(logits, np.float64)
+    shifted = np.exp(shifted - shifted.max(axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input of the model that MLflow serves, one text, and an output, its class."""
+    return (
+        {"values": ["The keys to the cabinet are old."], "dtype": "object"},
+        {"values": ["right"], "dtype": "object"},
+    )

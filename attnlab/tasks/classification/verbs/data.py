@@ -1,0 +1,69 @@
+"""What `attnlab data` says of the corpora to classify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from attnlab.commands.data import TABLE_WIDTH, corpora, home, make_corpus
+from attnlab.tasks.base import Shelf
+from attnlab.tasks.classification.corpora.corpus import Corpus
+from attnlab.terminal.console import plain_console, plain_table
+
+_LISTED = 30  # classes, and groups
+
+
+def _about(corpus: Corpus) -> dict[str, str]:
+    return {"items": "texts"}
+
+
+def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
+    """What is in a corpus, where it is at hand."""
+    from attnlab.run.screen import screen
+    from attnlab.tasks.classification.corpora.corpus_statistics import describe
+
+    if corpus.fetchable and corpus.location(cache) is None:
+        return {}
+    with screen() as shown:
+        corpus.open(cache, shown.working)
+        parts = describe(corpus, seed)
+    return {"notes": list(corpus.notes), "parts": parts}
+
+
+def _print(row: Mapping[str, Any]) -> None:
+    console = plain_console(width=TABLE_WIDTH)
+    console.print(f"{row['name']}, {row['items']} with classes: {row['origin']}")
+    console.print(f"licence: {row['license']}")
+    console.print(f"where: {home(row['where'])}", soft_wrap=True)
+    for note in row.get("notes", []):
+        console.print(f"note: {note}")
+    if "parts" not in row:
+        return
+    # A column for each part, a row for each number.
+    parts = [*row["parts"].values()]
+    table = plain_table(["", *row["parts"]], [""])
+    table.add_row("texts", *(f"{part['texts']:,}" for part in parts))
+    table.add_row("words, mean", *(f"{part['words']:,.2f}" for part in parts))
+    table.add_row("words, most", *(f"{part['longest']:,}" for part in parts))
+    table.add_row("words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts))
+    for title, word in (("classes", "class"), ("groups", "group")):
+        names = [*dict.fromkeys(name for part in parts for name in part[title])]
+        for name in names[:_LISTED]:
+            label = escape(f"{word} {name}")
+            table.add_row(label, *(f"{part[title].get(name, 0):,}" for part in parts))
+        if len(names) > _LISTED:
+            table.add_row(f"and {len(names) - _LISTED:,} more {title}", *("" for _ in parts))
+    console.print(table)
+
+
+SHELF = Shelf(
+    group="data",
+    names=lambda: corpora(Corpus),
+    make=make_corpus,
+    about=_about,
+    count=_counted,
+    show=_print,
+)

@@ -1,0 +1,90 @@
+"""Learning from data that stay in memory, an epoch as one compiled program: for several kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from attnlab.config.sections import RunConfig
+from attnlab.tasks.base import Losses
+from attnlab.training.batches import BatchPlan, shuffled_plan
+from attnlab.training.epoch_program import Compiled, Loss, Program
+from attnlab.training.optimizers import make_optimizer
+from attnlab.training.program_cache import shared_program
+
+_CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
+
+
+class ResidentLearner:
+    """A model on the items of all parts; the steps of a `Learner`.
+
+    Args:
+        config: the run's configuration.
+        model: what is trained.
+        loss: `loss(target, output) -> (B,)`, one value an item.
+        inputs: of each part, `train` among them, what goes in, (N, ...).
+        targets: of each part what should come out, (N, ...).
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        model: keras.Model,
+        loss: Loss,
+        inputs: dict[str, np.ndarray],
+        targets: dict[str, np.ndarray],
+    ) -> None:
+        self._seed, self._batch_size = config.seed, config.trainer.batch_size
+        # All parts in one array, so that one compiled program serves them.
+        ends = np.cumsum([len(part) for part in targets.values()])
+        numbers = np.split(np.arange(ends[-1]), ends[:-1])
+        self.rows = {"validation": np.arange(0), **dict(zip(targets, numbers, strict=True))}
+        data = [np.concatenate([*parts.values()]) for parts in (inputs, targets)]
+        settings, jit = config.optimizer, config.trainer.jit is not False
+        parts = model, make_optimizer(settings.name, settings.settings), loss
+        shapes = (*(array.shape for array in data), self._batch_size)
+        compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
+        self.program = Program(*parts, *data, seed=config.seed, compiled=compiled)
+        batch = min(self._batch_size, len(self.rows["train"]))
+        dropout = [part.settings.get("dropout") for part in (config.model, config.attention)]
+        # What draws random numbers draws them for one run.
+        self.stackable = 1 if any(dropout) else model.stackable(batch)
+
+    @property
+    def model(self) -> keras.Model:
+        """What is trained."""
+        return self.program.model
+
+    @property
+    def optimizer(self) -> keras.Optimizer:
+        """What trains it."""
+        return self.program.optimizer
+
+    @property
+    def width(self) -> int:
+        """How many runs there are in the stack in which its steps are taken."""
+        return self.program.width
+
+    @width.setter
+    def width(self, width: int) -> None:
+        self.program.width = width
+
+    def chunks(self, epoch: int) -> list[BatchPlan]:
+        """The whole epoch as one chunk, a long one as several."""
+        plan = shuffled_plan(self.rows["train"], self._batch_size, self._seed, epoch)
+        parts = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
+        return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
+
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
+        """Take the steps of a chunk; see `Program.train`."""
+        return Losses(self.program.train(chunk, rates, first_step), chunk.sizes)
+
+    def extra_reports(self) -> dict[str, Any]:
+        """Nothing: there are no further parts."""
+        return {}
+
+    def draw_epoch(self, epoch: int, folder: Any) -> list:
+        """Nothing: an epoch is over before a figure is drawn."""
+        return []

@@ -1,0 +1,189 @@
+"""Dividing labelled texts: shares of each class, equal texts together, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.tasks.classification.corpora.corpus import Labelled
+from attnlab.tasks.classification.corpora.division import class_names, divided
+from attnlab.tasks.classification.corpora.file_corpus import FileCorpus
+from attnlab.text.same import text_key
+
+
+def corpus(**parts: list[tuple[str, str]]) -> FileCorpus:
+    """A corpus with these parts."""
+    made = FileCorpus()
+    made.name = "mine"
+    made.set_texts({part: [Labelled(*each) for each in texts] for part, texts in parts.items()})
+    return made
+
+
+def numbered(label: str, count: int, start: int = 0) -> list[tuple[str, str]]:
+    return [(f"text {start + number} of {label}", label) for number in range(count)]
+
+
+SMALL = [*numbered("a", 40), *numbered("b", 20)]
+
+
+def counts(parts) -> dict[str, dict[str, int]]:
+    return {part: dict(Counter(each.label for each in texts)) for part, texts in parts.items()}
+
+
+def test_each_class_has_its_share_in_each_part():
+    parts = divided(corpus(train=SMALL), seed=0)
+    assert counts(parts) == {
+        "train": {"a": 32, "b": 16},
+        "validation": {"a": 4, "b": 2},
+        "test": {"a": 4, "b": 2},
+    }
+    together = sorted(each for texts in parts.values() for each in texts)
+    assert together == sorted(Labelled(*each) for each in SMALL)
+    places = [SMALL.index(each[:2]) for each in parts["train"]]
+    assert places == sorted(places)  # in the corpus's order
+
+
+def test_a_seed_is_a_division_and_another_seed_another_one():
+    same, other = (divided(corpus(train=SMALL), seed=seed) for seed in (0, 1))
+    assert divided(corpus(train=SMALL), seed=0) == same != other
+    assert divided(corpus(train=SMALL), seed=2**31 - 1)["test"] not in (same["test"], other["test"])
+
+
+def test_the_test_part_does_not_change_with_the_share_for_validation():
+    made = corpus(train=SMALL)
+    before = divided(made, seed=0)
+    made.validation = 0.3
+    after = divided(made, seed=0)
+    assert after["test"] == before["test"]
+    assert counts(after)["validation"] == {"a": 12, "b": 6}
+
+
+def test_the_division_is_that_of_the_version_before():
+    test = divided(corpus(train=SMALL), seed=0)["test"]
+    assert [each.text.split()[1] for each in test] == ["8", "13", "17", "31", "4", "8"]
+
+
+def test_equal_texts_never_stand_in_two_parts():
+    """Case, accents, marks and spaces don't make texts different, nor does the class."""
+    texts = [*SMALL, *((f"Text {n}, of  A!", "a") for n in range(40)), *numbered("b", 20)]
+    texts += [(f"text {n} of á", "b") for n in range(10)]
+    for seed in range(5):
+        parts = divided(corpus(train=texts), seed)
+        keys = [{text_key(each.text) for each in found} for found in parts.values()]
+        assert len(set.union(*keys)) == sum(map(len, keys)) == 60
+        assert sum(map(len, parts.values())) == len(texts)
+        assert counts(parts)["test"].keys() == {"a", "b"}
+
+
+def test_a_text_that_fills_its_class_stays_in_train():
+    texts = [*SMALL, *[("again and again", "c")] * 98, *numbered("c", 2)]
+    for seed in range(5):
+        found = counts(divided(corpus(train=texts), seed))
+        assert [found[part]["c"] for part in found] == [98, 1, 1]
+
+
+def test_parts_of_its_own_stay_as_they_are_and_the_rest_is_held_out():
+    test = [*numbered("a", 3, 100), *numbered("b", 3, 100)]
+    parts = divided(corpus(train=SMALL, test=test), seed=0)
+    assert [each[:2] for each in parts["test"]] == test
+    assert {part: len(texts) for part, texts in parts.items()} == {
+        **{"train": 54, "validation": 6, "test": 6}
+    }
+    made = corpus(train=SMALL, validation=test, test=numbered("a", 2, 200) + numbered("b", 2, 200))
+    assert counts(divided(made, seed=0))["train"] == {"a": 40, "b": 20}
+
+
+def test_texts_of_a_later_part_are_left_out_of_earlier_ones_and_told():
+    test = [*SMALL[:2], *numbered("b", 1, 100)]
+    validation = [("TEXT 0 OF A", "a"), *numbered("a", 1, 100), *numbered("b", 1, 200)]
+    made = corpus(train=SMALL, validation=validation, test=test)
+    for _ in range(2):
+        parts = divided(made, seed=0)
+    assert [each[:2] for each in parts["test"]] == test and len(parts["validation"]) == 2
+    assert counts(parts)["train"] == {"a": 38, "b": 20}
+    assert made.notes == (
+        "1 text of validation stands in a later part, too, and left out of this one.",
+        "2 texts of train stand in a later part, too, and left out of this one.",
+    )
+
+
+def test_the_smallest_class_that_can_be_divided_has_a_text_in_each_part():
+    made = corpus(train=[*SMALL, *numbered("c", 3)])
+    for made.validation, made.test in ((0.1, 0.1), (0.01, 0.01), (0.5, 0.49)):
+        found = counts(divided(made, seed=0))
+        assert [found[part]["c"] for part in found] == [1, 1, 1]
+
+
+OWN = {"validation": [("v", "a"), ("w", "b")], "test": [("t", "a"), ("u", "b")]}
+
+
+@pytest.mark.parametrize(
+    ("parts", "settings", "message"),
+    [
+        (
+            {"train": numbered("a", 9)},
+            {"limit": 4},
+            "data=mine: expected texts of two or more classes, got 'a' alone with data.limit=4.",
+        ),
+        (
+            {"train": [*SMALL, ("one", "c"), ("one!", "c"), ("d", "d")]},
+            {},
+            "data=mine: expected at least 3 different texts of each class, for train and "
+            "validation and test, got 1 of 'c' and 1 more such class.",
+        ),
+        (
+            {"train": [*SMALL, ("c", "c")], "test": [("t", "a"), ("u", "b"), ("v", "c")]},
+            {},
+            "data=mine: expected at least 2 different texts of each class, for train and "
+            "validation, got 1 of 'c'.",
+        ),
+        (
+            {"train": SMALL},
+            {"validation": 0.5, "test": 0.5},
+            "data.validation + data.test: expected a sum below 1, to leave texts to train on, got "
+            "0.5 + 0.5.",
+        ),
+        (
+            {"train": SMALL, **OWN, "test": [*OWN["test"], ("x", "c")]},
+            {"test_path": "test.csv"},
+            "data.test_path: expected the classes of train (a, b), got texts of 'c', too.",
+        ),
+        (
+            {"train": SMALL, **OWN, "test": [("t", "a")]},
+            {},
+            "data=mine, part test: expected the classes of train (a, b), got no text of 'b'.",
+        ),
+        (
+            {"train": SMALL, **OWN, "validation": [("v", "b")]},
+            {},
+            "data=mine, part validation: expected the classes of train (a, b), got no text of 'a'.",
+        ),
+        ({"train": []}, {}, "mine, part train: expected texts, got none."),
+        ({"train": [*SMALL, ("t", "a")], **OWN, "test": []}, {}, "mine, part test: expected texts"),
+    ],
+)
+def test_what_cannot_be_divided_gets_one_sentence(parts, settings, message):
+    made = corpus(**parts)
+    for key, value in settings.items():
+        setattr(made, key, value)
+    with pytest.raises(RequestError) as refused:
+        divided(made, seed=0)
+    assert str(refused.value).startswith(message)
+
+
+def test_classes_are_in_the_order_of_names_or_of_numbers():
+    def named(*labels: str) -> list[str]:
+        return class_names({"train": [Labelled("text", label) for label in labels]})
+
+    assert named("pos", "neg", "pos", "Neutral") == ["Neutral", "neg", "pos"]
+    assert named("10", "9", "-1") == ["-1", "9", "10"]
+    assert named("10", "9", "x") == ["10", "9", "x"]
+
+
+def test_the_digest_changes_with_texts_and_with_shares():
+    made = [corpus(train=SMALL) for _ in range(5)]
+    made[1].validation, made[2].limit = 0.2, 50
+    made[3].set_texts({"train": [Labelled(*SMALL[0], group="g"), *made[0].parts["train"][1:]]})
+    assert len({each.digest() for each in made}) == 4 and made[0].digest() == made[4].digest()

@@ -1,0 +1,257 @@
+"""What a page shows of classifiers: texts, confusions, and the words that each epoch looked at."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from compared_runs import only
+from labelled import CLASSES, answers, attention, labelled, some_texts, write_classifier
+
+from attnlab.errors import RequestError
+from attnlab.page.parts import Frames, Sentences, Table, Tabs, Text
+from attnlab.report.results import colours_of
+from attnlab.report.shown import shown_runs
+from attnlab.tasks.classification.data import LabelledTexts, Part
+from attnlab.tasks.classification.page import texts as texts_module
+from attnlab.tasks.classification.page.attention import _rows, attention_parts
+from attnlab.tasks.classification.page.texts import likelihood, text_parts
+from attnlab.text.tokenizers import Tokenizer
+
+TEST = some_texts(40, seed=1, grouped=True)
+DATA = labelled(some_texts(60), TEST)
+PROBABILITIES = answers(TEST.labels, 0.6)
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """A function from a folder's runs to what a page shows of them."""
+
+    def runs():
+        comparison = only(tmp_path)
+        return shown_runs(comparison, colours_of(comparison))
+
+    return runs
+
+
+def column(table: Table, name: str) -> list[str]:
+    return [row[table.header.index(name)] for row in table.rows]
+
+
+# Texts
+
+
+def test_texts_go_from_the_worst_to_the_best(tmp_path, shown):
+    write_classifier(tmp_path, "none", PROBABILITIES, DATA)
+    table, confusion, groups = text_parts(shown())
+    own = PROBABILITIES[np.arange(40), TEST.labels]
+    shown_p = [float(cell) for cell in column(table, "p")]
+    assert len(shown_p) == 24 and shown_p == sorted(shown_p)
+    assert shown_p[:12] == pytest.approx(np.sort(own)[:12], abs=6e-4)
+    assert shown_p[-1] == pytest.approx(own.max(), abs=6e-4)
+    row = int(own.argmin())
+    said = CLASSES[PROBABILITIES[row].argmax()]
+    assert table.rows[0][:4] == [TEST.texts[row], CLASSES[TEST.labels[row]], TEST.groups[row],
+                                 f"{said} ✗"]  # fmt: skip
+    assert table.rows[-1][3] == table.rows[-1][1]  # a right one has no mark
+    assert confusion.header == ["class", *CLASSES, "texts", "right"]
+    assert column(groups, "group") == ["4 words", "7 words"]
+
+
+def test_several_runs_stand_side_by_side(tmp_path, shown):
+    write_classifier(tmp_path, "none", PROBABILITIES, DATA)
+    write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
+    table, confusions, groups = text_parts(shown())
+    assert {*table.header} >= {"says none", "says bahdanau", "p, none", "p, bahdanau"}
+    assert column(table, "says bahdanau") == column(table, "class")
+    assert isinstance(confusions, Tabs) and list(confusions.choices) == ["bahdanau", "none"]
+    assert column(groups, "bahdanau") == ["1.000", "1.000"]
+
+
+def test_other_texts_and_damaged_files_are_named(tmp_path, shown):
+    write_classifier(tmp_path, "none", PROBABILITIES, DATA)
+    other = labelled(some_texts(60), some_texts(40, seed=3))
+    write_classifier(tmp_path, "bahdanau", np.eye(3)[other.parts["test"].labels], other)
+    damaged = write_classifier(tmp_path, "pooling", PROBABILITIES, DATA)
+    damaged.write_predictions({"index": [0], "text": ["a"]})
+    said = {part.text for part in text_parts(shown()) if isinstance(part, Text)}
+    assert any("has other test texts" in text for text in said)
+    assert any("pooling: no predictions" in text and "label" in text for text in said)
+
+
+def test_of_many_classes_the_largest_probability_bounds_the_others():
+    columns = {
+        "label": np.array(["a", "b", "c"]),
+        "prediction": np.array(["a", "c", "c"]),
+        "probability": np.array([0.75, 0.875, 0.5]),
+    }
+    assert likelihood(columns).tolist() == [0.75, 0.125, 0.5]
+    table = texts_module._table({"none": {**columns, "text": np.array([*"xyz"])}})
+    assert column(table, "p") == ["≤ 0.125", "0.500", "0.750"]
+    known = {**columns, "p_b": np.array([0.0, 0.0625, 0.0])}
+    assert likelihood(known).tolist() == [0.75, 0.0625, 0.5]
+
+
+def test_confusions_of_few_classes_are_a_matrix_and_of_many_a_list():
+    few = texts_module._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]})
+    assert few.rows == [["x", "6", "2", "8", "75.0%"], ["y", "0", "0", "0", "-"]]
+    counts = np.diag(np.full(13, 5))
+    counts[3, 7], counts[2, 1] = 15, 5
+    many = texts_module._confusion({"classes": [f"c{n}" for n in range(13)], "counts": counts})
+    assert many.rows == [["c3", "c7", "15", "75.0%"], ["c2", "c1", "5", "50.0%"]]
+
+
+# Attention
+
+
+class Looking:
+    """A model of one head for each shift, whose weights lie that far behind the epoch's number.
+
+    It says the class that has the epoch's number.
+    """
+
+    def __init__(self, shifts=(0,), every=False):
+        self.epoch, self.shifts, self.every = 0, shifts, every
+
+    def attend(self, tokens):
+        import tensorflow as tf
+
+        steps = tokens.shape[1]
+        heads = [tf.one_hot(self.epoch + shift, steps) for shift in self.shifts]
+        weights = tf.reshape(tf.stack(heads), (1, len(heads), 1, steps))
+        return tf.tile(weights, (tokens.shape[0], 1, steps if self.every else 1, 1))
+
+    def __call__(self, tokens, training):
+        import tensorflow as tf
+
+        assert not training
+        return tf.tile(tf.one_hot([self.epoch], 3), (tokens.shape[0], 1))
+
+
+class Run:
+    """What a page has of a run with such a model; TensorFlow reads its epoch anew each time."""
+
+    def __init__(self, run, data, tokenizer, model, room=10**6):
+        self.run, self.label, self.colour, self.room = run, "bahdanau", 0, room
+        self.metrics = {"attention": "bahdanau", "best_epoch": 2}
+        self._task = SimpleNamespace(tokenizer=tokenizer)
+        self._data, self._model, self.epochs = data, model, [1, 2]
+
+    def task(self):
+        return self._task
+
+    def load_data(self):
+        if self._data is None:
+            raise RequestError("the texts are gone")
+        self._task.data = self._data
+
+    def models(self, most):
+        import tensorflow as tf
+
+        self._model.epoch = tf.Variable(0)
+        for epoch in self.epochs:
+            self._model.epoch.assign(epoch)
+            yield epoch, self._model
+
+    def frames(self, epochs):
+        return Frames(epochs, [""] * len(epochs), 0)
+
+    def problems(self):
+        return []
+
+
+def tokenized(test: Part) -> tuple[LabelledTexts, Tokenizer]:
+    """The same texts with their tokens."""
+    tokenizer = Tokenizer.fit(test.texts, kind="word")
+    rows = tokenizer.encode(test.texts)
+    longest = max(map(len, rows))
+    tokens = np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
+    own = Part(test.texts, tokens, test.labels, test.groups)
+    return labelled(some_texts(60), own), tokenizer
+
+
+@pytest.fixture
+def looking(tmp_path):
+    """A function from a model to the run that has it."""
+
+    def made(model, room=10**6, kept=None):
+        run = write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, kept=kept)
+        return Run(run, *tokenized(TEST), model, room)
+
+    return made
+
+
+def test_each_epoch_has_its_class_and_its_weights(looking):
+    note, slider = attention_parts([looking(Looking())])
+    assert isinstance(note, Text) and "Each word asks" not in note.text
+    (sentences,) = slider.parts
+    assert isinstance(sentences, Sentences) and sentences.shaded
+    assert sentences.maps == ["weights"] and slider.frames.epochs == [1, 2]
+    assert len(sentences.sentences) == 8
+    for each in sentences.sentences:
+        assert " ".join(each.source) in TEST.texts
+        assert [list(written.tokens) for written in each.written] == [["good"], ["mixed"]]
+        for epoch, written in enumerate(each.written, 1):
+            assert written.weights.shape == (1, 1, len(each.source))
+            assert written.weights.argmax() == epoch and written.weights.sum() == 1
+
+
+def test_each_head_has_a_map_behind_the_mean_where_there_is_room(looking):
+    model = Looking((0, 1))
+    sentences = attention_parts([looking(model)])[1].parts[0]
+    assert sentences.maps == ["mean of 2 heads", "head 1", "head 2"]
+    weights = sentences.sentences[0].written[0].weights[:, 0]
+    assert weights[:, 1:3].tolist() == [[0.5, 0.5], [1, 0], [0, 1]]
+    cells = 2 * sum(len(each.source) for each in sentences.sentences)
+    scarce = attention_parts([looking(model, room=3 * cells - 1)])[1].parts[0]
+    assert scarce.maps == ["mean of 2 heads"] and len(scarce.sentences) == 8
+    fewer = attention_parts([looking(model, room=cells - 1)])[1].parts[0]
+    assert len(fewer.sentences) == 7
+
+
+def test_where_each_word_asks_that_is_said(looking):
+    note, slider = attention_parts([looking(Looking(every=True))])
+    assert "Each word asks" in note.text
+    assert slider.parts[0].sentences[0].written[0].weights.max() == 1
+
+
+def test_half_of_the_texts_are_wrong_ones(looking):
+    run = looking(Looking())
+    tokens = np.ones((40, 3), int)
+    rows = _rows(run, tokens)
+    right = PROBABILITIES.argmax(axis=1) == TEST.labels
+    assert right[rows].tolist() == [False] * 4 + [True] * 4
+    likely = PROBABILITIES[np.arange(40), TEST.labels]
+    assert rows[0] == likely.argmin() and rows[-1] == likely.argmax()
+    tokens[rows[0]] = 0  # a text without a word
+    assert rows[0] not in _rows(run, tokens)
+    with pytest.raises(RequestError, match="expected 39 texts, got 40"):
+        _rows(run, tokens[1:])
+
+
+def test_without_the_texts_the_best_epoch_is_known(looking):
+    kept = attention(TEST, PROBABILITIES, range(5), heads=2)
+    run = looking(Looking(), kept=kept)
+    run._data = None
+    _, slider, why = attention_parts([run])
+    assert slider.frames.epochs == [2] and "the texts are gone" in why.text
+    (first, *others) = slider.parts[0].sentences
+    assert len(others) == 4 and " ".join(first.source) == TEST.texts[0]
+    assert first.written[0].weights[1:, 0] == pytest.approx(
+        kept["weights"][0, :, 0, : len(first.source)]
+    )
+
+
+def test_a_model_that_has_no_weights_is_named(looking):
+    model = Looking()
+    model.attend = lambda tokens: None
+    (why,) = attention_parts([looking(model)])
+    assert "has no attention weights" in why.text
+
+
+def test_nothing_is_shown_of_a_run_in_which_nothing_attends(looking):
+    run = looking(Looking())
+    run.metrics = {"attention": "none"}
+    (said,) = attention_parts([run])
+    assert said.text == "bahdanau: nothing attends in it."

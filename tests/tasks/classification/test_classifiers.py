@@ -1,0 +1,202 @@
+"""Classifiers: every model with every mechanism, and what they compute on small cases."""
+
+from __future__ import annotations
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.attention.none import NoAttention
+from attnlab.config.options import option_class, option_content, options
+from attnlab.errors import RequestError
+from attnlab.tasks.classification.models.build import build_classifier
+
+S, VOCABULARY, CLASSES = 6, 20, 3
+SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
+NOT_SETTINGS = ("name", "_target_", "rules")
+DRAW = np.random.default_rng(7)
+LENGTHS = (6, 4, 1, 5)
+TOKENS = np.where(
+    np.arange(S) < np.array(LENGTHS)[:, None], DRAW.integers(4, VOCABULARY, (4, S)), 0
+).astype(np.int32)
+LABELS = np.array([0, 2, 1, 0])
+MODELS = ("embeddings", "rnn", "transformer")
+
+
+def settings(group: str, name: str) -> dict:
+    content = option_content(group, name)
+    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
+    small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
+    return {**own, **small}
+
+
+def make(model: str, attention: str, **changes):
+    keras.utils.set_random_seed(3)
+    given = {**settings("model/settings", f"classification_{model}"), "dropout": 0.0, **changes}
+    cls = option_class("attention", attention)
+    sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
+    return build_classifier(model, given, lambda: cls(**settings("attention", attention)), **sizes)
+
+
+@functools.cache
+def made(model: str, attention: str, pool: str | None = None):
+    """The same, for tests that leave it as it is."""
+    return make(model, attention, **({"pool": pool} if pool else {}))
+
+
+def combinable(model: str, attention: str) -> bool:
+    if model == "embeddings":
+        return attention == "none"
+    rule = option_content("attention", attention)["rules"].get("model.name")
+    return rule is None or model in rule["choices"]
+
+
+CASES = [
+    (model, attention, pool)
+    for model in MODELS
+    for attention in options("attention")
+    if combinable(model, attention)
+    for pool in (("class_token", "mean") if model == "transformer" else (None,))
+]
+NAMES = ["-".join(filter(None, case)) for case in CASES]
+by_case = pytest.mark.parametrize(("model", "attention", "pool"), CASES, ids=NAMES)
+
+
+@by_case
+def test_what_is_behind_the_end_of_a_text_changes_nothing(model, attention, pool):
+    classifier = made(model, attention, pool)
+    expected = classifier(TOKENS).numpy()
+    assert expected.shape == (4, CLASSES) and expected.dtype == np.float32
+    if classifier.fixed_length is not None:
+        assert classifier.fixed_length == S
+        return
+    for row, length in enumerate(LENGTHS):
+        alone = classifier(TOKENS[row : row + 1, :length])
+        np.testing.assert_allclose(alone, expected[row : row + 1], rtol=1e-4, atol=1e-5)
+    longer = np.pad(TOKENS, [(0, 0), (0, 3)])
+    np.testing.assert_allclose(classifier(longer), expected, rtol=1e-4, atol=1e-5)
+
+
+@by_case
+def test_attention_lies_on_the_words_of_each_text(model, attention, pool):
+    weights = made(model, attention, pool).attend(TOKENS)
+    if attention == "none":
+        assert weights is None
+        return
+    weights = np.asarray(weights)
+    assert (weights.shape[0], weights.shape[-1]) == (4, S)
+    assert weights.shape[2] == (S if pool == "mean" else 1)
+    for row, length in enumerate(LENGTHS):
+        assert (weights[row, ..., length:] == 0).all()
+    sums = weights[0].sum(axis=-1)
+    assert (sums > 0).all() or pool == "class_token"  # which may look at itself alone
+    np.testing.assert_array_less(sums, 1 + 1e-5)
+
+
+@by_case
+def test_one_step_of_training_changes_every_weight(model, attention, pool):
+    classifier = make(model, attention, **({"pool": pool} if pool else {}))
+    before = [weight.numpy() for weight in classifier.trainable_weights]
+    with tf.GradientTape() as tape:
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            LABELS, classifier(TOKENS, training=True)
+        )
+        loss = tf.reduce_mean(losses)
+    gradients = tape.gradient(loss, classifier.trainable_weights)
+    # Fresh embeddings are small, and so is what comes through them: a step must still show.
+    keras.optimizers.SGD(1e4).apply(gradients, classifier.trainable_weights)
+    for weight, old in zip(classifier.trainable_weights, before, strict=True):
+        assert np.any(weight.numpy() != old), weight.path
+
+
+@pytest.mark.parametrize(
+    ("model", "attention"), [("rnn", "bahdanau"), ("transformer", "multi_head")]
+)
+def test_weights_can_be_saved_and_loaded(model, attention, tmp_path):
+    classifier = make(model, attention)
+    expected = classifier(TOKENS).numpy()
+    classifier.save_weights(tmp_path / "w.weights.h5")
+    classifier.set_weights([weight * 0 + 0.1 for weight in classifier.get_weights()])
+    assert not np.array_equal(classifier(TOKENS).numpy(), expected)
+    classifier.load_weights(tmp_path / "w.weights.h5")
+    np.testing.assert_array_equal(classifier(TOKENS).numpy(), expected)
+
+
+def test_a_mean_of_embeddings_is_kerass_own():
+    classifier = made("embeddings", "none")
+    reference = keras.Sequential(
+        [
+            keras.layers.Embedding(VOCABULARY, SMALL["embedding"], mask_zero=True),
+            keras.layers.GlobalAveragePooling1D(),
+            keras.layers.Dense(CLASSES),
+        ]
+    )
+    reference.build((None, S))
+    reference.set_weights(classifier.get_weights())
+    np.testing.assert_allclose(classifier(TOKENS), reference(TOKENS), rtol=1e-5, atol=1e-6)
+    turned = TOKENS[:, ::-1]  # the order counts for nothing
+    np.testing.assert_allclose(classifier(turned), classifier(TOKENS), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_without_attention_a_recurrent_classifier_is_kerass_own(bidirectional):
+    changes = {"bidirectional": bidirectional, "layers": 1, "cell": "lstm"}
+    classifier = make("rnn", "none", **changes)
+    layer = keras.layers.LSTM(SMALL["units"])
+    reference = keras.Sequential(
+        [
+            keras.layers.Embedding(VOCABULARY, SMALL["embedding"], mask_zero=True),
+            keras.layers.Bidirectional(layer) if bidirectional else layer,
+            keras.layers.Dense(CLASSES),
+        ]
+    )
+    reference.build((None, S))
+    found = {weight.path.split("/", 1)[1]: weight.numpy() for weight in classifier.weights}
+    ordered = sorted(found, key=lambda path: ("embedding" not in path, "output" in path))
+    reference.set_weights([found[path] for path in ordered])
+    np.testing.assert_allclose(classifier(TOKENS), reference(TOKENS), rtol=1e-4, atol=1e-5)
+
+
+def test_the_state_at_the_end_of_a_text_asks():
+    attention = LuongGlobalAttention(score="dot")
+    keras.utils.set_random_seed(5)
+    sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
+    given = {"units": 4, "embedding": 4, "readout": "concat"}
+    classifier = build_classifier("rnn", given, lambda: attention, **sizes)
+    vectors = classifier.embedding(TOKENS)
+    for row, length in enumerate(LENGTHS):
+        states = np.asarray(classifier.encoder(vectors[row : row + 1, :length])[0])[0]
+        scores = states @ states[-1]
+        weights = np.exp(scores) / np.exp(scores).sum()
+        features = np.concatenate([weights @ states, states[-1]])
+        kernel, bias = (weight.numpy() for weight in classifier.output_layer.weights)
+        np.testing.assert_allclose(
+            classifier(TOKENS)[row], features @ kernel + bias, rtol=1e-4, atol=1e-5
+        )
+        np.testing.assert_allclose(
+            classifier.attend(TOKENS)[row, 0, 0, :length], weights, rtol=1e-4, atol=1e-6
+        )
+
+
+def test_words_in_another_order_are_another_text():
+    """Words in another order are another text; only positions tell a Transformer so."""
+    classifier = made("transformer", "multi_head", "class_token")
+    swapped = TOKENS[:, [1, 0, 2, 3, 4, 5]]
+    assert not np.allclose(classifier(swapped)[0], classifier(TOKENS)[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_dropout_acts_in_training_alone(model):
+    classifier = make(model, "none" if model == "embeddings" else "bahdanau", dropout=0.5)
+    assert not np.array_equal(classifier(TOKENS, training=True), classifier(TOKENS))
+    np.testing.assert_array_equal(classifier(TOKENS), classifier(TOKENS))
+
+
+def test_an_unknown_model_is_named():
+    sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
+    with pytest.raises(RequestError, match="expected embeddings, rnn or transformer, got cnn"):
+        build_classifier("cnn", {}, NoAttention, **sizes)

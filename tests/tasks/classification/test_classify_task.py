@@ -1,0 +1,155 @@
+"""task=classify from the command line: a run, its files, and the verbs that use it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from attnlab.tasks.classification.task import probabilities
+
+TINY = (
+    *("task=classify", "data=table", "data.path=texts.csv", "model.units=8", "model.embedding=8"),
+    *("model.dropout=0.0", "optimizer.learning_rate=0.02", "trainer.epochs=6"),
+    "trainer.batch_size=16",
+)
+UNTRACKED = "tracking.enabled=false"
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[str]:
+    """Texts that one word decides, which stands anywhere."""
+    draw = np.random.default_rng(3)
+    words = ["tea", "rain", "bread", "street", "cup", "green", "tall", "quiet"]
+    found = {}
+    while len(found) < 240:
+        label = ("bad", "good")[len(found) % 2]
+        text = draw.choice(words, draw.integers(3, 9)).tolist()
+        text[draw.integers(len(text))] = {"bad": "awful", "good": "lovely"}[label]
+        found[" ".join(text)] = label
+    return ["text,label", *(f"{text},{label}" for text, label in found.items())]
+
+
+@pytest.fixture
+def lab(here, rows, no_figures):
+    (here.folder / "texts.csv").write_text("\n".join(rows))
+    return here
+
+
+@pytest.fixture
+def trained(lab):
+    code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
+    assert code == 0, err
+    return lab
+
+
+def test_a_run_learns_and_is_used_by_every_verb(trained):
+    (run,) = trained.run_folders()
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["test"]["accuracy"] == 1.0 and metrics["metric"] == "accuracy"
+    assert {"majority", "word_counts", "nearest"} == metrics["baselines"].keys()
+    assert (run / "assets/classes.json").is_file() and (run / "attention.npz").is_file()
+    history = (run / "history.csv").read_text().splitlines()
+    assert {"val_loss", "val_accuracy", "train_loss"} <= set(history[0].split(","))
+
+    code, out, err = trained("classify", "latest", "green tea lovely cup", "rain awful street")
+    assert (code, out.split()) == (0, ["good", "bad"]), err
+    _, out, _ = trained("classify", "latest", "--json", "awful")
+    found = json.loads(out)
+    assert found["class"] == "bad" and sum(found["probabilities"].values()) == pytest.approx(1)
+    _, out, _ = trained("classify", "latest", "--scores", "awful")
+    score, name = out.split()
+    assert name == "bad" and float(score) == pytest.approx(found["probabilities"]["bad"], abs=1e-4)
+
+    code, out, _ = trained("evaluate", "latest", "--json")
+    assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-5)
+    code, out, _ = trained("evaluate", "latest", "--epoch", "1", "--json")
+    assert json.loads(out)["metrics"]["log_loss"] > metrics["test"]["log_loss"]
+    figure = trained.folder / "map.png"
+    code, _, err = trained("classify", "latest", "a lovely cup", "--attention", str(figure))
+    assert code == 0 and figure.stat().st_size > 5000, err
+    code, out, err = trained("plot", "vocabulary", "latest", "--words", "10")
+    assert code == 0 and (run / "plots/vocabulary.png").is_file(), err
+
+
+def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
+    (trained.folder / "one.txt").write_text("what an awful\nbread")
+    code, out, err = trained("classify", "latest", "--file", "one.txt", "lovely rain")
+    assert (code, out.split()) == (0, ["good", "bad"]), err
+
+
+def test_attention_kept_of_examples_has_their_words(trained):
+    (run,) = trained.run_folders()
+    kept = np.load(run / "attention.npz")
+    assert kept["weights"].shape[0] == len(kept["tokens"]) == len(kept["index"])
+    assert set(kept["label"]) <= {"good", "bad"}
+    known = kept["tokens"] != ""
+    assert (kept["weights"][:, 0, 0][~known] == 0).all()
+    words = {word for row in kept["tokens"] for word in row}
+    assert {"awful", "lovely"} & words
+
+
+def test_the_same_command_gives_the_same_bits_and_another_seed_others(trained):
+    (first,) = trained.run_folders()
+    for seed in (0, 1):
+        code, _, err = trained(*TINY, "attention=bahdanau", UNTRACKED, f"seed={seed}")
+        assert code == 0, err
+    folders = [path for path in trained.run_folders() if path != first]
+    same, other = sorted(folders, key=lambda path: path.name.endswith("_s1"))
+    histories = [np.genfromtxt(run / "history.csv", delimiter=",")[1:, 3:] for run in (first, same)]
+    np.testing.assert_array_equal(*histories)
+    for name in ("predictions.csv",):
+        assert (first / name).read_bytes() == (same / name).read_bytes()
+        assert (first / name).read_bytes() != (other / name).read_bytes()
+
+
+def test_a_sweep_of_models_is_compared_item_by_item(lab):
+    sweep = ("-m", *TINY, "attention=none,pooling", "seed=0,1", UNTRACKED)
+    code, _, err = lab(*sweep)
+    assert code == 0, err
+    code, out, err = lab("compare", "--format", "json")
+    assert code == 0, err
+    (task,) = json.loads(out)["tasks"]
+    assert task["metric"] == "accuracy" and {g["attention"] for g in task["groups"]} == {
+        *("none", "pooling")
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("model=embeddings", "attention=bahdanau"), "a mean of embeddings has no place for att"),
+        (("attention=luong_local", "attention.alignment=monotonic"), "one look has no step to go"),
+        (("model=transformer", "attention=pooling"), "it has no query"),
+        (("data=builtin",), "task.name"),
+        (("task.max_length=0",), "task.max_length: expected a whole number at least 1"),
+        (("trainer.batch_by=tokens",), "texts of a run are padded to one length"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(lab, words, message):
+    overrides = [word for word in words if not word.startswith("data=")] or [*words]
+    base = ("task=classify", "data=table", "data.path=texts.csv")
+    if words[0].startswith("data="):
+        base = ("task=classify",)
+    code, _, err = lab(*base, *overrides, UNTRACKED)
+    assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((" ",), "TEXT 1: expected words, got an empty text."),
+        (("--file", "nowhere.txt"), "--file: nowhere.txt can't be read"),
+        (("a", "--attention", "x.gif"), "--attention: expected a file that ends with .png"),
+        (("a", "b", "--attention", "x.png"), "--attention: expected one text, got 2."),
+    ],
+)
+def test_wrong_texts_are_told_in_a_sentence(trained, words, message):
+    code, _, err = trained("classify", "latest", *words)
+    assert code == 2 and message in err and err.count("\n") == 1
+
+
+def test_probabilities_are_a_softmax_without_overflow():
+    found = probabilities(np.array([[1000.0, 1000.0], [0.0, np.log(3.0)]]))
+    np.testing.assert_allclose(found, [[0.5, 0.5], [0.25, 0.75]])

@@ -1,0 +1,100 @@
+"""`attnlab data` of corpora to classify: each kind lists its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import main
+from attnlab.config.options import CONFIG_DIR, option_content, options
+from attnlab.tasks.classification.verbs.data import SHELF
+from attnlab.tasks.translation.verbs.data import SHELF as TRANSLATION
+
+YAML = "name: mine\n_target_: {path}\nrules: {{}}\n"
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch, capsys):
+    """`attnlab data ...` in this process, with a cache of its own."""
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+    def data(*words: str):
+        code = main(["data", *words])
+        return code, *capsys.readouterr()
+
+    return data
+
+
+def test_each_kind_lists_the_corpora_that_say_so():
+    of_task = {"classify": SHELF, "translate": TRANSLATION}
+    for task, shelf in of_task.items():
+        rules = {name: option_content("data", name)["rules"] for name in options("data")}
+        said = [name for name, rule in rules.items() if task in rule["task.name"]["choices"]]
+        assert said == list(shelf.names())
+    assert {*SHELF.names(), *TRANSLATION.names()} == {*options("data")}
+
+
+def test_a_corpus_of_the_users_own_is_on_the_shelf_of_its_kind(tmp_path, monkeypatch):
+    base = "attnlab.tasks.classification.corpora.agreement.Agreement"
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/mine.yaml").write_text(YAML.format(path=base))
+    monkeypatch.setenv(CONFIG_DIR, str(tmp_path))
+    assert "mine" in SHELF.names() and "mine" not in TRANSLATION.names()
+
+
+def test_counts_of_a_corpus(data):
+    code, out, err = data("list", "agreement", "texts=400")
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    rows = [line.split() for line in out.splitlines()]
+    assert ["texts", "400", "1,000", "1,000"] in rows
+    assert ["class", "right", "200", "500", "500"] in rows
+    assert ["group", "1", "attractor", "100", "250", "250"] in rows
+
+
+def test_the_same_as_json_with_a_note(data, tmp_path):
+    lines = "".join(f"the text {n},[{'ab'[n % 2]}]\n" for n in range(20))
+    Path("t.csv").write_text(f"text,label\n{lines}")
+    Path("u.csv").write_text("text,label\nthe text 0,[a]\nnew,[b]\n")
+    words = ("list", "table", "path=t.csv", "test_path=u.csv")
+    row = json.loads(data(*words, "--json")[1])
+    assert row["items"] == "texts" and row["where"] == "t.csv"
+    assert row["notes"] == [
+        "1 text of train stands in a later part, too, and left out of this one."
+    ]
+    assert row["parts"]["test"] == {
+        **{"texts": 2, "words": 2.0, "longest": 3, "unknown": 0.5, "groups": {}},
+        "classes": {"[a]": 1, "[b]": 1},
+    }
+    out = data(*words)[1]
+    assert "note: 1 text of train" in out and "class [a]" in out
+
+
+def test_many_classes_are_not_all_listed(data):
+    lines = "".join(f"text {n},{n % 40}\n" for n in range(160))
+    Path("t.csv").write_text(f"text,label\n{lines}")
+    out = data("list", "table", "path=t.csv")[1]
+    assert "class 29 " in out and "class 30 " not in out and "and 10 more classes" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("list", "agrement"), "Did you mean agreement?"),
+        (("list", "imdb", "test=0.2"), "test=0.2: expected SETTING=VALUE with a setting of imdb"),
+        (("list", "table"), "data.path: expected a CSV or TSV file, got null."),
+        (("list", "movie_reviews", "validation=0"), "data.validation: expected a number above 0"),
+        (("fetch", "agreement"), "expected data that can be downloaded (imdb, movie_reviews, "),
+    ],
+)
+def test_wrong_requests_get_one_sentence(data, words, message):
+    code, out, err = data(*words)
+    assert (code, out) == (2, "")
+    assert message in err and err.startswith("attnlab: ") and err.count("\n") == 1
+
+
+def test_what_is_not_there_yet_is_told_how_to_get(data):
+    assert "where: not downloaded: attnlab data fetch imdb" in data("list", "imdb")[1]
