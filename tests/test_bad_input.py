@@ -36,7 +36,7 @@ CONFIGURATIONS = [
     ("experiment=book_fibb", "Did you mean book_fib?"),
     (
         "task=null",
-        "task: expected one of ett, fib, fib_random, series, sunspots, translate, got null.",
+        "task: expected one of classify, ett, fib, fib_random, series, sunspots, translate, got null.",
     ),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),
@@ -75,7 +75,7 @@ CONFIGURATIONS = [
     # What cannot be combined.
     ("attention=multi_head attention.heads=5", "attention.heads: expected a divisor", "got 5."),
     ("attention=pooling model=transformer", "can't be combined with model.name=transformer: "),
-    ("attention=none model=transformer", "Valid: rnn."),
+    ("attention=none model=transformer", "Valid: rnn, embeddings."),
     ("attention.name=pooling", "attention.name: expected no change of the name alone"),
     # A decoder of forecasts.
     ("model.at_once=0", "model.at_once: expected a whole number at least 1, or null, got 0."),

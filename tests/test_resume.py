@@ -333,7 +333,7 @@ def resumed_within(config, learner, chunk, monkeypatch) -> RunDirectory:
 
 
 def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
-    monkeypatch.setattr("attnlab.tasks.forecasting.learner._CHUNK", 13)
+    monkeypatch.setattr("attnlab.tasks.resident._CHUNK", 13)
     every = ("trainer.batch_size=1", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0")
     config = compose(*SMALL, *every)
     whole = run(config)

@@ -266,7 +266,8 @@ def series_file(folder: Path) -> str:
     return str(path)
 
 
-TASKS = sorted({*options("task")} - {"translate", "ett"})  # ett is series with borders of its own
+# ett is series with borders of its own.
+TASKS = sorted({*options("task")} - {"classify", "ett", "translate"})
 # Every mechanism, and every task with some: a task knows nothing of mechanisms, nor they of it.
 PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
 

@@ -47,7 +47,8 @@ def test_a_setting_is_explained(capsys, words):
 def test_defaults_are_those_of_each_task(capsys):
     assert main(["explain", "trainer.epochs=3"]) == 0
     said = capsys.readouterr().out
-    others = "15 with task=ett; 40 with task=series,sunspots; 12 with task=translate"
+    others = "10 with task=classify; 15 with task=ett; 40 with task=series,sunspots; "
+    others += "12 with task=translate"
     assert said.endswith(f"default 30; {others}\n")
     assert main(["explain", "optimizer.learning_rate"]) == 0
     assert "(optimizer=adam)" in (said := capsys.readouterr().out)

@@ -102,25 +102,25 @@ def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kin
 
 
 def test_what_enters_no_trace_is_no_reason_to_compile(learner):
-    compiled = learner(*FIB, "trainer.jit=false")._program.compiled
+    compiled = learner(*FIB, "trainer.jit=false").program.compiled
     for other in (
         *("seed=3", "optimizer.learning_rate=0.1", "schedule=constant", "trainer.epochs=7"),
         *("trainer.patience=3", "trainer.min_delta=0.1", "tracking.weights=none"),
     ):
-        assert learner(*FIB, "trainer.jit=false", other)._program.compiled is compiled, other
+        assert learner(*FIB, "trainer.jit=false", other).program.compiled is compiled, other
 
 
 @pytest.mark.slow
 def test_what_enters_a_trace_is_compiled_anew(learner, monkeypatch):
     monkeypatch.setattr(program_cache, "_MOST", 99)
-    compiled = learner(*FIB, "trainer.jit=false")._program.compiled
+    compiled = learner(*FIB, "trainer.jit=false").program.compiled
     for other in (
         *("trainer.jit=true", "trainer.batch_size=11", "trainer.precision=mixed_bfloat16"),
         *("task.history=7", "task.validation=0.3", "attention=luong_global", "model.dropout=0.1"),
         *("attention.dropout=0.1", "optimizer.beta_1=0.8", "optimizer=sgd", "model.units=5"),
     ):
-        assert learner(*FIB, "trainer.jit=false", other)._program.compiled is not compiled, other
-    assert learner(*FIB, "trainer.jit=false")._program.compiled is compiled
+        assert learner(*FIB, "trainer.jit=false", other).program.compiled is not compiled, other
+    assert learner(*FIB, "trainer.jit=false").program.compiled is compiled
 
 
 def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner):
@@ -130,7 +130,7 @@ def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner):
     new.train(chunk, np.full(chunk.steps, 0.1), 0)
     assert new.optimizer.iterations == chunk.steps
     again = learner(*FIB, *DROPPING, "trainer.jit=false")
-    assert again._program.compiled is new._program.compiled
+    assert again.program.compiled is new.program.compiled
     assert_equal([*again.model.variables, *again.optimizer.variables], start)
 
 
@@ -172,7 +172,7 @@ def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner, monkeypatch):
     (plan,) = whole.chunks(2)
     losses = whole.train(plan, np.linspace(0.1, 0.01, plan.steps), 3)
     states.append(whole.model.get_weights())
-    monkeypatch.setattr("attnlab.tasks.forecasting.learner._CHUNK", 13)
+    monkeypatch.setattr("attnlab.tasks.resident._CHUNK", 13)
     parts = learner(*given)
     chunks, done, found = parts.chunks(2), 0, []
     assert [chunk.steps for chunk in chunks[:-1]] == [13] * (len(chunks) - 1)

@@ -244,7 +244,7 @@ def first_step(learner, rate=0.1):
 
 def first_step_of_keras(learner, rate=0.1):
     """The same by Keras's own optimizer."""
-    program, model, (plan, *_) = learner._program, learner.model, learner.chunks(1)
+    program, model, (plan, *_) = learner.program, learner.model, learner.chunks(1)
     rows, weights = plan.indices[0], plan.weights[0]
     with tf.GradientTape() as tape:
         output = model(tf.gather(program.inputs, rows), training=True)
@@ -269,7 +269,7 @@ def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
         ("attention=bahdanau", "optimizer=adamw", "optimizer.epsilon=1", *each) for each in given
     ]
     (one,), (other,) = (learners(*each, seeds=(0,)) for each in both)
-    assert one._program.compiled is other._program.compiled
+    assert one.program.compiled is other.program.compiled
     found = Together(threads=1).carry_out([first_step(one), first_step(other)])
     for each, weights in zip(both, found, strict=True):
         (alone,) = learners(*each, seeds=(0,))

@@ -7,14 +7,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.kind import KIND
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _TOGETHER = 256  # texts that are classified at a time
 _FORMATS = (".png", ".pdf", ".svg")
@@ -135,7 +137,7 @@ def _draw(trained: Any, text: str, path: Path) -> None:
     if weights is None:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
     kept = {
-        "weights": np.asarray(weights, np.float32),
+        "weights": weights.numpy(),
         "tokens": task.words(tokens),
         "prediction": task.serve(trained.model, [text]),
     }

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
 from attnlab.commands.plot import output_option, say, writing
@@ -32,6 +31,8 @@ def vocabulary(run: str, words: int, epoch: str, output: Path | None, runs: str 
     """
     found = find(run, runs)
     require_kind(found, KIND)
+    import numpy as np
+
     from attnlab.figures.style import run_title, save
     from attnlab.run.loading import TrainedRun
     from attnlab.tasks.classification.figures.vocabulary import vocabulary_figure
