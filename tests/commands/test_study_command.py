@@ -50,10 +50,9 @@ def test_a_study_runs_what_is_missing_and_reports(mine):
     assert code == 0, err
     assert len(mine.run_folders()) == 6  # the runs of two seeds were there
     assert all((path / "metrics.json").stat().st_mtime_ns == t for path, t in before.items())
-    assert (
-        "| attention=none | theirs, a book | train_mean"  # and more that 9.9e+09 is far above
-        in (mine.runs / "studies/mine/report.md").read_text()
-    )
+    report = (mine.runs / "studies/mine/report.md").read_text()
+    assert "| attention=none | theirs, a book | " in report  # and the baselines that beat it
+    assert " | mse | 9.9e+09 | " in report
 
 
 def test_a_published_number_without_runs_is_told_after_the_report(mine):
