@@ -6,10 +6,11 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
-from attnlab.training.batches import BatchPlan, shuffled_plan
+from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
 from attnlab.training.epoch_program import Compiled, Loss, Program
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program_cache import shared_program
@@ -26,6 +27,9 @@ class ResidentLearner:
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: of each part, `train` among them, what goes in, (N, ...).
         targets: of each part what should come out, (N, ...).
+        lengths: of each part, how many places of each input are more than padding, (N,). Then
+            batches are of near-equal lengths and read no further, but with XLA, which has one
+            shape. None: inputs are not padded.
     """
 
     def __init__(
@@ -35,6 +39,7 @@ class ResidentLearner:
         loss: Loss,
         inputs: dict[str, np.ndarray],
         targets: dict[str, np.ndarray],
+        lengths: dict[str, np.ndarray] | None = None,
     ) -> None:
         self._seed, self._batch_size = config.seed, config.trainer.batch_size
         # All parts in one array, so that one compiled program serves them.
@@ -42,11 +47,17 @@ class ResidentLearner:
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
         self.rows = {"validation": np.arange(0), **dict(zip(targets, numbers, strict=True))}
         data = [np.concatenate([*parts.values()]) for parts in (inputs, targets)]
-        settings, jit = config.optimizer, config.trainer.jit is not False
+        settings, jit = config.optimizer, config.trainer.jit
+        if jit is None:
+            jit = lengths is None or bool(tf.config.list_physical_devices("GPU"))
+        self._lengths = None
+        if lengths is not None and not jit:
+            self._lengths = np.concatenate([*lengths.values()])
         parts = model, make_optimizer(settings.name, settings.settings), loss
         shapes = (*(array.shape for array in data), self._batch_size)
         compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
-        self.program = Program(*parts, *data, seed=config.seed, compiled=compiled)
+        own = {"lengths": self._lengths, "seed": config.seed}
+        self.program = Program(*parts, *data, **own, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
         dropout = [part.settings.get("dropout") for part in (config.model, config.attention)]
         # What draws random numbers draws them for one run.
@@ -73,7 +84,11 @@ class ResidentLearner:
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """The whole epoch as one chunk, a long one as several."""
-        plan = shuffled_plan(self.rows["train"], self._batch_size, self._seed, epoch)
+        rows, drawn = self.rows["train"], (self._batch_size, self._seed, epoch)
+        if self._lengths is None:
+            plan = shuffled_plan(rows, *drawn)
+        else:
+            plan = similar_plan(rows, self._lengths[rows], *drawn)
         parts = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
         return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_ALIKE = 16  # kinds of lengths of `similar_plan`
+
 
 @dataclass(frozen=True)
 class BatchPlan:
@@ -44,6 +46,25 @@ def shuffled_plan(rows: np.ndarray, batch_size: int, seed: int, epoch: int) -> B
     """
     order = np.random.default_rng([seed, epoch]).permutation(np.asarray(rows))
     return filled_plan(order, min(batch_size, len(order)))
+
+
+def similar_plan(
+    rows: np.ndarray, lengths: np.ndarray, batch_size: int, seed: int, epoch: int
+) -> BatchPlan:
+    """The same in batches of near-equal lengths, which come in random order.
+
+    Lengths (N,) that differ by less than a 16th of the longest one count as equal, so that other
+    rows meet in each epoch.
+    """
+    alike = np.asarray(lengths) // max(1, int(np.max(lengths)) // _ALIKE)
+    size = min(batch_size, len(rows))
+    batches = token_plan(alike, alike, size=size, by="items", seed=seed, epoch=epoch)
+    indices = np.zeros((len(batches), size), np.int32)
+    weights = np.zeros((len(batches), size), np.float32)
+    for step, places in enumerate(batches):
+        indices[step, : len(places)] = np.asarray(rows)[places]
+        weights[step, : len(places)] = 1.0
+    return BatchPlan(indices, weights)
 
 
 def filled_plan(rows: np.ndarray, batch_size: int) -> BatchPlan:

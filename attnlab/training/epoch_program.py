@@ -34,6 +34,7 @@ class Steps(NamedTuple):
     targets: tf.Tensor  # (N, ...)
     seeds: tf.Tensor  # of `RandomStates.seeds`
     plan: BatchPlan  # which rows each step takes
+    widths: np.ndarray | None  # (steps,) how many places of its inputs; None: all
     rates: np.ndarray  # (steps,) learning rates
     first_step: int  # gradient steps taken before, over the whole run
     settings: np.ndarray  # (n,) of `Compiled.settings`
@@ -81,6 +82,8 @@ class Compiled:
         """Take the steps of runs whose arrays have equal shapes, stacked if they are several."""
         data = [(run.inputs, run.targets) for run in runs]
         plans = [(run.plan.indices, run.plan.weights) for run in runs]
+        if runs[0].widths is not None:
+            plans = [(*plan, run.widths) for plan, run in zip(plans, runs, strict=True)]
         rates = np.asarray([run.rates for run in runs], np.float32)
         # All that differs enters as tensors: as constants every epoch would compile anew.
         losses, values, states = self._train(
@@ -99,12 +102,28 @@ class Compiled:
             for at in range(len(runs))
         ]
 
-    def predict(self, values: list[np.ndarray], inputs: tf.Tensor, rows: np.ndarray) -> np.ndarray:
-        """Outputs of some rows without dropout, in their order: (len(rows), ...)."""
-        plan = filled_plan(np.asarray(rows), _PREDICTION_BATCH)
-        values = [tf.constant(value) for value in values]
-        outputs = [self._predict(values, inputs, tf.constant(batch)) for batch in plan.indices]
-        return np.concatenate([output.numpy() for output in outputs])[: len(rows)]
+    def predict(
+        self,
+        values: list[np.ndarray],
+        inputs: tf.Tensor,
+        rows: np.ndarray,
+        lengths: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Outputs of some rows without dropout, in their order: (len(rows), ...).
+
+        Of inputs whose `lengths` (N,) are known, no more is read than the longest of a batch has.
+        """
+        values, order = [tf.constant(value) for value in values], np.arange(len(rows))
+        if lengths is not None:
+            order = np.argsort(lengths[rows], kind="stable")
+        plan = filled_plan(np.asarray(rows)[order], _PREDICTION_BATCH)
+        widths = [None] * plan.steps if lengths is None else tf.constant(_widths(plan, lengths))
+        outputs = [
+            self._predict(values, inputs, tf.constant(batch), width)
+            for batch, width in zip(plan.indices, widths, strict=True)
+        ]
+        found = np.concatenate([output.numpy() for output in outputs])[: len(rows)]
+        return found[np.argsort(order)]
 
     def attend(self, values: list[np.ndarray], inputs: np.ndarray) -> np.ndarray | None:
         """The model's attention weights on some inputs; see `Forecaster.attend`."""
@@ -121,8 +140,10 @@ class Compiled:
 
         def body(step, losses, values, states):
             # tf.gather, not slicing: slicing makes the order a compile-time constant.
-            rows, weights = (tf.gather(part, step, axis=1) for part in plans)
+            rows, weights, *widths = (tf.gather(part, step, axis=1) for part in plans)
             batch, expected = (_rows(part, rows) for part in data)
+            if widths:
+                batch = batch[:, :, : tf.reduce_max(widths)]
             now = first_step + tf.cast(step, tf.int64)
             given = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
             draws = [tf.constant("no draws in stacks")] * len(self.generators.states)
@@ -169,9 +190,10 @@ class Compiled:
         values, states = each(lambda parts: self._update(*parts), parts)
         return loss, list(values), list(states)
 
-    def _predict_batch(self, values, inputs, rows):
+    def _predict_batch(self, values, inputs, rows, width):
+        batch = tf.gather(inputs, rows)
         with having(self.model.trainable_variables, values):
-            return self.model(tf.gather(inputs, rows), training=False)
+            return self.model(batch if width is None else batch[:, :width], training=False)
 
     def _attend_batch(self, values, inputs):
         with having(self.model.trainable_variables, values):
@@ -189,6 +211,8 @@ class Program:
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: (N, ...) every input of the run, resident.
         targets: (N, ...) their targets.
+        lengths: (N,) how many places of each input are more than padding: a batch is read as far as
+            its longest one goes. Only without `jit`, for XLA knows one shape. None: all of it.
         seed: of dropout and other random layers: a draw follows from (seed, step).
         jit: compile with XLA; false keeps a TensorFlow graph.
         compiled: what a program of equal shapes has compiled.
@@ -202,6 +226,7 @@ class Program:
         inputs: Any,
         targets: Any,
         *,
+        lengths: np.ndarray | None = None,
         seed: int = 0,
         jit: bool = True,
         compiled: Compiled | None = None,
@@ -216,6 +241,7 @@ class Program:
         self._settings = self.compiled.settings(optimizer)
         self.width = 1  # of the stacks in which its steps are taken
         self.inputs, self.targets = tf.convert_to_tensor(inputs), tf.convert_to_tensor(targets)
+        self._lengths = lengths
         self.seeds = self.compiled.generators.seeds(seed)
 
     @property
@@ -242,7 +268,9 @@ class Program:
         """The same as a wish, which may be granted together with those of other runs."""
         states = self._states or _read(self._optimizer.variables)
         data = self.inputs, self.targets, self.seeds
-        return Steps(self._now(), states, *data, plan, rates, first_step, self._settings)
+        widths = None if self._lengths is None else _widths(plan, self._lengths)
+        now = self._now(), states, *data, plan, widths
+        return Steps(*now, rates, first_step, self._settings)
 
     def take(self, taken: Taken) -> np.ndarray:
         """Go on from where the steps led; returns their losses."""
@@ -257,7 +285,7 @@ class Program:
         if len(rows) == 0:
             return np.zeros((0, *self.targets.shape[1:]), np.float32)
         inputs = self.inputs if inputs is None else tf.convert_to_tensor(inputs)
-        return self.compiled.predict(self._now(), inputs, rows)
+        return self.compiled.predict(self._now(), inputs, rows, self._lengths)
 
     def attend(self, inputs: np.ndarray) -> np.ndarray | None:
         """The model's attention weights on some inputs; see `Forecaster.attend`."""
@@ -271,6 +299,11 @@ class Program:
 
     def _now(self) -> list[np.ndarray]:
         return self._values or _read(self._model.trainable_variables)
+
+
+def _widths(plan: BatchPlan, lengths: np.ndarray) -> np.ndarray:
+    """(steps,) the longest length of a real row in each step."""
+    return np.where(plan.weights > 0, lengths[plan.indices], 1).max(axis=1).astype(np.int32)
 
 
 def _read(variables: Sequence[keras.Variable]) -> list[np.ndarray]:

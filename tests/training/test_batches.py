@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.training.batches import filled_plan, length_plan, shuffled_plan, token_plan
+from attnlab.training.batches import (
+    filled_plan,
+    length_plan,
+    shuffled_plan,
+    similar_plan,
+    token_plan,
+)
 
 sizes = st.integers(1, 97)
 seeds = st.integers(0, 2**31 - 1)
@@ -51,6 +57,27 @@ def test_a_filled_plan_keeps_the_rows_in_their_order():
     np.testing.assert_array_equal(plan.indices, [[13, 11], [7, 5], [3, 0]])
     np.testing.assert_array_equal(plan.weights, [[1, 1], [1, 1], [1, 0]])
     assert (plan.indices.dtype, plan.weights.dtype) == (np.int32, np.float32)
+
+
+@given(count=sizes, batch_size=sizes, seed=seeds, epoch=st.integers(1, 999))
+def test_similar_rows_are_all_there_and_follow_from_seed_and_epoch(count, batch_size, seed, epoch):
+    rows = np.arange(5, 5 + count)
+    plans = [similar_plan(rows, rows**2, batch_size, seed, epoch) for _ in range(2)]
+    np.testing.assert_array_equal(plans[0].indices, plans[1].indices)
+    np.testing.assert_array_equal(plans[0].weights, plans[1].weights)
+    assert plans[0].indices.shape == (-(-count // batch_size), min(batch_size, count))
+    assert sorted(plans[0].indices[plans[0].weights == 1]) == list(rows)
+
+
+def test_batches_of_similar_rows_have_near_lengths_other_members_each_time_and_no_order():
+    lengths = np.random.default_rng(3).integers(1, 161, 3000)
+    plans = [similar_plan(np.arange(3000), lengths, 30, 7, epoch) for epoch in (1, 2)]
+    spread = [np.ptp(lengths[rows]) for rows in plans[0].indices]
+    assert np.median(spread) < 160 / 16 and np.mean(spread) < 160 / 12
+    members = [{frozenset(rows) for rows in plan.indices} for plan in plans]
+    assert len(members[0] & members[1]) < 3
+    longest = lengths[plans[0].indices].max(axis=1)
+    assert 30 < np.sum(np.diff(longest) < 0) < 70
 
 
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=200)

@@ -202,3 +202,49 @@ def test_other_data_and_another_seed_compile_nothing_anew():
     np.testing.assert_array_equal(found, on_other_data(jit=False))
     assert first.compiled._train.experimental_get_tracing_count() == 1
     assert not np.array_equal(found, alone.train(plan, RATES[:6], 0))
+
+
+class MeanOfWords(keras.Model):
+    """Tokens (B, S), 0 behind their end, to two numbers; remembers how far it was made to read."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = keras.layers.Embedding(9, 3), keras.layers.Dense(HORIZON)
+        self.read: list[int] = []
+
+    def build(self, shape):
+        self.embedding.build(shape)
+        self.head.build((None, 3))
+
+    def call(self, tokens, training=None):
+        tf.py_function(lambda width: self.read.append(int(width)), [tf.shape(tokens)[1]], [])
+        real = tf.cast(tokens > 0, tf.float32)[..., None]
+        return self.head(tf.reduce_sum(self.embedding(tokens) * real, 1) / tf.reduce_sum(real, 1))
+
+
+def words() -> tuple[np.ndarray, np.ndarray]:
+    lengths = np.random.default_rng(3).integers(1, 8, ROWS)
+    places = np.arange(11) < lengths[:, None]
+    return np.random.default_rng(5).integers(1, 9, places.shape) * places, lengths
+
+
+def word_program(known: bool) -> Program:
+    keras.utils.set_random_seed(23)
+    model, (tokens, lengths) = MeanOfWords(), words()
+    model.build((None, 11))
+    parts = model, keras.optimizers.Adam(), squared_error, tokens.astype(np.int32), data()[1]
+    return Program(*parts, jit=False, lengths=lengths if known else None)
+
+
+def test_padding_of_a_whole_batch_is_not_read_and_nothing_else_changes():
+    programs, (_, lengths) = [word_program(known) for known in (True, False)], words()
+    plan = shuffled_plan(np.arange(ROWS), 4, seed=3, epoch=1)
+    rows = np.array([22, 3, 17, 5, 11])
+    losses = [program.train(plan, RATES[:6], 0) for program in programs]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    found = [program.predict(rows) for program in programs]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-6)
+    assert_same_weights(*(program.model for program in programs), rtol=1e-4, atol=1e-6)
+    real = np.where(plan.weights > 0, lengths[plan.indices], 0)
+    assert programs[0]._model.read == [*real.max(axis=1), lengths[rows].max()]
+    assert set(programs[1]._model.read) == {11}

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.resident import ResidentLearner
+from attnlab.text.tokenizers import PAD
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -25,7 +26,10 @@ class ClassificationLearner(ResidentLearner):
         parts = task.data.parts.items()
         inputs = {name: part.tokens for name, part in parts}
         targets = {name: part.labels for name, part in parts}
-        super().__init__(config, model, task.loss, inputs, targets)
+        lengths = None
+        if model.fixed_length is None:
+            lengths = {name: np.sum(part.tokens != PAD, axis=1) for name, part in parts}
+        super().__init__(config, model, task.loss, inputs, targets, lengths)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats, `val_accuracy`."""

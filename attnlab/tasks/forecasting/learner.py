@@ -26,6 +26,9 @@ class ForecastLearner(ResidentLearner):
         parts = task.splits.parts().items()
         inputs = {name: windows.history for name, windows in parts}
         targets = {name: windows.target for name, windows in parts}
+        if model.fitted:
+            known = [(inputs[name], targets[name]) for name in inputs if name != "test"]
+            model.fit_highway(*known)
         super().__init__(config, model, task.loss, inputs, targets)
 
     def validate(self, epoch: int) -> dict[str, float]:

@@ -13,6 +13,8 @@ from download_server import serving
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
+from attnlab.run.building import make_task
+from attnlab.run.loop import make_learner
 from attnlab.tasks.forecasting import ett
 from attnlab.tasks.forecasting.data import ett_files
 from attnlab.tasks.forecasting.ett import Ett
@@ -134,6 +136,18 @@ def test_a_download_that_is_not_the_published_file_is_refused(published, tmp_pat
         task.cache = tmp_path / "cache"
         with pytest.raises(RequestError, match="expected a file with SHA-256"):
             task.load(0)
+
+
+def test_a_run_begins_at_the_linear_map_that_is_its_baseline(compose, tmp_path):
+    small_ett.write(tmp_path)
+    words = ("task=ett", f"task.path={tmp_path}", "task.history=24", "task.horizon=5")
+    config = compose(*words, "attention=bahdanau", "model.units=4", "tracking.enabled=false")
+    task = make_task(config)
+    task.load(0)
+    learner = make_learner(config, task)
+    report = learner.report()
+    assert report.metrics["mse_z"] == pytest.approx(report.baselines["nlinear"]["mse_z"], rel=1e-3)
+    assert report.baselines["nlinear"]["mse_z"] < report.baselines["persistence"]["mse_z"] * 0.95
 
 
 def test_the_list_has_what_is_at_hand(tmp_path, capsys):

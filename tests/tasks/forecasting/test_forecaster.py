@@ -17,6 +17,7 @@ from attnlab.attention.pooling import PoolingAttention
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.tasks.forecasting.data.baselines import nlinear
 from attnlab.tasks.forecasting.models.build import build_forecaster
 
 S, HORIZON = 7, 2
@@ -236,17 +237,57 @@ def test_from_the_newest_value_on_a_window_is_forecast_alike_at_every_level(mode
     np.testing.assert_allclose(without_network(forecaster)(known), expected, rtol=1e-4, atol=1e-5)
 
 
+def drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Walks of some rows and their next steps, at many levels."""
+    draw = np.random.default_rng(rows)
+    walks = draw.normal(size=(rows, S + HORIZON)).cumsum(axis=1) + draw.normal(size=(rows, 1)) * 9
+    return walks[:, :S, None].astype(np.float32), walks[:, S:].astype(np.float32)
+
+
+@pytest.mark.parametrize("at_once", [None, 1])
+@pytest.mark.parametrize("anchor", [True, False])
+def test_least_squares_from_the_newest_value_on_are_nlinear(anchor, at_once):
+    (train, targets), held_out = drawn(300), drawn(40)
+    start = {"highway": "all", "highway_start": "least_squares", "normalization": "last"}
+    model = make("rnn", "bahdanau", at_once=at_once, anchor=anchor, **start)
+    model.fit_highway((train, targets), held_out)
+    known = train[..., 0].astype(float), targets, HISTORY[..., 0].astype(float)
+    expected = nlinear(*known, (held_out[0][..., 0], held_out[1]))
+    assert np.ptp(expected - HISTORY[:, -1]) > 0.1
+    np.testing.assert_allclose(model(HISTORY), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_least_squares_in_each_window_s_scale_are_numpy_s(model):
+    train, targets = drawn(200)
+    start = {"highway": 3, "highway_start": "least_squares", "normalization": "mean"}
+    forecaster = make(model, "bahdanau", anchor=True, **start)
+    forecaster.fit_highway((train, targets))
+    scale = np.abs(train).mean(axis=1) + 0.05
+    design = np.column_stack([train[:, -3:, 0] / scale, np.ones(200)])
+    wanted = targets / scale - train[:, -1] / scale
+    solution = np.linalg.lstsq(design, wanted, rcond=None)[0]
+    expected = (design @ solution) * scale + train[:, -1]
+    np.testing.assert_allclose(forecaster(train), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_least_squares_need_a_linear_part():
+    with pytest.raises(RequestError, match=r"model\.highway_start: .* model\.highway is 0; try"):
+        make("rnn", "bahdanau", highway_start="least_squares")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["task=sunspots"], ("mean", 0)),
-        (["task=ett"], ("last", "all")),
-        (["task=ett", "model=transformer", "model.normalization=none"], ("none", "all")),
+        (["task=sunspots"], ("mean", 0, "zeros")),
+        (["task=ett"], ("last", "all", "least_squares")),
+        (["task=ett", "model.normalization=none"], ("none", "all", "least_squares")),
+        (["task=ett", "model=transformer", "model.highway_start=zeros"], ("last", "all", "zeros")),
     ],
 )
 def test_auto_is_as_the_task_has_it(compose, words, expected):
     model = compose(*words, "attention=bahdanau").model.settings
-    assert (model["normalization"], model["highway"]) == expected
+    assert (model["normalization"], model["highway"], model["highway_start"]) == expected
 
 
 @pytest.mark.parametrize("model", MODELS)

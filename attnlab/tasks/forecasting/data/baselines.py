@@ -6,15 +6,12 @@ Each takes what was known before the targets and returns (N, horizon) in the uni
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-Held = tuple[np.ndarray, np.ndarray]  # windows (K, S) and their targets (K, horizon)
+from attnlab.tasks.forecasting.data.ridge import Known, ridge
+
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
 ORDERS = (12, 24)  # of the linear autoregressions
-_STRENGTHS = (0.0, *(10.0**power for power in range(-6, 1)))  # of a ridge
-_CHUNK = 4096  # windows at a time
 
 
 def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
@@ -62,14 +59,13 @@ def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> 
 
 
 def nlinear(
-    train: np.ndarray, targets: np.ndarray, past: np.ndarray, held_out: Held | None = None
+    train: np.ndarray, targets: np.ndarray, past: np.ndarray, held_out: Known | None = None
 ) -> np.ndarray:
     """The newest number plus a linear map of the window minus that number: NLinear.
 
     y_(t+k) = y_t + a_k + sum_i b_ki (y_(t-i) - y_t), i below the window's length: at which level a
     window lies doesn't matter (Zeng et al. 2023, section 4). Differences: it is solved for, not
-    trained, by ridge regression, whose strength is the one of `_STRENGTHS` with the smallest
-    squared error on `held_out`, other windows and their targets; without them there is no ridge.
+    trained, by `ridge`, whose strength is chosen on `held_out`, other windows and their targets.
 
     Args:
         train: (M, S) windows to fit on.
@@ -77,22 +73,14 @@ def nlinear(
         past: (N, L) windows to forecast from, L >= S.
         held_out: (K, S) and (K, horizon).
     """
-    means, moments, products = _moments(train, targets)
-    sizes, axes = np.linalg.eigh(moments)
-    strengths = _STRENGTHS if held_out is not None and len(held_out[0]) else _STRENGTHS[:1]
-    solutions = [
-        axes @ (_inverse(sizes, each)[:, None] * (axes.T @ products)) for each in strengths
-    ]
+    found = ridge(*_from_newest(train, targets), held_out and _from_newest(*held_out))
+    past = past[:, past.shape[1] - train.shape[1] :]
+    return past[:, -1:] + found(_differences(past))
 
-    def forecast(windows: np.ndarray, solution: np.ndarray) -> np.ndarray:
-        return windows[:, -1:] + means[1] + (_differences(windows) - means[0]) @ solution
 
-    def missed(solution: np.ndarray) -> float:
-        assert held_out is not None
-        return float(np.mean((held_out[1] - forecast(held_out[0], solution)) ** 2))
-
-    best = min(solutions, key=missed) if len(solutions) > 1 else solutions[0]
-    return forecast(past[:, past.shape[1] - train.shape[1] :], best)
+def _from_newest(windows: np.ndarray, targets: np.ndarray) -> Known:
+    """Windows and targets, both minus the newest number of the window."""
+    return _differences(windows), targets - windows[:, -1:]
 
 
 def _differences(windows: np.ndarray) -> np.ndarray:
@@ -100,43 +88,8 @@ def _differences(windows: np.ndarray) -> np.ndarray:
     return windows[:, :-1] - windows[:, -1:]
 
 
-def _moments(
-    train: np.ndarray, targets: np.ndarray
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
-    """Means of differences and targets above the newest number, and sums of centred products.
-
-    Some windows at a time: those of long series and horizons are large.
-    """
-    chunks = [slice(at, at + _CHUNK) for at in range(0, len(train), _CHUNK)]
-
-    def parts() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for each in chunks:
-            yield _differences(train[each]), targets[each] - train[each, -1:]
-
-    width, steps = train.shape[1] - 1, targets.shape[1]
-    moments, products = np.zeros((width, width)), np.zeros((width, steps))
-    sums = np.zeros(width + steps)
-    for part in parts():
-        sums += np.hstack(part).sum(axis=0)
-    means = np.split(sums / len(train), [width])
-    for known, wanted in parts():
-        known -= means[0]
-        moments += known.T @ known
-        products += known.T @ (wanted - means[1])
-    return (means[0], means[1]), moments, products
-
-
-def _inverse(sizes: np.ndarray, strength: float) -> np.ndarray:
-    """1 / (eigenvalue + ridge), the ridge in mean eigenvalues; 0 for those of rounding."""
-    if not len(sizes):  # a window of one number
-        return sizes
-    floor = sizes.max() * len(sizes) * np.finfo(np.float64).eps
-    kept = sizes > max(floor, 0.0)
-    return np.divide(1.0, sizes + strength * sizes.mean(), out=np.zeros_like(sizes), where=kept)
-
-
 def linear(
-    train: np.ndarray, targets: np.ndarray, past: np.ndarray, held_out: Held | None = None
+    train: np.ndarray, targets: np.ndarray, past: np.ndarray, held_out: Known | None = None
 ) -> dict[str, np.ndarray]:
     """Forecasts of the linear models that fit into (M, K) and (N, L) histories, by name."""
     found = {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import keras
+import numpy as np
 from keras import ops
 
 from attnlab.attention.base import AttentionOutput
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.ridge import Known, ridge
 
 # Keeps a window of zeros finite; a twentieth of the range where data are scaled by min-max.
 _LEAST_SCALE = 0.05
@@ -26,7 +29,8 @@ class Forecaster(keras.Model):
     - with `normalization="last"` z is the series minus its newest value, which is added to the
       forecast, as in NLinear (Zeng et al. 2023, section 4), for levels that drift;
     - highway is a linear autoregression on the newest values beside the network, as in LSTNet
-      (Lai et al. 2018, section 3.5), so that the network learns what a linear model can't;
+      (Lai et al. 2018, section 3.5), so that the network learns what a linear model can't; it
+      starts at zeros or, of `highway_start`, where `fit_highway` puts it, the network at nothing;
     - the newest value (`anchor`) makes zero weights mean persistence.
 
     Args:
@@ -34,6 +38,7 @@ class Forecaster(keras.Model):
         at_once: how many of them the head makes; None: all.
         highway: how many of the newest values the linear part sees, or `all` of the history; 0
             leaves it out, as `auto` does.
+        highway_start: `zeros`, as `auto` is, or `least_squares`, which gives it a bias.
         anchor: add the newest value to the forecast.
         normalization: `mean`, `last` or `none`, see above; `auto` is `mean`.
         output_activation: `linear`, or `tanh` as in the book, which can't pass its extremes.
@@ -46,6 +51,7 @@ class Forecaster(keras.Model):
         horizon: int = 1,
         at_once: int | None = None,
         highway: int | str = 0,
+        highway_start: str = "zeros",
         anchor: bool = False,
         normalization: str = "none",
         output_activation: str = "linear",
@@ -56,10 +62,21 @@ class Forecaster(keras.Model):
         self.anchor = anchor
         self.normalization = "mean" if normalization == "auto" else normalization
         self.horizon, self.at_once = horizon, at_once or horizon
-        self.head = keras.layers.Dense(self.at_once, activation=output_activation, name="head")
-        if highway:
+        self.fitted = highway_start == "least_squares"
+        if self.fitted and not self.highway:
+            raise RequestError(
+                "model.highway_start: least_squares is where a linear part starts, but "
+                "model.highway is 0; try model.highway=all."
+            )
+        self.head = keras.layers.Dense(
+            self.at_once,
+            activation=output_activation,
+            kernel_initializer="zeros" if self.fitted else "glorot_uniform",
+            name="head",
+        )
+        if self.highway:
             self.linear = keras.layers.Dense(
-                horizon, use_bias=False, kernel_initializer="zeros", name="highway"
+                horizon, use_bias=self.fitted, kernel_initializer="zeros", name="highway"
             )
 
     def build(self, history_shape) -> None:
@@ -99,6 +116,26 @@ class Forecaster(keras.Model):
         """Attention weights (B, H, T, S) on each history; None where nothing attends."""
         window, encoded, *_ = self.encode(history, False)
         return self._weights(encoded, self._straight(window))
+
+    def fit_highway(self, train: Known, held_out: Known | None = None) -> None:
+        """Start the linear part at the ridge regression of the targets; see `ridge`.
+
+        `train` and `held_out` are histories (N, S, 1 + K) and targets (N, horizon), as `call` has
+        them. With `normalization="last"` and all of the history that is NLinear.
+        """
+        found = ridge(*self._left_to_highway(*train), held_out and self._left_to_highway(*held_out))
+        self.linear.kernel.assign(found.kernel)
+        self.linear.bias.assign(found.bias)
+
+    def _left_to_highway(self, history: np.ndarray, target: np.ndarray) -> Known:
+        """What the linear part sees, and what it would forecast alone."""
+        window, *level = map(np.asarray, self._normalized(history))
+        if self.normalization == "last":
+            target = target - level[0]
+        elif self.normalization == "mean":
+            target = target / level[0]
+        newest = window[:, -1, :1] if self.anchor else 0.0
+        return window[:, -self.highway :, 0], target - newest
 
     @property
     def ahead(self) -> range | None:
