@@ -196,6 +196,16 @@ def test_dropout_acts_in_training_alone(model):
     np.testing.assert_array_equal(classifier(TOKENS), classifier(TOKENS))
 
 
+@pytest.mark.parametrize(("vocabulary", "spread"), [(999, 1.0), (1000, 0.1)])
+def test_embeddings_start_by_how_many_words_there_are_unless_told_otherwise(vocabulary, spread):
+    sizes = {"vocabulary": vocabulary, "classes": CLASSES, "length": S}
+    for changes, expected in ({}, spread), ({"spread": 0.4}, 0.4):
+        given = {**settings("model/settings", "classification_rnn"), **changes}
+        model = build_classifier("rnn", given, NoAttention, **sizes)
+        found = np.std(model.embedding.embeddings.numpy())
+        assert found == pytest.approx(expected, rel=0.05)
+
+
 def test_an_unknown_model_is_named():
     sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
     with pytest.raises(RequestError, match="expected embeddings, rnn or transformer, got cnn"):

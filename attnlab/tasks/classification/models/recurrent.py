@@ -9,6 +9,8 @@ from attnlab.layers.looking_back import LookingBack
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.classification.models.classifier import Classifier
 
+_MANY_WORDS = 1000
+
 
 class RecurrentClassifier(LookingBack, Classifier):
     """A recurrent encoder whose state at the end of a text looks back over all states.
@@ -16,7 +18,9 @@ class RecurrentClassifier(LookingBack, Classifier):
     Source: Yang et al. 2016 ("Hierarchical Attention Networks for Document Classification", NAACL),
     section 2.2, for words. Difference: any mechanism looks back, asked by the last state, while
     theirs has no query, as `pooling`. The settings are those of `LookingBack`, `RecurrentEncoder`
-    and `Classifier`.
+    and `Classifier`; its `spread` may be `auto`: 1, but 0.1 with a thousand words or more. What few
+    words say together is found sooner where they differ much, and what each of many says where
+    they start alike.
     """
 
     def __init__(
@@ -29,9 +33,12 @@ class RecurrentClassifier(LookingBack, Classifier):
         bidirectional: bool = False,
         readout: str = "auto",
         dropout: float = 0.0,
+        spread: float | str = "auto",
         **kwargs,
     ) -> None:
-        super().__init__(dropout=dropout, **kwargs)
+        if spread == "auto":
+            spread = 0.1 if kwargs["vocabulary"] >= _MANY_WORDS else 1.0
+        super().__init__(dropout=dropout, spread=float(spread), **kwargs)
         sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
         # Between layers; the last one's output is dropped behind the look.
         between = dropout if layers > 1 else 0.0
