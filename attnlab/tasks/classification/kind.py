@@ -19,9 +19,9 @@ KIND = Kind(
         Metric("loss", "min", "loss", in_tables=False),
     ),
     reported="accuracy",
-    learner=f"{_HERE}.learner:ClassificationLearner",
+    learner=f"{_HERE}.either:make_learner",
     figures=f"{_HERE}.figures.run:classification_figures",
-    served=f"{_HERE}.task:served_example",
+    served=f"{_HERE}.either:served_example",
     verbs={
         "classify": Verb(
             "texts from arguments or standard input", f"{_HERE}.verbs.classify:command", True
@@ -32,8 +32,8 @@ KIND = Kind(
     },
     shelf=f"{_HERE}.verbs.data:SHELF",
     page={
-        "Texts": f"{_HERE}.page.texts:text_parts",
-        "Attention": f"{_HERE}.page.attention:attention_parts",
+        "Test items": f"{_HERE}.page.items:item_parts",
+        "Attention": f"{_HERE}.either:attention_parts",
     },
     takes_data=True,
     together=True,

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
+from attnlab.tasks.classification.scoring import chosen_examples, validation_scores
 from attnlab.tasks.resident import ResidentLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.classification.models.classifier import Classifier
     from attnlab.tasks.classification.task import Classify
-
-_EXAMPLES = 8  # test texts whose attention is kept: as many wrong ones as there are, up to half
 
 
 class ClassificationLearner(ResidentLearner):
@@ -34,9 +33,7 @@ class ClassificationLearner(ResidentLearner):
             return {}
         logits = self.program.predict(rows)
         labels = self._task.data.parts["validation"].labels
-        losses = np.asarray(self._task.loss(labels, logits), np.float64)
-        accuracy = np.mean(logits.argmax(axis=-1) == labels)
-        return {"val_loss": float(losses.mean()), "val_accuracy": float(accuracy)}
+        return validation_scores(self._task.loss, labels, logits)
 
     def report(self) -> Report:
         """The test part's classes beside the baselines."""
@@ -50,7 +47,7 @@ class ClassificationLearner(ResidentLearner):
         """
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
         found = self.program.predict(self.rows["test"]).argmax(axis=-1)
-        chosen = _chosen(found == test.labels)
+        chosen = chosen_examples(found == test.labels)
         weights = self.program.attend(test.tokens[chosen])
         if weights is None:
             return None
@@ -61,16 +58,3 @@ class ClassificationLearner(ResidentLearner):
             "prediction": classes[found[chosen]],
             "index": chosen,
         }
-
-
-def _chosen(right: np.ndarray) -> np.ndarray:
-    """Places of test texts, at equal distances: half of them wrong where so many are."""
-    kinds = [np.flatnonzero(~right), np.flatnonzero(right)]
-    wrong = min(len(kinds[0]), _EXAMPLES // 2)
-    counts = [wrong, min(len(kinds[1]), _EXAMPLES - wrong)]
-    spread = [
-        places[np.linspace(0, len(places) - 1, count).astype(int)]
-        for places, count in zip(kinds, counts, strict=True)
-        if count
-    ]
-    return np.sort(np.concatenate(spread))
