@@ -31,7 +31,7 @@ def make_learner(config: RunConfig, task: Any, model: keras.Model) -> Learner:
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """An input and an output of the model that MLflow serves, by a run's configuration."""
-    images = _has_images(document["task"]["name"])
+    images = has_images(document["task"]["name"])
     return served_image(document) if images else served_text(document)
 
 
@@ -39,9 +39,10 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
     """Where the runs of one task looked, epoch by epoch."""
     from attnlab.tasks.classification.page import attention, image_attention
 
-    images = any(_has_images(run.metrics["task"]) for run in shown)
+    images = any(has_images(run.metrics["task"]) for run in shown)
     return (image_attention if images else attention).attention_parts(shown)
 
 
-def _has_images(task: str) -> bool:
+def has_images(task: str) -> bool:
+    """Whether a task of this kind, by its name, is one of images."""
     return issubclass(option_class("task", task), Images)

@@ -24,7 +24,9 @@ KIND = Kind(
     served=f"{_HERE}.either:served_example",
     verbs={
         "classify": Verb(
-            "texts from arguments or standard input", f"{_HERE}.verbs.classify:command", True
+            "the classes of texts or images, by a trained run",
+            f"{_HERE}.verbs.classify:command",
+            True,
         ),
         "plot vocabulary": Verb(
             "which words speak for which class", f"{_HERE}.verbs.plot:vocabulary"
@@ -39,5 +41,11 @@ KIND = Kind(
     together=True,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
-    tries={"": 'attnlab classify {run} "...", or attention={other} and attnlab compare'},
+    tries={
+        "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
+        **dict.fromkeys(
+            ("digits", "images"),
+            "attnlab classify {run} FILE.png, or attention={other} and attnlab compare",
+        ),
+    },
 )

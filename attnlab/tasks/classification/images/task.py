@@ -136,7 +136,7 @@ class Images:
         Raises:
             RequestError: the inputs are none, of another size, or outside of 0 to 255.
         """
-        best = self.shares(model, self._pixels(inputs)).argmax(axis=-1)
+        best = self.shares(model, list(self._pixels(inputs))).argmax(axis=-1)
         return np.array([self.classes[number] for number in best], dtype=object)
 
     def _pixels(self, inputs: Any) -> np.ndarray:
@@ -154,9 +154,9 @@ class Images:
             raise RequestError(f"{expected} {found.min():g} to {found.max():g}.")
         return np.rint(found).astype(np.uint8)
 
-    def shares(self, model: keras.Model, pixels: np.ndarray) -> np.ndarray:
-        """The probability of each class for each image: (N, H, W, C) uint8 to (N, classes)."""
-        batches = [pixels[start : start + _BATCH] for start in range(0, len(pixels), _BATCH)]
+    def shares(self, model: keras.Model, images: Sequence[np.ndarray]) -> np.ndarray:
+        """The probability of each class for each image, (H, W, C) uint8 each: (N, classes)."""
+        batches = [np.stack(images[at : at + _BATCH]) for at in range(0, len(images), _BATCH)]
         logits = [np.asarray(model(batch, training=False)) for batch in batches]
         return probabilities(np.concatenate(logits))
 
