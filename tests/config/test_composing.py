@@ -80,7 +80,8 @@ def overrides(path: Path) -> list[str]:
     if path in MODELS:
         purpose, name = path.stem.split("_")
         task = {"translation": "translate", "classification": "classify", "forecasting": "fib"}
-        return [f"task={task[purpose]}", f"model={name}", *NEEDED.get(name, [])]
+        own = "digits" if name == "vit" else task[purpose]
+        return [f"task={own}", f"model={name}", *NEEDED.get(name, [])]
     task = [f"task={task_of(path)}"] if path.parent.name == "data" else []
     return [*task, f"{path.parent.name}={path.stem}", *NEEDED.get(path.stem, [])]
 

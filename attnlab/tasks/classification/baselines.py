@@ -45,7 +45,7 @@ def remembered(key: str, computed: Callable[[], dict[str, np.ndarray]]) -> dict[
     return _known[key]
 
 
-def drawn(count: int, most: int = MOST_TEXTS) -> np.ndarray:
+def drawn(count: int, most: int) -> np.ndarray:
     """The training items, by number, that `nearest` and the fitted one get of so many."""
     if count <= most:
         return np.arange(count)
@@ -131,7 +131,7 @@ def _words(text: str) -> list[str]:
 
 
 def _computed(train: Part, asked: Part, classes: int) -> dict[str, np.ndarray]:
-    rows = drawn(len(train))
+    rows = drawn(len(train), MOST_TEXTS)
     memory, queries = tf_idf([train.texts[row] for row in rows], asked.texts)
     shares = majority(train.labels, len(asked), classes)
     given = memory, train.labels[rows], queries, classes, shares

@@ -94,11 +94,12 @@ def test_of_many_classes_the_largest_probability_bounds_the_others():
 
 
 def test_confusions_of_few_classes_are_a_matrix_and_of_many_a_list():
-    few = items_module._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]})
+    few = items_module._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]}, "texts")
     assert few.rows == [["x", "6", "2", "8", "75.0%"], ["y", "0", "0", "0", "-"]]
     counts = np.diag(np.full(13, 5))
     counts[3, 7], counts[2, 1] = 15, 5
-    many = items_module._confusion({"classes": [f"c{n}" for n in range(13)], "counts": counts})
+    classes = [f"c{n}" for n in range(13)]
+    many = items_module._confusion({"classes": classes, "counts": counts}, "texts")
     assert many.rows == [["c3", "c7", "15", "75.0%"], ["c2", "c1", "5", "50.0%"]]
 
 
