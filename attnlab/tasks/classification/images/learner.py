@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.classification.scoring import chosen_examples, validation_scores
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from attnlab.tasks.classification.images.models.vision_transformer import VisionTransformer
     from attnlab.tasks.classification.images.task import Images
 
+_LARGE = 4e9  # operations of a step from which a processor's own libraries are the faster ones
+
 
 class ImageLearner(ResidentLearner):
     """A classifier on its corpus, whose pixels stay in memory as bytes; see `Learner`."""
@@ -24,7 +27,8 @@ class ImageLearner(ResidentLearner):
         parts = task.data.parts.items()
         inputs = {name: part.pixels for name, part in parts}
         targets = {name: part.labels for name, part in parts}
-        super().__init__(config, model, task.loss, inputs, targets)
+        jit = runs_on_xla(model, config.trainer.batch_size)
+        super().__init__(config, model, task.loss, inputs, targets, jit=jit)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats, `val_accuracy`."""
@@ -57,3 +61,15 @@ class ImageLearner(ResidentLearner):
         }
         similarity = self.program.model.position_similarity()
         return kept if similarity is None else {**kept, "positions": similarity}
+
+
+def runs_on_xla(model: VisionTransformer, batch: int) -> bool:
+    """Whether a model trains sooner by XLA than as a TensorFlow graph.
+
+    On a GPU it does. A processor's libraries multiply large matrices faster than XLA does there,
+    while of small models the overhead of a graph's operations is most of their time. A step has
+    about six operations for each parameter and each vector of the batch.
+    """
+    vectors = batch * model.steps
+    small = 6 * vectors * model.count_params() < _LARGE
+    return small or bool(tf.config.list_physical_devices("GPU"))

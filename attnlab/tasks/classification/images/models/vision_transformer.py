@@ -109,9 +109,12 @@ class VisionTransformer(keras.Model):
                 shape=(1, 1, self.units),
                 initializer=keras.initializers.RandomNormal(0.0, 0.02),
             )
-        shape = (batch, self._own + steps, self.units)
+        self.steps = self._own + steps  # T, vectors of an image
+        shape = (batch, self.steps, self.units)
         if self.positions == "learned":
-            self.position = PositionalEncoding(kind="learned", max_length=shape[1], name="position")
+            self.position = PositionalEncoding(
+                kind="learned", max_length=self.steps, name="position"
+            )
             self.position.build(shape)
         for layer in self.encoder:
             layer.build(shape)
