@@ -202,8 +202,8 @@ def test_an_experiment_composes_and_its_header_has_its_command(compose, name):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_can_still_be_changed(compose, name):
-    config = compose(f"experiment={name}", "trainer.epochs=3", "model.units=8", "seed=5")
-    assert (config.trainer.epochs, config.model.settings["units"], config.seed) == (3, 8, 5)
+    config = compose(f"experiment={name}", "trainer.epochs=3", "model.units=24", "seed=5")
+    assert (config.trainer.epochs, config.model.settings["units"], config.seed) == (3, 24, 5)
 
 
 @of_group("task")
