@@ -267,7 +267,7 @@ def series_file(folder: Path) -> str:
 
 
 # ett is series with borders of its own.
-TASKS = sorted({*options("task")} - {"classify", "ett", "translate"})
+TASKS = sorted({*options("task")} - {"classify", "digits", "ett", "images", "translate"})
 # Every mechanism, and every task with some: a task knows nothing of mechanisms, nor they of it.
 PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
 
@@ -308,6 +308,22 @@ def small_translation(config: RunConfig, folder: Path) -> list[str]:
     ]
 
 
+def small_images(folder: Path) -> list[str]:
+    """A preset's model in miniature, on 24 images in a folder."""
+    from PIL import Image
+
+    draw = np.random.default_rng(7)
+    for number in range(24):
+        path = folder / "images" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(path)
+    sizes = {"units": 24, "layers": 2, "feed_forward": 8, "patch": 4}
+    return [
+        *("data=image_folder", f"data.path={folder / 'images'}", "data.size=8"),
+        *(f"model.{key}={size}" for key, size in sizes.items()),
+    ]
+
+
 # Translators take a while to trace; `tests/config` composes all.
 LONG = [name for name in options("experiment") if not name.startswith("book_")]
 PRESETS = [
@@ -319,7 +335,9 @@ PRESETS = [
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs(compose, no_figures, tmp_path, name):
     config = compose(f"experiment={name}", *QUICK)
-    if config.data is not None:
+    if config.task.name == "images":
+        config = compose(f"experiment={name}", *QUICK, *small_images(tmp_path))
+    elif config.data is not None:
         config = compose(f"experiment={name}", *QUICK, *small_translation(config, tmp_path))
     folder = run(config)
     assert read_json(folder / "status.json")["state"] == "completed"

@@ -237,8 +237,8 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     known = known_keys(overrides)
     top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
     if group == "data" and "." not in key:
-        tasks = " and ".join(f"task={task}" for task in options("task") if _corpus(task))
-        return f"data: goes with {tasks}; the other tasks bring their own data."
+        tasks = ",".join(task for task in options("task") if "data" in _of_task(task))
+        return f"data: goes with task={tasks}; the other tasks bring their own data."
     if "." not in key:
         full = " or ".join(full_keys(key, overrides))
         hint = f" Did you mean {full}?" if full else did_you_mean(group, top)
@@ -316,11 +316,12 @@ def known_keys(overrides: Iterable[str]) -> list[str]:
     return keys
 
 
-def _corpus(task: str) -> str | None:
-    """The option of the group `data` that a task comes with."""
+def _of_task(task: str) -> dict[str, str]:
+    """Group -> the option that a task comes with, such as its corpus."""
     content = option_content("task", task, whole=True) or {}
     entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
-    return next((entry["/data"] for entry in entries if "/data" in entry), None)
+    pairs = [pair for entry in entries for pair in entry.items()]
+    return {key.removeprefix("override ").removeprefix("/"): name for key, name in pairs}
 
 
 def _chosen(overrides: Iterable[str]) -> dict[str, str]:
@@ -329,9 +330,7 @@ def _chosen(overrides: Iterable[str]) -> dict[str, str]:
     pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
     chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}
     wanted = dict(override.lstrip("+").split("=", 1) for override in overrides if "=" in override)
-    corpus = _corpus(wanted.get("task", chosen["task"]))
-    if corpus:
-        chosen["data"] = corpus
+    chosen |= _of_task(wanted.get("task", chosen["task"]))
     for group in chosen:
         if wanted.get(group) in options(group):
             chosen[group] = wanted[group]

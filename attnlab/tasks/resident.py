@@ -6,7 +6,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
@@ -27,6 +26,7 @@ class ResidentLearner:
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: of each part, `train` among them, what goes in, (N, ...).
         targets: of each part what should come out, (N, ...).
+        jit: whether XLA compiles where the configuration leaves that open.
         lengths: of each part, how many places of each input are more than padding, (N,). Then
             batches are of near-equal lengths and read no further, but with XLA, which has one
             shape. None: inputs are not padded.
@@ -39,6 +39,8 @@ class ResidentLearner:
         loss: Loss,
         inputs: dict[str, np.ndarray],
         targets: dict[str, np.ndarray],
+        *,
+        jit: bool = True,
         lengths: dict[str, np.ndarray] | None = None,
     ) -> None:
         self._seed, self._batch_size = config.seed, config.trainer.batch_size
@@ -47,9 +49,8 @@ class ResidentLearner:
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
         self.rows = {"validation": np.arange(0), **dict(zip(targets, numbers, strict=True))}
         data = [np.concatenate([*parts.values()]) for parts in (inputs, targets)]
-        settings, jit = config.optimizer, config.trainer.jit
-        if jit is None:
-            jit = lengths is None or bool(tf.config.list_physical_devices("GPU"))
+        settings = config.optimizer
+        jit = jit if config.trainer.jit is None else config.trainer.jit
         self._lengths = None
         if lengths is not None and not jit:
             self._lengths = np.concatenate([*lengths.values()])

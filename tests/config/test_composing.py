@@ -80,7 +80,8 @@ def overrides(path: Path) -> list[str]:
     if path in MODELS:
         purpose, name = path.stem.split("_")
         task = {"translation": "translate", "classification": "classify", "forecasting": "fib"}
-        return [f"task={task[purpose]}", f"model={name}", *NEEDED.get(name, [])]
+        own = "digits" if name == "vit" else task[purpose]
+        return [f"task={own}", f"model={name}", *NEEDED.get(name, [])]
     task = [f"task={task_of(path)}"] if path.parent.name == "data" else []
     return [*task, f"{path.parent.name}={path.stem}", *NEEDED.get(path.stem, [])]
 
@@ -201,8 +202,8 @@ def test_an_experiment_composes_and_its_header_has_its_command(compose, name):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_can_still_be_changed(compose, name):
-    config = compose(f"experiment={name}", "trainer.epochs=3", "model.units=8", "seed=5")
-    assert (config.trainer.epochs, config.model.settings["units"], config.seed) == (3, 8, 5)
+    config = compose(f"experiment={name}", "trainer.epochs=3", "model.units=24", "seed=5")
+    assert (config.trainer.epochs, config.model.settings["units"], config.seed) == (3, 24, 5)
 
 
 @of_group("task")

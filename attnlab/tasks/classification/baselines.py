@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ _MOST_STEPS, _TOLERANCE = 1_000, 1e-3  # of the logistic regression
 _CHUNK = 1_024  # texts compared with all training texts at once
 _MOST_KNOWN = 8
 
-# What was found for the same texts before, by their digest: runs of one process share their data.
+# What was found for the same items before, by their digest: runs of one process share their data.
 _known: dict[str, dict[str, np.ndarray]] = {}
 
 
@@ -33,18 +33,23 @@ def baselines(train: Part, asked: Part, classes: int) -> dict[str, np.ndarray]:
     texts give the same numbers.
     """
     key = _digest(train, asked, classes)
+    return remembered(key, lambda: _computed(train, asked, classes))
+
+
+def remembered(key: str, computed: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """What is computed, or what was computed for the same key before."""
     if key not in _known:
         while len(_known) >= _MOST_KNOWN:
             del _known[next(iter(_known))]
-        _known[key] = _computed(train, asked, classes)
+        _known[key] = computed()
     return _known[key]
 
 
-def drawn(count: int) -> np.ndarray:
-    """The training texts, by number, that `word_counts` and `nearest` get of so many."""
-    if count <= MOST_TEXTS:
+def drawn(count: int, most: int) -> np.ndarray:
+    """The training items, by number, that `nearest` and the fitted one get of so many."""
+    if count <= most:
         return np.arange(count)
-    return np.sort(np.random.default_rng(0).choice(count, MOST_TEXTS, replace=False))
+    return np.sort(np.random.default_rng(0).choice(count, most, replace=False))
 
 
 def majority(labels: np.ndarray, count: int, classes: int) -> np.ndarray:
@@ -126,7 +131,7 @@ def _words(text: str) -> list[str]:
 
 
 def _computed(train: Part, asked: Part, classes: int) -> dict[str, np.ndarray]:
-    rows = drawn(len(train))
+    rows = drawn(len(train), MOST_TEXTS)
     memory, queries = tf_idf([train.texts[row] for row in rows], asked.texts)
     shares = majority(train.labels, len(asked), classes)
     given = memory, train.labels[rows], queries, classes, shares

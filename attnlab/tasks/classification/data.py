@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+
+from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
+
+_MOST_CHARACTERS = 1_000  # of a text in predictions.csv
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +26,10 @@ class Part:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def identity(self) -> dict[str, np.ndarray]:
+        """The column of predictions.csv that says which text it is: on one line, cut if long."""
+        return {"text": np.array([_line(text) for text in self.texts], object)}
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
@@ -33,6 +41,8 @@ class LabelledTexts:
     classes: Sequence[str]  # names, in the order of their numbers
     parts: Mapping[str, Part]  # `train`, `validation`, `test`
     cut: int = 0  # texts of all parts of which the end was cut off
+
+    noun: ClassVar[str] = "text"
 
     @property
     def longest(self) -> int:
@@ -50,3 +60,29 @@ class LabelledTexts:
             name: {label: count[number] for number, label in enumerate(self.classes)}
             for name, count in counted.items()
         }
+
+    def baselines(self, part: str) -> dict[str, np.ndarray]:
+        """Probabilities (N, C) of a part's texts by rules that need no network."""
+        return baselines(self.parts["train"], self.parts[part], len(self.classes))
+
+    def notes(self) -> list[str]:
+        """What the report should say of the data, a sentence each."""
+        notes, count = [], len(self.parts["train"])
+        if self.cut:
+            total = sum(self.counts().values())
+            notes.append(
+                f"{self.cut:,} of the {total:,} texts were cut at their end, so the model didn't "
+                "see all of them; baselines did."
+            )
+        if count > MOST_TEXTS:
+            notes.append(
+                f"The baselines word_counts and nearest got {MOST_TEXTS:,} of the {count:,} "
+                "training texts, drawn at random."
+            )
+        return notes
+
+
+def _line(text: str) -> str:
+    """A text on one line: what CSV readers agree on."""
+    line = " ".join(text.replace("\0", " ").split())
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"

@@ -1,9 +1,9 @@
 """McNemar's exact test of groups of classifiers, a sign test where there are several seeds.
 
-McNemar 1947 counts the texts that one of two classifiers has right and the other wrong: where they
-are equally good, each such text is as likely the one's as the other's. With several seeds a text is
-won by the side with more right answers over the shared seeds, and one won by neither drops out:
-seeds are no further texts, and would make a test too sure of itself.
+McNemar 1947 counts the items that one of two classifiers has right and the other wrong: where they
+are equally good, each such item is as likely the one's as the other's. With several seeds an item
+is won by the side with more right answers over the shared seeds, and one won by neither drops out:
+seeds are no further items, and would make a test too sure of itself.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scipy.special import bdtr
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest
-from attnlab.tasks.classification.report import read_predictions
+from attnlab.tasks.classification.report import noun_of, read_predictions
 
 Runs = Sequence[RunDirectory]
 
-_ONE = "exact McNemar test over {items} test texts"
+_ONE = "exact McNemar test over {items} test {noun}s"
 _SEVERAL = (
-    "exact sign test over {items} test texts, each won by more right answers over shared seeds"
+    "exact sign test over {items} test {noun}s, each won by more right answers over shared seeds"
 )
 _OTHER = "; of right answers, whatever the metric"
 
@@ -35,13 +35,13 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
     `always` makes no difference.
 
     Raises:
-        NoItemTest: the texts differ.
+        NoItemTest: the items differ.
         RequestError: a predictions.csv is missing or damaged.
     """
     runs = {run.path: run for own, base in pairs for run in (*base, *own)}
-    right, items = {}, None
+    right, items, noun = {}, None, ""
     for path, run in runs.items():
-        own, right[path] = _answers(run)
+        noun, own, right[path] = _answers(run)
         items = items or own
         if own != items:
             raise NoItemTest(
@@ -52,7 +52,7 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
     for pair in pairs:
         own, base = (np.sum([right[run.path] for run in side], axis=0) for side in pair)
         lost, won = int(np.sum(own < base)), int(np.sum(own > base))
-        method = (_SEVERAL if several else _ONE).format(items=len(own))
+        method = (_SEVERAL if several else _ONE).format(items=len(own), noun=noun)
         method += _OTHER if metric != "accuracy" else ""
         p = sign_test(lost, won)
         name = "sign test" if several else "McNemar"
@@ -69,12 +69,13 @@ def sign_test(lost: int, won: int) -> float:
     return min(1.0, 2.0 * float(bdtr(min(lost, won), lost + won, 0.5)))
 
 
-def _answers(run: RunDirectory) -> tuple[list[tuple[str, str]], np.ndarray]:
-    """The texts with their classes, and (N,) whether the run has each right."""
+def _answers(run: RunDirectory) -> tuple[str, list[tuple[str, str]], np.ndarray]:
+    """What items are called, the items with their classes, and (N,) whether each is right."""
     table = read_predictions(run)
     try:
-        items = list(zip(table["text"].tolist(), table["label"].tolist(), strict=True))
-        return items, table["prediction"] == table["label"]
+        noun = noun_of(table)
+        items = list(zip(table[noun].tolist(), table["label"].tolist(), strict=True))
+        return noun, items, table["prediction"] == table["label"]
     except KeyError as error:
         path = run.path / "predictions.csv"
         raise RequestError(f"{path}: damaged: it has no column {error}") from error

@@ -19,12 +19,14 @@ KIND = Kind(
         Metric("loss", "min", "loss", in_tables=False),
     ),
     reported="accuracy",
-    learner=f"{_HERE}.learner:ClassificationLearner",
+    learner=f"{_HERE}.either:make_learner",
     figures=f"{_HERE}.figures.run:classification_figures",
-    served=f"{_HERE}.task:served_example",
+    served=f"{_HERE}.either:served_example",
     verbs={
         "classify": Verb(
-            "texts from arguments or standard input", f"{_HERE}.verbs.classify:command", True
+            "the classes of texts or images, by a trained run",
+            f"{_HERE}.verbs.classify:command",
+            True,
         ),
         "plot vocabulary": Verb(
             "which words speak for which class", f"{_HERE}.verbs.plot:vocabulary"
@@ -32,12 +34,18 @@ KIND = Kind(
     },
     shelf=f"{_HERE}.verbs.data:SHELF",
     page={
-        "Texts": f"{_HERE}.page.texts:text_parts",
-        "Attention": f"{_HERE}.page.attention:attention_parts",
+        "Test items": f"{_HERE}.page.items:item_parts",
+        "Attention": f"{_HERE}.either:attention_parts",
     },
     takes_data=True,
     together=True,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
-    tries={"": 'attnlab classify {run} "...", or attention={other} and attnlab compare'},
+    tries={
+        "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
+        **dict.fromkeys(
+            ("digits", "images"),
+            "attnlab classify {run} FILE.png, or attention={other} and attnlab compare",
+        ),
+    },
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
+from attnlab.tasks.classification.scoring import chosen_examples, validation_scores
 from attnlab.tasks.resident import ResidentLearner
 from attnlab.text.tokenizers import PAD
 
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.classification.models.classifier import Classifier
     from attnlab.tasks.classification.task import Classify
-
-_EXAMPLES = 8  # test texts whose attention is kept: as many wrong ones as there are, up to half
 
 
 class ClassificationLearner(ResidentLearner):
@@ -26,10 +26,11 @@ class ClassificationLearner(ResidentLearner):
         parts = task.data.parts.items()
         inputs = {name: part.tokens for name, part in parts}
         targets = {name: part.labels for name, part in parts}
-        lengths = None
+        given: dict[str, Any] = {}
         if model.fixed_length is None:
-            lengths = {name: np.sum(part.tokens != PAD, axis=1) for name, part in parts}
-        super().__init__(config, model, task.loss, inputs, targets, lengths)
+            given["jit"] = bool(tf.config.list_physical_devices("GPU"))
+            given["lengths"] = {name: np.sum(part.tokens != PAD, axis=1) for name, part in parts}
+        super().__init__(config, model, task.loss, inputs, targets, **given)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats, `val_accuracy`."""
@@ -38,9 +39,7 @@ class ClassificationLearner(ResidentLearner):
             return {}
         logits = self.program.predict(rows)
         labels = self._task.data.parts["validation"].labels
-        losses = np.asarray(self._task.loss(labels, logits), np.float64)
-        accuracy = np.mean(logits.argmax(axis=-1) == labels)
-        return {"val_loss": float(losses.mean()), "val_accuracy": float(accuracy)}
+        return validation_scores(self._task.loss, labels, logits)
 
     def report(self) -> Report:
         """The test part's classes beside the baselines."""
@@ -54,7 +53,7 @@ class ClassificationLearner(ResidentLearner):
         """
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
         found = self.program.predict(self.rows["test"]).argmax(axis=-1)
-        chosen = _chosen(found == test.labels)
+        chosen = chosen_examples(found == test.labels)
         weights = self.program.attend(test.tokens[chosen])
         if weights is None:
             return None
@@ -65,16 +64,3 @@ class ClassificationLearner(ResidentLearner):
             "prediction": classes[found[chosen]],
             "index": chosen,
         }
-
-
-def _chosen(right: np.ndarray) -> np.ndarray:
-    """Places of test texts, at equal distances: half of them wrong where so many are."""
-    kinds = [np.flatnonzero(~right), np.flatnonzero(right)]
-    wrong = min(len(kinds[0]), _EXAMPLES // 2)
-    counts = [wrong, min(len(kinds[1]), _EXAMPLES - wrong)]
-    spread = [
-        places[np.linspace(0, len(places) - 1, count).astype(int)]
-        for places, count in zip(kinds, counts, strict=True)
-        if count
-    ]
-    return np.sort(np.concatenate(spread))

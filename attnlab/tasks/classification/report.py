@@ -1,4 +1,4 @@
-"""From probabilities to a report: measures, baselines, skill, what is said of each text."""
+"""From probabilities to a report: measures, baselines, skill, what is said of each item."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ import numpy as np
 
 from attnlab.records.files import read_table
 from attnlab.tasks.base import Report
-from attnlab.tasks.classification.baselines import BASELINES, MOST_TEXTS, baselines
 from attnlab.tasks.classification.measures import confusion, scores
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.classification.data import LabelledTexts
+    from attnlab.tasks.classification.images.data import LabelledImages
 
-_MOST_CHARACTERS = 1_000  # of a text in predictions.csv
+    Data = LabelledTexts | LabelledImages
+
+NOUNS = ("text", "image")  # what an item may be: the column of predictions.csv that says which
 _MOST_COLUMNS = 20  # classes whose probabilities have a column each
 _MOST_CONFUSED = 100  # classes whose matrix metrics.json has
-_TEXT = ("text", "label", "prediction", "group", *BASELINES)
+_BASELINES = ("majority", "word_counts", "logistic_regression", "nearest")
+_TEXT = (*NOUNS, "label", "prediction", "group", *_BASELINES)
 
 
-def build_report(data: LabelledTexts, part: str, probabilities: np.ndarray) -> Report:
-    """Put what a model says of the texts of a part, (N, C), beside the baselines.
+def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
+    """Put what a model says of the items of a part, (N, C), beside the baselines.
 
-    The skill is 1 - error / error of the best baseline, the error being the share of texts whose
+    The skill is 1 - error / error of the best baseline, the error being the share of items whose
     class is wrong; None where that baseline makes no error. predictions.csv has each text on one
     line, cut at 1,000 characters, and of more than 20 classes no probabilities but the largest.
     """
-    asked, train = data.parts[part], data.parts["train"]
-    rules = baselines(train, asked, len(data.classes))
+    asked, rules = data.parts[part], data.baselines(part)
     metrics = _known(scores(asked.labels, probabilities))
     others = {name: _known(scores(asked.labels, each)) for name, each in rules.items()}
-    # Of equally accurate ones the last: it knows more of the texts.
+    # Of equally accurate ones the last: it knows more of the items.
     best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
     skills = {name: _skill(metrics, other) for name, other in others.items()}
     predicted = probabilities.argmax(axis=1)
@@ -50,9 +52,9 @@ def build_report(data: LabelledTexts, part: str, probabilities: np.ndarray) -> R
         baselines=others,
         best_baseline=best,
         skill=skills[best],
-        notes=_notes(data),
+        notes=data.notes(),
         predictions=_predictions(data, part, probabilities, rules),
-        units="shares of the texts (log loss in nats)",
+        units=f"shares of the {data.noun}s (log loss in nats)",
         skills=skills,
         metric="accuracy",
         details=details,
@@ -60,7 +62,7 @@ def build_report(data: LabelledTexts, part: str, probabilities: np.ndarray) -> R
 
 
 def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, float]]:
-    """Texts and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
+    """Items and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
     names = np.asarray(groups, str)
     found = {}
     for name in sorted(set(names.tolist()), key=_natural):
@@ -82,6 +84,18 @@ def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
         RequestError: it is missing or damaged.
     """
     return read_table(run.path / "predictions.csv", text=_TEXT)
+
+
+def noun_of(columns: Mapping[str, Any]) -> str:
+    """What the items of predictions.csv are: `text` or `image`.
+
+    Raises:
+        KeyError: neither.
+    """
+    for noun in NOUNS:
+        if noun in columns:
+            return noun
+    raise KeyError(" or ".join(NOUNS))
 
 
 def result_line(metrics: Mapping[str, Any]) -> str:
@@ -110,30 +124,14 @@ def _skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | N
     return 1.0 - error / other if other else None
 
 
-def _notes(data: LabelledTexts) -> list[str]:
-    notes, count = [], len(data.parts["train"])
-    if data.cut:
-        total = sum(data.counts().values())
-        notes.append(
-            f"{data.cut:,} of the {total:,} texts were cut at their end, so the model didn't see "
-            "all of them; baselines did."
-        )
-    if count > MOST_TEXTS:
-        notes.append(
-            f"The baselines word_counts and nearest got {MOST_TEXTS:,} of the {count:,} training "
-            "texts, drawn at random."
-        )
-    return notes
-
-
 def _predictions(
-    data: LabelledTexts, part: str, probabilities: np.ndarray, rules: Mapping[str, np.ndarray]
+    data: Data, part: str, probabilities: np.ndarray, rules: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     asked, names = data.parts[part], np.array(data.classes, object)
     digits = np.round(np.asarray(probabilities, np.float64), 6)
     columns = {
         "index": np.arange(len(asked)),
-        "text": np.array([_line(text) for text in asked.texts], object),
+        **asked.identity(),
         "label": names[asked.labels],
         "prediction": names[probabilities.argmax(axis=1)],
         "probability": digits.max(axis=1),
@@ -143,9 +141,3 @@ def _predictions(
     if len(names) <= _MOST_COLUMNS:
         columns |= {f"p_{name}": digits[:, number] for number, name in enumerate(names)}
     return columns | {name: names[each.argmax(axis=1)] for name, each in rules.items()}
-
-
-def _line(text: str) -> str:
-    """A text on one line: what CSV readers agree on."""
-    line = " ".join(text.replace("\0", " ").split())
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"

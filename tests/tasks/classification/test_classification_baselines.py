@@ -104,10 +104,10 @@ def test_the_same_texts_are_reckoned_once_and_other_labels_anew(monkeypatch):
 
 def test_large_training_parts_are_drawn_from_without_order(monkeypatch):
     monkeypatch.setattr(module, "MOST_TEXTS", 40)
-    rows = drawn(200)
+    rows = drawn(200, 40)
     assert len(set(rows.tolist())) == 40 and rows.max() < 200
-    assert len(set((rows % 5).tolist())) == 5 and np.array_equal(rows, drawn(200))
-    assert drawn(40).tolist() == list(range(40))
+    assert len(set((rows % 5).tolist())) == 5 and np.array_equal(rows, drawn(200, 40))
+    assert drawn(40, 40).tolist() == list(range(40))
     train = some_texts(200)
     found = baselines(train, part([train.texts[0]], [0]), 3)
     shares = np.bincount(train.labels) / 200

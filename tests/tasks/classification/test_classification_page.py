@@ -14,9 +14,9 @@ from attnlab.page.parts import Frames, Sentences, Table, Tabs, Text
 from attnlab.report.results import colours_of
 from attnlab.report.shown import shown_runs
 from attnlab.tasks.classification.data import LabelledTexts, Part
-from attnlab.tasks.classification.page import texts as texts_module
+from attnlab.tasks.classification.page import items as items_module
 from attnlab.tasks.classification.page.attention import _rows, attention_parts
-from attnlab.tasks.classification.page.texts import likelihood, text_parts
+from attnlab.tasks.classification.page.items import item_parts, likelihood
 from attnlab.text.tokenizers import Tokenizer
 
 TEST = some_texts(40, seed=1, grouped=True)
@@ -44,7 +44,7 @@ def column(table: Table, name: str) -> list[str]:
 
 def test_texts_go_from_the_worst_to_the_best(tmp_path, shown):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
-    table, confusion, groups = text_parts(shown())
+    table, confusion, groups = item_parts(shown())
     own = PROBABILITIES[np.arange(40), TEST.labels]
     shown_p = [float(cell) for cell in column(table, "p")]
     assert len(shown_p) == 24 and shown_p == sorted(shown_p)
@@ -62,7 +62,7 @@ def test_texts_go_from_the_worst_to_the_best(tmp_path, shown):
 def test_several_runs_stand_side_by_side(tmp_path, shown):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
-    table, confusions, groups = text_parts(shown())
+    table, confusions, groups = item_parts(shown())
     assert {*table.header} >= {"says none", "says bahdanau", "p, none", "p, bahdanau"}
     assert column(table, "says bahdanau") == column(table, "class")
     assert isinstance(confusions, Tabs) and list(confusions.choices) == ["bahdanau", "none"]
@@ -75,7 +75,7 @@ def test_other_texts_and_damaged_files_are_named(tmp_path, shown):
     write_classifier(tmp_path, "bahdanau", np.eye(3)[other.parts["test"].labels], other)
     damaged = write_classifier(tmp_path, "pooling", PROBABILITIES, DATA)
     damaged.write_predictions({"index": [0], "text": ["a"]})
-    said = {part.text for part in text_parts(shown()) if isinstance(part, Text)}
+    said = {part.text for part in item_parts(shown()) if isinstance(part, Text)}
     assert any("has other test texts" in text for text in said)
     assert any("pooling: no predictions" in text and "label" in text for text in said)
 
@@ -87,18 +87,19 @@ def test_of_many_classes_the_largest_probability_bounds_the_others():
         "probability": np.array([0.75, 0.875, 0.5]),
     }
     assert likelihood(columns).tolist() == [0.75, 0.125, 0.5]
-    table = texts_module._table({"none": {**columns, "text": np.array([*"xyz"])}})
+    table = items_module._table({"none": {**columns, "text": np.array([*"xyz"])}})
     assert column(table, "p") == ["≤ 0.125", "0.500", "0.750"]
     known = {**columns, "p_b": np.array([0.0, 0.0625, 0.0])}
     assert likelihood(known).tolist() == [0.75, 0.0625, 0.5]
 
 
 def test_confusions_of_few_classes_are_a_matrix_and_of_many_a_list():
-    few = texts_module._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]})
+    few = items_module._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]}, "texts")
     assert few.rows == [["x", "6", "2", "8", "75.0%"], ["y", "0", "0", "0", "-"]]
     counts = np.diag(np.full(13, 5))
     counts[3, 7], counts[2, 1] = 15, 5
-    many = texts_module._confusion({"classes": [f"c{n}" for n in range(13)], "counts": counts})
+    classes = [f"c{n}" for n in range(13)]
+    many = items_module._confusion({"classes": classes, "counts": counts}, "texts")
     assert many.rows == [["c3", "c7", "15", "75.0%"], ["c2", "c1", "5", "50.0%"]]
 
 

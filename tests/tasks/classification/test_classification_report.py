@@ -9,7 +9,7 @@ import pytest
 from labelled import CLASSES, answers, labelled, part, some_texts
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.classification import baselines, report
+from attnlab.tasks.classification import baselines, data, report
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.measures import scores
 from attnlab.tasks.classification.report import build_report, read_predictions, result_line
@@ -110,7 +110,7 @@ def test_groups_are_in_natural_order():
 
 def test_texts_that_were_cut_and_training_texts_that_were_drawn_are_noted(monkeypatch):
     assert build_report(DATA, "test", PROBABILITIES).notes == []
-    for module in (baselines, report):
+    for module in (baselines, data):
         monkeypatch.setattr(module, "MOST_TEXTS", 30)
     notes = build_report(labelled(TRAIN, TEST, cut=7), "test", PROBABILITIES).notes
     assert len(notes) == 2

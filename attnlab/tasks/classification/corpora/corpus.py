@@ -1,4 +1,4 @@
-"""A corpus of labelled texts, as a stream."""
+"""A corpus of labelled texts, or of other items with classes, as a stream."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
+from attnlab.text.same import text_key
 
 PARTS = ("train", "validation", "test")
 
@@ -22,9 +23,26 @@ class Labelled(NamedTuple):
     label: str  # the name of its class
     group: str = ""  # what results are told apart by beside the class, such as a number of nouns
 
+    @property
+    def key(self) -> str:
+        """What is the same of texts that count as one: letters and digits."""
+        return text_key(self.text)
+
+
+class Item(Protocol):
+    """What corpora are made of: a text, an image."""
+
+    @property
+    def label(self) -> str:
+        """The name of its class."""
+
+    @property
+    def key(self) -> str:
+        """What is the same of items that count as one, so that no two parts have them."""
+
 
 class Corpus:
-    """Labelled texts; the base of every corpus.
+    """Labelled texts, or other items; the base of every corpus.
 
     A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments, and gives
     `_read` and `_content`.
@@ -33,6 +51,7 @@ class Corpus:
     name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`
     origin: ClassVar[str] = ""  # who made it, and where it is from
     license: ClassVar[str] = ""  # the terms it is given under
+    noun: ClassVar[str] = "text"  # what an item of it is called
     fetchable: ClassVar[bool] = False  # whether it can be downloaded
     # the settings without which there is no corpus, as on the command line
     needs: ClassVar[str] = ""
@@ -57,11 +76,11 @@ class Corpus:
         path = getattr(self, "path", None)
         return Path(path).expanduser() if path else None
 
-    def texts(self, part: str = "train") -> Iterator[Labelled]:
-        """The texts of one of `own_parts`, in an order that is always the same.
+    def items(self, part: str = "train") -> Iterator[Any]:
+        """The items of one of `own_parts`, in an order that is always the same.
 
         Raises:
-            RequestError: a text that can't be read, named, or no text at all.
+            RequestError: an item that can't be read, named, or none at all.
         """
         found = itertools.islice(self._read(part), self.limit if part == "train" else None)
         empty = True
@@ -69,15 +88,15 @@ class Corpus:
             empty = False
             yield each
         if empty:
-            raise RequestError(f"{self.name}, part {part}: expected texts, got none.")
+            raise RequestError(f"{self.name}, part {part}: expected {self.noun}s, got none.")
 
     def digest(self) -> str:
-        """SHA-256 that changes with the content and with every setting that decides the texts."""
+        """SHA-256 that changes with the content and with every setting that decides the items."""
         keys = ("own_parts", "limit", "validation", "test")
         decisive = {**{key: getattr(self, key) for key in keys}, "content": self._content()}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
-    def _read(self, part: str) -> Iterator[Labelled]:
+    def _read(self, part: str) -> Iterator[Any]:
         raise NotImplementedError
 
     def _content(self) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
+from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.text.words import split_words
 
 
@@ -19,6 +20,8 @@ def describe(corpus: Corpus, seed: int) -> dict[str, dict[str, Any]]:
     """
     parts = divided(corpus, seed)
     classes = class_names(parts)
+    if isinstance(corpus, ImageCorpus):
+        return {part: _image_counts(images, classes) for part, images in parts.items()}
     known = {word for each in parts["train"] for word in split_words(each.text)}
     return {part: _counts(texts, classes, known) for part, texts in parts.items()}
 
@@ -35,4 +38,14 @@ def _counts(texts: Sequence[Labelled], classes: Sequence[str], known: set[str]) 
         "unknown": unknown / max(total, 1),  # share of words that are not in train
         "classes": {label: labels[label] for label in classes},
         "groups": {group: groups[group] for group in sorted(groups) if group},
+    }
+
+
+def _image_counts(images: Sequence[LabelledImage], classes: Sequence[str]) -> dict[str, Any]:
+    labels = Counter(each.label for each in images)
+    return {
+        "images": len(images),
+        "pixels": " x ".join(map(str, images[0].pixels.shape)),
+        "classes": {label: labels[label] for label in classes},
+        "groups": {},
     }

@@ -1,30 +1,30 @@
-"""Dividing a corpus into train, validation and test: no text stands in two of them."""
+"""Dividing a corpus into train, validation and test: no item stands in two of them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus, Labelled
-from attnlab.text.same import text_key
+from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus, Item
 
 
-def divided(corpus: Corpus, seed: int) -> dict[str, list[Labelled]]:
-    """The texts of train, validation and test of an opened corpus, in its order.
+def divided(corpus: Corpus, seed: int) -> dict[str, list[Any]]:
+    """The items of train, validation and test of an opened corpus, in its order.
 
     What has no part of its own is held out from train: of each class the share that the corpus's
     settings `test` and `validation` ask for, at least one, by the run's seed. Texts with the same
-    letters and digits, whatever their case, accents, punctuation and spaces, stand in one part; of
-    a text that stands in two parts of the corpus's own, the one in the later of `PARTS` counts, and
-    `Corpus.notes` says of how many.
+    letters and digits, whatever their case, accents, punctuation and spaces, stand in one part, as
+    do images with the same pixels; of an item that stands in two parts of the corpus's own, the one
+    in the later of `PARTS` counts, and `Corpus.notes` says of how many.
 
     Raises:
-        RequestError: a text can't be read, there is but one class, a class has too few texts, or
+        RequestError: an item can't be read, there is but one class, a class has too few items, or
             the parts don't have the same classes.
     """
-    parts = {part: list(corpus.texts(part)) for part in corpus.own_parts}
+    parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
     _leave_out_repeated(corpus, parts)
     missing = [part for part in ("test", "validation") if part not in parts]
     _check_train(corpus, parts["train"], missing)
@@ -34,21 +34,25 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Labelled]]:
     return {part: parts[part] for part in PARTS}
 
 
-def class_names(parts: Mapping[str, Iterable[Labelled]]) -> list[str]:
+def class_names(parts: Mapping[str, Iterable[Item]]) -> list[str]:
     """The classes of a divided corpus: by number where all are whole numbers, else by name."""
     found = sorted({each.label for texts in parts.values() for each in texts})
     numbers = all(each.isascii() and each.removeprefix("-").isdigit() for each in found)
     return sorted(found, key=int) if numbers else found
 
 
-def _leave_out_repeated(corpus: Corpus, parts: dict[str, list[Labelled]]) -> None:
-    """Take from each part the texts that stand in a later one, too."""
+def _leave_out_repeated(corpus: Corpus, parts: dict[str, list[Any]]) -> None:
+    """Take from each part the items that stand in a later one, too."""
     later: set[str] = set()
     for part in reversed([part for part in PARTS if part in parts]):
-        keyed = [(text_key(each.text), each) for each in parts[part]]
+        keyed = [(each.key, each) for each in parts[part]]
         kept = [each for key, each in keyed if key not in later]
         if count := len(keyed) - len(kept):
-            are = f"texts of {part} stand" if count > 1 else f"text of {part} stands"
+            are = (
+                f"{corpus.noun}s of {part} stand"
+                if count > 1
+                else f"{corpus.noun} of {part} stands"
+            )
             note = f"{count:,} {are} in a later part, too, and left out of this one."
             corpus.notes = tuple(dict.fromkeys([*corpus.notes, note]))
         parts[part] = kept
@@ -56,12 +60,12 @@ def _leave_out_repeated(corpus: Corpus, parts: dict[str, list[Labelled]]) -> Non
 
 
 def _held_out(
-    corpus: Corpus, train: list[Labelled], missing: Sequence[str], seed: int
-) -> dict[str, list[Labelled]]:
+    corpus: Corpus, train: list[Any], missing: Sequence[str], seed: int
+) -> dict[str, list[Any]]:
     """The missing parts, and what is left of train."""
-    places: defaultdict[str, list[int]] = defaultdict(list)  # of texts that count as one
+    places: defaultdict[str, list[int]] = defaultdict(list)  # of items that count as one
     for place, each in enumerate(train):
-        places[text_key(each.text)].append(place)
+        places[each.key].append(place)
     classes: defaultdict[str, list[list[int]]] = defaultdict(list)
     for key in sorted(places, key=lambda key: _rank(key, seed)):
         classes[train[places[key][0]].label].append(places[key])
@@ -98,40 +102,40 @@ def _some(
 
 
 def _rank(key: str, seed: int) -> bytes:
-    """What a text is sorted by: random, and the same on every machine."""
+    """What an item is sorted by: random, and the same on every machine."""
     return blake2b(key.encode("utf-8", "surrogatepass"), salt=seed.to_bytes(8, "little")).digest()
 
 
-def _check_train(corpus: Corpus, train: Sequence[Labelled], missing: Sequence[str]) -> None:
+def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str]) -> None:
     """Refuse a single class, and classes that are too small to be divided."""
-    name = f"data={corpus.name}"
-    texts: defaultdict[str, set[str]] = defaultdict(set)
+    name, noun = f"data={corpus.name}", corpus.noun
+    keys: defaultdict[str, set[str]] = defaultdict(set)
     for each in train:
-        texts[each.label].add(text_key(each.text))
-    if len(texts) < 2:
+        keys[each.label].add(each.key)
+    if len(keys) < 2:
         limit = f" with data.limit={corpus.limit}" if corpus.limit else ""
-        found = f"{next(iter(texts))!r} alone" if texts else "no text"
-        raise RequestError(f"{name}: expected texts of two or more classes, got {found}{limit}.")
+        found = f"{next(iter(keys))!r} alone" if keys else f"no {noun}"
+        raise RequestError(f"{name}: expected {noun}s of two or more classes, got {found}{limit}.")
     needed = len(missing) + 1
-    small = {label: len(found) for label, found in texts.items() if len(found) < needed}
+    small = {label: len(found) for label, found in keys.items() if len(found) < needed}
     if small:
         label, count = next(iter(small.items()))
         more = f" and {len(small) - 1:,} more such class" if len(small) > 1 else ""
         more += "es" if len(small) > 2 else ""
         among = " and ".join(("train", *reversed(missing)))
         raise RequestError(
-            f"{name}: expected at least {needed} different texts of each class, for {among}, got "
+            f"{name}: expected at least {needed} different {noun}s of each class, for {among}, got "
             f"{count} of {label!r}{more}."
         )
     shares = [(part, getattr(corpus, part)) for part in reversed(missing)]
     if sum(share for _, share in shares) >= 1:
         raise RequestError(
             f"{' + '.join(f'data.{part}' for part, _ in shares)}: expected a sum below 1, to leave "
-            f"texts to train on, got {' + '.join(f'{share:g}' for _, share in shares)}."
+            f"{noun}s to train on, got {' + '.join(f'{share:g}' for _, share in shares)}."
         )
 
 
-def _check_classes(corpus: Corpus, parts: Mapping[str, Sequence[Labelled]], part: str) -> None:
+def _check_classes(corpus: Corpus, parts: Mapping[str, Sequence[Item]], part: str) -> None:
     """Refuse a part with a class that train doesn't have, and one without a class of train."""
     own = getattr(corpus, f"{part}_path", None)
     where = f"data.{part}_path" if own else f"data={corpus.name}, part {part}"
@@ -141,5 +145,5 @@ def _check_classes(corpus: Corpus, parts: Mapping[str, Sequence[Labelled]], part
     if not (new or gone):
         return
     names = ", ".join(sorted(classes["train"])[:10])
-    found = f"texts of {new[0]!r}, too" if new else f"no text of {gone[0]!r}"
+    found = f"{corpus.noun}s of {new[0]!r}, too" if new else f"no {corpus.noun} of {gone[0]!r}"
     raise RequestError(f"{where}: expected the classes of train ({names}), got {found}.")

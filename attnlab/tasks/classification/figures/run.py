@@ -23,12 +23,13 @@ from attnlab.figures.style import (
     tidy,
 )
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
 from attnlab.tasks.classification.figures.words import words_figure
 from attnlab.tasks.classification.measures import calibration_bins, wilson_interval
-from attnlab.tasks.classification.report import read_predictions, result_line
+from attnlab.tasks.classification.report import noun_of, read_predictions, result_line
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
-    "loss (nats a text)": {
+    "loss (nats)": {
         "train_loss": ("train, with dropout", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
@@ -47,17 +48,25 @@ def classification_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dic
         KeyError: Something is missing in one of them.
     """
     predictions = read_predictions(run)
+    nouns = f"{noun_of(predictions)}s"
     figures = {
         "loss.png": curves_figure(run.history.read(), metrics),
-        "calibration.png": calibration_figure(predictions, metrics),
+        "calibration.png": calibration_figure(predictions, metrics, nouns),
     }
     if confusion := metrics.get("confusion"):
         counts = np.array(confusion["counts"])
-        figures["confusion.png"] = confusion_figure(counts, confusion["classes"], metrics)
+        figures["confusion.png"] = confusion_figure(counts, confusion["classes"], metrics, nouns)
     if groups := metrics.get("groups"):
         figures["groups.png"] = groups_figure(groups, metrics)
-    if kept := read_attention(run):
+    kept = read_attention(run) or {}
+    if "tokens" in kept:
         figures["attention.png"] = words_figure(kept, metrics)
+    if "pixels" in kept:
+        figures["attention.png"] = image_maps_figure(kept, metrics)
+    if "positions" in kept:
+        grid = kept["weights"].shape[2:]
+        title = f"{run_title(metrics)}: similarity of learned positions"
+        figures["positions.png"] = positions_figure(kept["positions"], grid, title)
     return figures
 
 
@@ -88,11 +97,11 @@ def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]
 
 
 def confusion_figure(
-    counts: np.ndarray, classes: Sequence[str], metrics: Mapping[str, Any]
+    counts: np.ndarray, classes: Sequence[str], metrics: Mapping[str, Any], nouns: str = "texts"
 ) -> Figure:
-    """Which class was taken for which: counts, and as colours the share of each class's texts.
+    """Which class was taken for which: counts, and as colours the share of each class's items.
 
-    `counts` are (C, C), a row for the texts of a class, a column for those said to be of it.
+    `counts` are (C, C), a row for the items of a class, a column for those said to be of it.
     """
     number = len(classes)
     totals = counts.sum(axis=1, keepdims=True)
@@ -108,7 +117,7 @@ def confusion_figure(
     axes = figure.add_subplot()
     picture = axes.imshow(shares, cmap=COLOUR_MAP, vmin=0, vmax=1, interpolation="nearest")
     bar = figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9)
-    bar.set_label("share of the texts of a class", fontsize=9)
+    bar.set_label(f"share of the {nouns} of a class", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     font = label_font(size)
     axes.set_xticks(range(number), names, rotation=90 if below > 0.9 * cell else 0)
@@ -119,7 +128,7 @@ def confusion_figure(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_xlabel("predicted class")
-    axes.set_ylabel("class (texts)")
+    axes.set_ylabel(f"class ({nouns})")
     if number <= _MOST_WRITTEN:
         for row, column in np.argwhere(counts):
             share = shares[row, column]
@@ -129,11 +138,13 @@ def confusion_figure(
     return figure
 
 
-def calibration_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
+def calibration_figure(
+    predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any], nouns: str = "texts"
+) -> Figure:
     """Accuracy by how sure the model was: a reliability diagram, as Guo et al. 2017, figure 1.
 
     Differences: points at the mean confidence of a bin, with Wilson's 95 % interval, in place of
-    bars; below them how many texts there are.
+    bars; below them how many items there are.
     """
     right = predictions["label"] == predictions["prediction"]
     found = calibration_bins(predictions["probability"], right)
@@ -151,14 +162,14 @@ def calibration_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[s
     shares = found.accuracy[bins]
     distances = np.abs(np.array(ends).T - shares)
     style: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1, "markersize": 5}
-    label = "test texts of a bin, 95 % interval"
+    label = f"test {nouns} of a bin, 95 % interval"
     upper.errorbar(found.confidence[bins], shares, distances, fmt="o-", label=label, **style)
     upper.set_ylim(-0.02, 1.04)
     upper.set_ylabel("share that is right")
     upper.legend(frameon=False, fontsize=9, loc="upper left")
     size = 1 / len(found.counts)
     lower.bar((np.arange(len(found.counts)) + 0.5) * size, found.counts, 0.92 * size, color=BLUE)
-    lower.set_ylabel("texts")
+    lower.set_ylabel(nouns)
     lower.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
     lower.set_xlabel("probability of the predicted class (below the line: too sure)")
     lower.set_xlim(0, 1)

@@ -12,7 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run
 from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
 from attnlab.tasks.base import Shown
-from attnlab.tasks.classification.page.texts import likelihood
+from attnlab.tasks.classification.page.items import likelihood
 from attnlab.tasks.classification.report import read_predictions
 from attnlab.tasks.classification.word_weights import word_weights
 

@@ -1,4 +1,4 @@
-"""`attnlab classify RUN`: texts from arguments, files or standard input, a class for each."""
+"""`attnlab classify RUN`: texts from arguments, files or standard input, or images, and classes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
+from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
 
-_TOGETHER = 256  # texts that are classified at a time
+_TOGETHER = 256  # items that are classified at a time
+_MOST_DRAWN = 16  # images of a figure
 _FORMATS = (".png", ".pdf", ".svg")
 
 
 @click.command("classify")
 @run_argument
-@click.argument("texts", metavar="[TEXT]...", nargs=-1)
+@click.argument("texts", metavar="[TEXT | FILE.png]...", nargs=-1)
 @click.option(
     "--file",
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A file that is one text; may be repeated.",
+    help="A file that is one text, or an image; may be repeated.",
 )
 @click.option("--epoch", help="A number, best or last.  [default: best; with --average: last]")
 @click.option(
@@ -46,7 +49,7 @@ _FORMATS = (".png", ".pdf", ".svg")
     "figure",
     type=click.Path(path_type=Path),
     metavar="FILE.png",
-    help="Draw which words a text is judged by, for one text.",
+    help="Draw which words a text is judged by, for one text, or where a run of images looked.",
 )
 @runs_option
 def command(
@@ -62,35 +65,54 @@ def command(
 ) -> None:
     """Say the class of TEXTs, of files, or of standard input line by line, by a trained RUN.
 
+    A run of images takes image files, PNG or JPEG of any size, grey, in colour or transparent.
+
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a class a
     line; with --scores its probability first, with a tab between.
     """
     folder = find(run, runs)
     require_kind(folder, KIND)
-    given = [*texts, *map(_read, files)]
-    _check(given, figure)
+    images = has_images(folder.read_config()["task"]["name"])
+    given = [*map(Path, texts), *files] if images else [*texts, *map(_read, files)]
+    (_check_images if images else _check_texts)(given, figure)
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
     task: Any = trained.task
+    noun = "image" if images else "text"
     for some in _chunks(given or _lines()):
-        for text, shares in zip(some, task.shares(trained.model, some), strict=True):
-            click.echo(_written(task.classes, text, shares, scores, as_json))
+        asked = list(map(task.read, some)) if images else some
+        for item, shares in zip(some, task.shares(trained.model, asked), strict=True):
+            click.echo(_written(task.classes, noun, str(item), shares, scores, as_json))
     if figure:
-        _draw(trained, given[0], figure)
+        _save((_image_maps if images else _words)(trained, given), figure)
 
 
-def _check(given: Sequence[str], figure: Path | None) -> None:
+def _check_texts(given: Sequence[str], figure: Path | None) -> None:
     for number, text in enumerate(given, 1):
         if not text.strip():
             raise RequestError(f"TEXT {number}: expected words, got an empty text.")
-    if figure is None:
-        return
-    if figure.suffix.lower() not in _FORMATS:
+    _check_figure(figure)
+    if figure and len(given) != 1:
+        raise RequestError(f"--attention: expected one text, got {len(given)}.")
+
+
+def _check_images(given: Sequence[Path], figure: Path | None) -> None:
+    if not given:
+        raise RequestError("FILE.png: expected image files for a run of images, got none.")
+    for path in given:
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "no such file"
+            raise RequestError(f"FILE.png: expected an image file, got {path}, {what}.")
+    _check_figure(figure)
+    if figure and len(given) > _MOST_DRAWN:
+        raise RequestError(f"--attention: expected at most {_MOST_DRAWN} images, got {len(given)}.")
+
+
+def _check_figure(figure: Path | None) -> None:
+    if figure and figure.suffix.lower() not in _FORMATS:
         formats = ", ".join(_FORMATS)
         raise RequestError(f"--attention: expected a file that ends with {formats}, got {figure}.")
-    if len(given) != 1:
-        raise RequestError(f"--attention: expected one text, got {len(given)}.")
 
 
 def _read(path: Path) -> str:
@@ -110,39 +132,60 @@ def _lines() -> Iterator[str]:
             raise RequestError(f"standard input, line {number}: expected UTF-8.") from error
 
 
-def _chunks(texts: Any) -> Iterator[list[str]]:
-    texts = iter(texts)
-    while some := list(islice(texts, _TOGETHER)):
+def _chunks(items: Any) -> Iterator[list[Any]]:
+    items = iter(items)
+    while some := list(islice(items, _TOGETHER)):
         yield some
 
 
 def _written(
-    classes: Sequence[str], text: str, shares: np.ndarray, scores: bool, as_json: bool
+    classes: Sequence[str], noun: str, item: str, shares: np.ndarray, scores: bool, as_json: bool
 ) -> str:
     best = int(shares.argmax())
     if as_json:
         known = {name: round(float(each), 6) for name, each in zip(classes, shares, strict=True)}
-        content = {"text": text, "class": classes[best], "probabilities": known}
+        content = {noun: item, "class": classes[best], "probabilities": known}
         return json.dumps(content, ensure_ascii=False)
     return f"{shares[best]:.4f}\t{classes[best]}" if scores else classes[best]
 
 
-def _draw(trained: Any, text: str, path: Path) -> None:
-    from attnlab.figures.style import save
+def _words(trained: Any, given: Sequence[str]) -> Figure:
+    """Which words a text is judged by."""
     from attnlab.tasks.classification.figures.words import words_figure
 
     task = trained.task
-    tokens = task.tokens([text])
+    tokens = task.tokens(given)
     weights = trained.model.attend(tokens)
     if weights is None:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
     kept = {
         "weights": weights.numpy(),
         "tokens": task.words(tokens),
-        "prediction": task.serve(trained.model, [text]),
+        "prediction": task.serve(trained.model, given),
     }
+    return words_figure(kept, trained.config.names)
+
+
+def _image_maps(trained: Any, given: Sequence[Path]) -> Figure:
+    """Where a model looks on images."""
+    import numpy as np
+
+    from attnlab.tasks.classification.figures.image_maps import image_maps_figure
+
+    pixels = np.stack(list(map(trained.task.read, given)))
+    kept = {
+        "weights": trained.model.attend(pixels).numpy(),
+        "pixels": pixels,
+        "prediction": trained.task.serve(trained.model, pixels),
+    }
+    return image_maps_figure(kept, trained.config.names)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    from attnlab.figures.style import save
+
     try:
-        save(words_figure(kept, trained.config.names), path)
+        save(figure, path)
     except OSError as error:
         reason = error.strerror or error
         raise RequestError(f"--attention: {path} can't be written ({reason}).") from error

@@ -17,7 +17,7 @@ _LISTED = 30  # classes, and groups
 
 
 def _about(corpus: Corpus) -> dict[str, str]:
-    return {"items": "texts"}
+    return {"items": f"{corpus.noun}s"}
 
 
 def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
@@ -45,10 +45,13 @@ def _print(row: Mapping[str, Any]) -> None:
     # A column for each part, a row for each number.
     parts = [*row["parts"].values()]
     table = plain_table(["", *row["parts"]], [""])
-    table.add_row("texts", *(f"{part['texts']:,}" for part in parts))
-    table.add_row("words, mean", *(f"{part['words']:,.2f}" for part in parts))
-    table.add_row("words, most", *(f"{part['longest']:,}" for part in parts))
-    table.add_row("words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts))
+    table.add_row(row["items"], *(f"{part[row['items']]:,}" for part in parts))
+    if row["items"] == "texts":
+        table.add_row("words, mean", *(f"{part['words']:,.2f}" for part in parts))
+        table.add_row("words, most", *(f"{part['longest']:,}" for part in parts))
+        table.add_row("words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts))
+    else:
+        table.add_row("pixels", *(part["pixels"] for part in parts))
     for title, word in (("classes", "class"), ("groups", "group")):
         names = [*dict.fromkeys(name for part in parts for name in part[title])]
         for name in names[:_LISTED]:

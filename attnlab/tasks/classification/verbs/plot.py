@@ -9,6 +9,8 @@ import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
 from attnlab.commands.plot import output_option, say, writing
+from attnlab.errors import RequestError
+from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
 
 
@@ -31,6 +33,8 @@ def vocabulary(run: str, words: int, epoch: str, output: Path | None, runs: str 
     """
     found = find(run, runs)
     require_kind(found, KIND)
+    if has_images(found.read_config()["task"]["name"]):
+        raise RequestError("RUN: expected a run that classifies texts, got one of images.")
     import numpy as np
 
     from attnlab.figures.style import run_title, save

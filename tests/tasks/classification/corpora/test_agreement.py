@@ -51,7 +51,7 @@ def parse(text: str) -> Parsed:
 @pytest.fixture(scope="module")
 def parts():
     corpus = Agreement()
-    return {part: list(corpus.texts(part)) for part in corpus.own_parts}
+    return {part: list(corpus.items(part)) for part in corpus.own_parts}
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +129,8 @@ def test_without_attractors_there_are_nouns_between_as_well_and_relative_clauses
 
 def test_a_seed_makes_other_sentences_and_more_texts_begin_like_fewer(parts):
     fewer, other = Agreement(texts=500), Agreement(texts=500, seed=1)
-    assert list(fewer.texts()) == parts["train"][:500] != list(other.texts())
-    assert list(fewer.texts("test")) == parts["test"] != list(other.texts("test"))
+    assert list(fewer.items()) == parts["train"][:500] != list(other.items())
+    assert list(fewer.items("test")) == parts["test"] != list(other.items("test"))
     digests = {Agreement().digest(), fewer.digest(), other.digest()}
     assert len(digests) == 3 and Agreement().digest() in digests
 

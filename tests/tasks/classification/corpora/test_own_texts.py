@@ -25,7 +25,7 @@ def written(path: Path, content: str | bytes) -> str:
 def rows_of(**settings) -> list[tuple[str, str, str]]:
     table = Table(**settings)
     table.open(Path("nowhere"))
-    return [tuple(each) for each in table.texts()]
+    return [tuple(each) for each in table.items()]
 
 
 def as_csv(path: Path, header: list[str], delimiter: str = ",") -> str:
@@ -183,7 +183,7 @@ def test_a_folder_of_classes_with_parts_of_its_own(tmp_path):
     corpus = Folder(path=str(train), test_path=str(test), limit=10)
     corpus.open(tmp_path)
     assert corpus.own_parts == ("train", "test") and corpus.location(tmp_path) == train
-    texts = list(corpus.texts())
+    texts = list(corpus.items())
     assert texts[:2] == [("a text 0", "a", ""), ("b text 0", "b", "")] and len(texts) == 10
     assert {part: len(found) for part, found in divided(corpus, seed=0).items()} == {
         **{"train": 8, "validation": 2, "test": 2}

@@ -52,13 +52,13 @@ def test_film_reviews_by_archive_and_unpacked_are_one_corpus(tmp_path):
     digests = set()
     for path in (stored, folder, folder / "movie_reviews"):
         corpus = opened(MovieReviews(path=str(path)), tmp_path / "cache")
-        texts = list(corpus.texts())
+        texts = list(corpus.items())
         assert texts[:2] == [("film 0 is bad .", "neg", ""), ("film 0 is good .", "pos", "")]
         assert len(texts) == 20 and corpus.location(tmp_path) == path
         digests.add(corpus.digest())
     assert len(digests) == 1 and not (tmp_path / "cache").exists()
     corpus = opened(MovieReviews(path=str(stored), limit=4), tmp_path)
-    assert [each.label for each in corpus.texts()] == ["neg", "pos"] * 2
+    assert [each.label for each in corpus.items()] == ["neg", "pos"] * 2
     assert corpus.digest() not in digests
 
 
@@ -70,7 +70,7 @@ def test_reviews_of_imdb_have_a_test_part_and_line_breaks(tmp_path):
     ):
         corpus = opened(Imdb(path=str(path), validation=0.2), tmp_path)
         assert corpus.own_parts == ("train", "test")
-        assert next(corpus.texts()) == ("train 0.\n\nA bad film.", "neg", "")
+        assert next(corpus.items()) == ("train 0.\n\nA bad film.", "neg", "")
         parts = divided(corpus, seed=0)
         # What stands in the test, too, is no longer in train.
         counts = {part: Counter(each.label for each in texts) for part, texts in parts.items()}
@@ -88,7 +88,7 @@ def test_downloaded_once_and_found_again_offline(server, tmp_path, corpus, count
     assert corpus(url=url).location(tmp_path) is None
     for _ in range(2):
         found = opened(corpus(url=url), tmp_path)
-        assert len(list(found.texts())) == count
+        assert len(list(found.items())) == count
     assert len(server.requests) == 1
     assert found.location(tmp_path).is_file()
 
@@ -144,6 +144,6 @@ def test_the_real_film_reviews(tmp_path, realdata):
     for texts in parts.values():
         labels = Counter(each.label for each in texts)
         assert labels["neg"] == labels["pos"]
-    first = next(corpus.texts())
+    first = next(corpus.items())
     assert first.label == "neg" and first.text.startswith("plot : two teen couples go to a church")
-    assert max(len(each.text) for each in corpus.texts()) < 15_000
+    assert max(len(each.text) for each in corpus.items()) < 15_000

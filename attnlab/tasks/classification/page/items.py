@@ -1,4 +1,4 @@
-"""Test texts with what each run takes them for, which classes are taken for which, and groups."""
+"""Test items with what each run takes them for, which classes are taken for which, and groups."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.page.parts import Part, Table, Text, chosen
 from attnlab.tasks.base import Shown
-from attnlab.tasks.classification.report import read_predictions
+from attnlab.tasks.classification.report import noun_of, read_predictions
 
 _WORST, _SPREAD = 12, 12  # texts
 _MOST_CHARACTERS = 400
 _MOST_CLASSES, _MOST_MISTAKES = 12, 20
-_COLUMNS = ("text", "label", "prediction", "probability")
+_COLUMNS = ("label", "prediction", "probability")
 Columns = Mapping[str, np.ndarray]
 
 
-def text_parts(shown: Sequence[Shown]) -> list[Part]:
-    """Texts side by side with what each run says of them; then confusions, then groups."""
+def item_parts(shown: Sequence[Shown]) -> list[Part]:
+    """Items side by side with what each run says of them; then confusions, then groups."""
     parts: list[Part] = []
     tables: dict[str, Columns] = {}
     for run in shown:
@@ -30,11 +30,14 @@ def text_parts(shown: Sequence[Shown]) -> list[Part]:
             parts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
             continue
         first = next(iter(tables.values()), columns)
-        if all(np.array_equal(first[name], columns[name]) for name in ("text", "label")):
+        noun = noun_of(first)
+        if all(np.array_equal(first[name], columns[name]) for name in (noun, "label")):
             tables[run.label] = columns
         else:
-            parts.append(Text(f"{run.label} has other test texts, so they are left out.", "note"))
-    confused = {run.label: [_confusion(run.metrics["confusion"])] for run in shown
+            other = f"{run.label} has other test {noun}s, so they are left out."
+            parts.append(Text(other, "note"))
+    nouns = f"{noun_of(next(iter(tables.values())))}s" if tables else "items"
+    confused = {run.label: [_confusion(run.metrics["confusion"], nouns)] for run in shown
                 if run.metrics.get("confusion")}  # fmt: skip
     return [
         *([_table(tables)] if tables else []),
@@ -45,7 +48,7 @@ def text_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def likelihood(columns: Columns) -> np.ndarray:
-    """(N,) the probability of each text's class; at most that, where it wasn't kept and is small.
+    """(N,) the probability of each item's class; at most that, where it wasn't kept and is small.
 
     Of more than 20 classes only the largest probability was kept: a class that isn't the prediction
     has at most the rest of it.
@@ -62,15 +65,20 @@ def likelihood(columns: Columns) -> np.ndarray:
 
 def _read(run: Shown) -> Columns:
     columns = read_predictions(run.run)
+    path = run.run.path / "predictions.csv"
     if lacking := [name for name in _COLUMNS if name not in columns]:
-        path = run.run.path / "predictions.csv"
         raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+    try:
+        noun_of(columns)
+    except KeyError as error:
+        raise RequestError(f"{path}: damaged: it has no {error.args[0]}.") from error
     return columns
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
-    """The texts that runs know least of, and some at equal distances up to the best known ones."""
+    """The items that runs know least of, and some at equal distances up to the best known ones."""
     first = next(iter(tables.values()))
+    noun = noun_of(first)
     certainties = {label: likelihood(own) for label, own in tables.items()}
     mean = np.mean([*certainties.values()], axis=0)
     order = np.argsort(mean, kind="stable")
@@ -81,7 +89,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     several = len(tables) > 1
     cells = [
         [
-            _short(str(first["text"][row])),
+            _short(str(first[noun][row])),
             str(first["label"][row]),
             *(str(first[name][row]) for name in grouped),
             *(_said(own, row) for own in tables.values()),
@@ -91,8 +99,8 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     ]
     said = [f"says {label}" for label in tables] if several else ["prediction"]
     sure = [f"p, {label}" for label in tables] if several else ["p"]
-    header = ["text", "class", *grouped, *said, *sure]
-    title = f"{len(rows)} of {len(order):,} test texts, by the probability p of their class"
+    header = [noun, "class", *grouped, *said, *sure]
+    title = f"{len(rows)} of {len(order):,} test {noun}s, by the probability p of their class"
     title += f" (mean of {len(tables)} runs)" if several else ""
     if len(rest):
         title += f": the {_WORST} worst, then others at equal distances up to the best"
@@ -115,7 +123,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
-def _confusion(confusion: Mapping[str, Any]) -> Table:
+def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:
     """Which class was taken for which; of many classes what was mistaken most often."""
     classes, counts = list(confusion["classes"]), np.array(confusion["counts"])
     totals = counts.sum(axis=1)
@@ -124,8 +132,8 @@ def _confusion(confusion: Mapping[str, Any]) -> Table:
             [name, *(str(count) for count in own), str(total), _share(own[number], total)]
             for number, (name, own, total) in enumerate(zip(classes, counts, totals, strict=True))
         ]
-        title = "texts of each class (rows) by the class they were taken for (columns)"
-        return Table(title, ["class", *classes, "texts", "right"], rows)
+        title = f"{nouns} of each class (rows) by the class they were taken for (columns)"
+        return Table(title, ["class", *classes, nouns, "right"], rows)
     wrong = counts * (1 - np.eye(len(classes), dtype=int))
     most = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_MISTAKES]
     pairs = [divmod(int(place), len(classes)) for place in most if wrong.flat[place]]
@@ -140,7 +148,7 @@ def _confusion(confusion: Mapping[str, Any]) -> Table:
         for total in [totals[row]]
     ]
     title = f"the most frequent mistakes, {len(rows)} of {np.count_nonzero(wrong)} kinds"
-    return Table(title, ["class", "taken for", "texts", "share of its texts"], rows, words=2)
+    return Table(title, ["class", "taken for", nouns, f"share of its {nouns}"], rows, words=2)
 
 
 def _share(count: int, total: int) -> str:

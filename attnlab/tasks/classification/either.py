@@ -1,0 +1,48 @@
+"""Texts or images: what the kind states once, by the task that a run has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attnlab.config.options import option_class
+from attnlab.tasks.classification.images.task import Images
+from attnlab.tasks.classification.images.task import served_example as served_image
+from attnlab.tasks.classification.task import served_example as served_text
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.config.sections import RunConfig
+    from attnlab.page.parts import Part
+    from attnlab.tasks.base import Learner, Shown
+
+
+def make_learner(config: RunConfig, task: Any, model: keras.Model) -> Learner:
+    """What learns a task; see `Learner`."""
+    if isinstance(task, Images):
+        from attnlab.tasks.classification.images.learner import ImageLearner
+
+        return ImageLearner(config, task, model)
+    from attnlab.tasks.classification.learner import ClassificationLearner
+
+    return ClassificationLearner(config, task, model)
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input and an output of the model that MLflow serves, by a run's configuration."""
+    images = has_images(document["task"]["name"])
+    return served_image(document) if images else served_text(document)
+
+
+def attention_parts(shown: Sequence[Shown]) -> list[Part]:
+    """Where the runs of one task looked, epoch by epoch."""
+    from attnlab.tasks.classification.page import attention, image_attention
+
+    images = any(has_images(run.metrics["task"]) for run in shown)
+    return (image_attention if images else attention).attention_parts(shown)
+
+
+def has_images(task: str) -> bool:
+    """Whether a task of this kind, by its name, is one of images."""
+    return issubclass(option_class("task", task), Images)

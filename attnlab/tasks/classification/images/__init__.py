@@ -1,0 +1,1 @@
+"""Images into classes: the corpora, the Vision Transformer, and what is told of its runs."""

@@ -1,0 +1,61 @@
+"""A corpus of images with classes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus
+
+
+class LabelledImage(NamedTuple):
+    """An image and its class."""
+
+    name: str  # by which a reader finds it again, such as its file
+    pixels: np.ndarray  # (height, width, channels) uint8, of one shape in a corpus
+    label: str  # the name of its class
+
+    @property
+    def key(self) -> str:
+        """What is the same of images that count as one: all their pixels."""
+        return hashlib.blake2b(self.pixels.tobytes(), digest_size=16).hexdigest()
+
+
+class ImageCorpus(Corpus):
+    """Images of one shape; `open` of the subclass calls `set_images`."""
+
+    noun: ClassVar[str] = "image"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of all its images, known before it is opened."""
+        raise NotImplementedError
+
+    def set_images(self, parts: Mapping[str, Sequence[LabelledImage]]) -> None:
+        """Take the images of the corpus's own parts, `train` among them."""
+        self.parts = parts
+        self.own_parts = tuple(part for part in PARTS if part in parts)
+
+    def _read(self, part: str) -> Iterator[LabelledImage]:
+        return iter(self.parts[part])
+
+    def _content(self) -> Any:
+        state = hashlib.sha256()
+        for part in self.own_parts:
+            for name, pixels, label in self.parts[part]:
+                state.update(f"{part}\0{name}\0{label}\0{pixels.shape}\0".encode())
+                state.update(pixels.tobytes())
+        return state.hexdigest()
+
+
+def numbered(
+    part: str, pixels: np.ndarray, labels: np.ndarray, classes: Sequence[str]
+) -> list[LabelledImage]:
+    """The images of a part whose arrays have no names for them: `test 17`, counted from 0."""
+    return [
+        LabelledImage(f"{part} {number}", image, classes[label])
+        for number, (image, label) in enumerate(zip(pixels, labels.tolist(), strict=True))
+    ]

@@ -1,0 +1,77 @@
+"""Labelled images: what is learned from and tested on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from attnlab.tasks.classification.images.baselines import MOST_IMAGES, image_baselines
+
+
+@dataclass(frozen=True, eq=False)
+class ImagePart:
+    """Images of one part, all of them N."""
+
+    names: Sequence[str]  # by which a reader finds them again
+    pixels: np.ndarray  # (N, H, W, C) uint8
+    labels: np.ndarray  # (N,) int32, numbers of classes
+
+    groups: ClassVar[Sequence[str]] = ()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def identity(self) -> dict[str, np.ndarray]:
+        """The columns of predictions.csv that say which image it is."""
+        return {"image": np.array(self.names, object)}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledImages:
+    """A corpus as the runner and the report see it; see `TaskData`."""
+
+    name: str
+    source: str
+    digest: str
+    classes: Sequence[str]  # names, in the order of their numbers
+    parts: Mapping[str, ImagePart]  # `train`, `validation`, `test`
+    said: Sequence[str] = ()  # what the user should know of how the images were read
+
+    noun: ClassVar[str] = "image"
+
+    @property
+    def longest(self) -> int:
+        """Pixels of an image."""
+        _, height, width, _ = self.parts["train"].pixels.shape
+        return height * width
+
+    def counts(self) -> dict[str, int]:
+        """Images by part."""
+        return {name: len(part) for name, part in self.parts.items()}
+
+    def describe(self) -> dict[str, Any]:
+        """Images of each class by part."""
+        counted = {name: Counter(part.labels.tolist()) for name, part in self.parts.items()}
+        return {
+            name: {label: count[number] for number, label in enumerate(self.classes)}
+            for name, count in counted.items()
+        }
+
+    def baselines(self, part: str) -> dict[str, np.ndarray]:
+        """Probabilities (N, C) of a part's images by rules that need no network."""
+        return image_baselines(
+            self.parts["train"], self.parts[part], len(self.classes), f"{self.digest} {part}"
+        )
+
+    def notes(self) -> list[str]:
+        """What the report should say of the data, a sentence each."""
+        count = len(self.parts["train"])
+        capped = (
+            f"The baselines logistic_regression and nearest got {MOST_IMAGES:,} of the {count:,} "
+            "training images, drawn at random."
+        )
+        return [*self.said, *([capped] if count > MOST_IMAGES else [])]

@@ -1,0 +1,1 @@
+"""What classifies images."""

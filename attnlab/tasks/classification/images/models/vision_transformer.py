@@ -1,0 +1,231 @@
+"""The Vision Transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import keras
+import numpy as np
+from keras import ops
+
+from attnlab.attention.base import Attention
+from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.sinusoids import sinusoidal_grid
+from attnlab.layers.sublayers import Dropout, LayerNormalization
+from attnlab.layers.transformer import TransformerEncoderLayer
+from attnlab.tasks.classification.images.models.augmentation import Augmentation
+from attnlab.tasks.classification.images.models.rollout import rollout
+
+_MIDDLE = 127.5  # of bytes: the network sees numbers from -1 to 1
+
+
+class VisionTransformer(keras.Model):
+    """A pre-norm Transformer encoder over the patches of an image.
+
+    `z_0 = [class token; x_1 E; ...; x_N E] + E_pos`, with x_i the pixels of patch i, from -1 to 1;
+    `z_l` by the layers; `logits = W LN(z_L)_0 + b`, or of the mean over the patches.
+
+    Source: Dosovitskiy et al. 2021 (arXiv 2010.11929), equations 1 to 4; stochastic depth is of
+    Huang et al. 2016 (arXiv 1603.09382), as Touvron et al. 2021 (arXiv 2012.12877) train it. With
+    mechanism multi_head, 768 units, 12 layers and heads, 3,072 inner and patches of 16 it is
+    ViT-B/16: 86,567,656 parameters at 224 x 224 pixels and 1,000 classes. Differences: any
+    mechanism can be the self-attention; nothing is dropped inside the feed-forward network; the
+    class token and the head begin at random, not at zero; positions may be 2-D sinusoids.
+
+    Args:
+        attention: a mechanism for each layer.
+        classes: how many there are.
+        patch: pixels to a side of a patch.
+        units: width of the vectors.
+        feed_forward: inner width of the feed-forward networks.
+        dropout: share of the vectors, and of each sub-layer's output, dropped in training.
+        stochastic_depth: share of images for which the last layer's sub-layers are skipped in
+            training, rising to it in equal steps from 0 for the first layer.
+        positions: "learned", a vector a patch, or "sinusoidal", see `sinusoidal_grid`.
+        pool: what the output reads: "class_token" or "mean", over the patches.
+        flip: whether half of the images are mirrored in training; see `Augmentation`.
+        shift: most pixels by which images are moved in training.
+        **kwargs: of every Keras model.
+
+    Call arguments:
+        images: (B, H, W, C) of bytes.
+
+    Returns:
+        (B, classes) logits in float32.
+
+    Raises:
+        RequestError: in `build`: `patch` divides height or width not.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Sequence[Attention],
+        classes: int,
+        patch: int,
+        units: int,
+        feed_forward: int,
+        dropout: float = 0.0,
+        stochastic_depth: float = 0.0,
+        positions: str = "learned",
+        pool: str = "class_token",
+        flip: bool = False,
+        shift: int = 0,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.patch, self.units, self.pool, self.positions = patch, units, pool, positions
+        self.augmentation = Augmentation(flip=flip, shift=shift, name="augmentation")
+        self.embedding = keras.layers.Dense(units, name="embedding")
+        self.position = None
+        self.dropout = Dropout(dropout)
+        rates = np.linspace(0, stochastic_depth, len(attention)).tolist()
+        self.encoder = [
+            VisionTransformerLayer(
+                attention=each,
+                units=units,
+                feed_forward=feed_forward,
+                dropout=dropout,
+                skipped=rate,
+                name=f"encoder_{number}",
+            )
+            for number, (each, rate) in enumerate(zip(attention, rates, strict=True))
+        ]
+        self.final_norm = LayerNormalization(epsilon=1e-6, name="final_norm")
+        self.output_layer = keras.layers.Dense(classes, name="output")
+
+    def build(self, images_shape) -> None:
+        """Create the weights for images of shape (B, H, W, C)."""
+        batch, height, width, channels = images_shape
+        check_patch(self.patch, height, width)
+        self.grid = height // self.patch, width // self.patch
+        steps = self.grid[0] * self.grid[1]
+        self.embedding.build((batch, steps, self.patch**2 * channels))
+        self._own = int(self.pool == "class_token")
+        if self._own:
+            self.class_token = self.add_weight(
+                name="class_token",
+                shape=(1, 1, self.units),
+                initializer=keras.initializers.RandomNormal(0.0, 0.02),
+            )
+        self.steps = self._own + steps  # T, vectors of an image
+        shape = (batch, self.steps, self.units)
+        if self.positions == "learned":
+            self.position = PositionalEncoding(
+                kind="learned", max_length=self.steps, name="position"
+            )
+            self.position.build(shape)
+        for layer in self.encoder:
+            layer.build(shape)
+        self.final_norm.build(shape)
+        self.output_layer.build((batch, self.units))
+
+    def call(self, images, training=None):
+        """Logits (B, classes); see the class."""
+        vectors, _ = self._encode(images, training)
+        vectors = self.final_norm(vectors)
+        features = vectors[:, 0] if self._own else ops.mean(vectors, axis=1)
+        return ops.cast(self.output_layer(features), "float32")
+
+    def attend(self, images):
+        """Where the model looked, (B, 1 + H, rows, columns) of patches, shares of all attention.
+
+        First the rollout through all layers, then the heads of the last layer: what the class
+        token asks; without one the mean over the patches, all of which ask. What the class token
+        gives to itself is left out, so that an image's shares may sum to less than 1.
+        """
+        _, weights = self._encode(images, training=False)
+        heads, through = weights[-1], rollout(weights)[:, None]
+        found = ops.concatenate([ops.cast(each, "float32") for each in (through, heads)], axis=1)
+        asked = found[:, :, 0, 1:] if self._own else ops.mean(found, axis=2)
+        return ops.reshape(asked, (-1, asked.shape[1], *self.grid))
+
+    def position_similarity(self) -> np.ndarray | None:
+        """Cosines between the learned positions of patches, (N, N); None where none are learned."""
+        if self.position is None:
+            return None
+        vectors = np.asarray(ops.convert_to_numpy(self.position.table), np.float32)[self._own :]
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors @ vectors.T
+
+    def stackable(self, batch: int) -> int:
+        """How many models are sooner trained in one stack than alone: none are."""
+        return 1
+
+    def _encode(self, images, training) -> tuple:
+        """Vectors (B, T, units) behind the last layer, and the weights (B, H, T, T) of each."""
+        vectors = self._embedded(self.augmentation(images, training=training))
+        vectors, weights = self.dropout(vectors, training=training), []
+        for layer in self.encoder:
+            vectors, output = layer(vectors, training=training)
+            weights.append(output.weights)
+        return vectors, weights
+
+    def _embedded(self, images):
+        """Patches as vectors, row by row, with their positions, behind the class token."""
+        (rows, columns), side, channels = self.grid, self.patch, images.shape[-1]
+        pixels = ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0
+        patches = ops.reshape(pixels, (-1, rows, side, columns, side, channels))
+        patches = ops.transpose(patches, (0, 1, 3, 2, 4, 5))
+        vectors = self.embedding(ops.reshape(patches, (-1, rows * columns, side * side * channels)))
+        if self._own:
+            token = ops.cast(self.class_token, vectors.dtype)
+            token = ops.broadcast_to(token, (ops.shape(vectors)[0], 1, self.units))
+            vectors = ops.concatenate([token, vectors], axis=1)
+        if self.position is not None:
+            return self.position(vectors)
+        codes = np.pad(sinusoidal_grid(rows, columns, self.units), [(self._own, 0), (0, 0)])
+        return vectors + ops.cast(codes, vectors.dtype)
+
+
+class VisionTransformerLayer(TransformerEncoderLayer):
+    """A pre-norm layer with GELU, of which some images skip a sub-layer while training.
+
+    Source: Dosovitskiy et al. 2021, equations 2 and 3; stochastic depth as Huang et al. 2016, but
+    what remains is scaled by the share that remains, in training, so that nothing changes after it.
+
+    Args:
+        attention: an `Attention` layer of this layer's own; its context must be `units` wide.
+        skipped: share of the images for which each sub-layer is skipped.
+        **kwargs: as for `TransformerEncoderLayer`.
+    """
+
+    def __init__(self, *, attention: Attention, skipped: float, **kwargs) -> None:
+        super().__init__(attention=attention, norm="pre", activation="gelu", **kwargs)
+        # One number for all of an image.
+        self.skips = [
+            keras.layers.Dropout(skipped, noise_shape=(None, 1, 1), dtype=self.dtype_policy)
+            for _ in self.norm_of
+        ]
+
+    def after(self, number, vectors, result, training):
+        """Close a sub-layer, or skip it."""
+        kept = self.skips[number](result, training=training)
+        return super().after(number, vectors, kept, training)
+
+
+def build_vision_transformer(
+    attention: Callable[[], Attention], shape: tuple[int, int, int], *, layers: int, **settings
+) -> VisionTransformer:
+    """One with its weights, for images of a shape (H, W, C).
+
+    `attention` makes one mechanism and is called for each of the layers.
+
+    Raises:
+        RequestError: its parts don't fit.
+    """
+    model = VisionTransformer(attention=[attention() for _ in range(layers)], **settings)
+    model.build((None, *shape))
+    return model
+
+
+def check_patch(patch: int, height: int, width: int) -> None:
+    """Raise `RequestError` where patches don't divide an image, or are larger than it."""
+    if height % patch == 0 and width % patch == 0:
+        return
+    both = [str(n) for n in range(1, min(height, width) + 1) if not (height % n or width % n)]
+    raise RequestError(
+        f"model.patch: expected a divisor of the images' {height} x {width} pixels "
+        f"({', '.join(both)}), got {patch}."
+    )

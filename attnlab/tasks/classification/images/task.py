@@ -1,0 +1,207 @@
+"""Images into classes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from attnlab.config.options import option_class
+from attnlab.errors import RequestError
+from attnlab.records.files import write_json
+from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.classification.corpora.division import class_names, divided
+from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
+from attnlab.tasks.classification.images.corpora.image_files import read_image
+from attnlab.tasks.classification.images.data import ImagePart, LabelledImages
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.classification.report import build_report
+from attnlab.tasks.classification.task import Classify, probabilities
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
+    from attnlab.tasks.classification.images.models.vision_transformer import VisionTransformer
+
+_FILE = "classes.json"
+_BATCH = 256
+
+
+class Images:
+    """Sort a corpus's images into its classes.
+
+    Attributes:
+        monitor: the validation metric that chooses the best epoch, and its direction.
+        classes: names, in the order of their numbers, once the corpus is loaded or read.
+        shape: (height, width, channels) of an image.
+        data: the corpus, once it is loaded.
+
+    The settings are those of conf/task/images.yaml; `cache` is the folder of downloads.
+    """
+
+    kind: ClassVar[Kind] = KIND
+    name: ClassVar[str] = "images"
+    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
+    classes: Sequence[str]
+    shape: tuple[int, int, int]
+    data: LabelledImages
+
+    loss = staticmethod(Classify.loss)
+
+    def __init__(
+        self, *, corpus: ImageCorpus, cache: Path, flip: bool = True, shift: int = 0
+    ) -> None:
+        self.corpus, self.cache = corpus, Path(cache).expanduser()
+        self.augmentation = {"flip": flip, "shift": shift}
+        self.shape = corpus.shape
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledImages:
+        """Find the corpus, and divide it by the seed.
+
+        Raises:
+            RequestError: the corpus is missing, damaged, too small, or has one class.
+        """
+        self.corpus.open(self.cache, progress)
+        parts = divided(self.corpus, seed)
+        self.classes = class_names(parts)
+        decisive = json.dumps([self.corpus.digest(), seed])
+        self.data = LabelledImages(
+            name=self.corpus.name,
+            source=self.corpus.origin,
+            digest=hashlib.sha256(decisive.encode()).hexdigest(),
+            classes=self.classes,
+            parts={name: self._part(images) for name, images in parts.items()},
+            said=self.corpus.notes,
+        )
+        return self.data
+
+    def _part(self, images: Sequence[LabelledImage]) -> ImagePart:
+        numbers = {label: number for number, label in enumerate(self.classes)}
+        return ImagePart(
+            names=[each.name for each in images],
+            pixels=np.stack([each.pixels for each in images]),
+            labels=np.array([numbers[each.label] for each in images], np.int32),
+        )
+
+    def build(self, attention: Callable[[], Attention], model: Option) -> VisionTransformer:
+        """The classifier, its weights drawn: (B, H, W, C) pixels to (B, classes) logits.
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+        return self._build(attention, model, len(self.classes))
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        self._build(attention, model, classes=2)
+
+    def _build(
+        self, attention: Callable[[], Attention], model: Option, classes: int
+    ) -> VisionTransformer:
+        from attnlab.tasks.classification.images.models.vision_transformer import (
+            build_vision_transformer,
+        )
+
+        if model.name != "vit":
+            raise RequestError(f"model.name: expected vit, which reads images, got {model.name}.")
+        given = {**model.settings, **self.augmentation, "classes": classes}
+        return build_vision_transformer(attention, self.shape, **given)
+
+    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
+        """Classify a part and score it beside the baselines.
+
+        Raises:
+            RequestError: the run has no such part.
+        """
+        if part not in self.data.parts:
+            raise RequestError(f"--part: expected one of {', '.join(self.data.parts)}, got {part}.")
+        logits = model.predict(self.data.parts[part].pixels, batch_size=_BATCH, verbose=0)
+        return self.report(logits, part)
+
+    def report(self, logits: np.ndarray, part: str = "test") -> Report:
+        """Score the logits (N, C) of one part beside the baselines."""
+        return build_report(self.data, part, probabilities(logits))
+
+    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
+        """The class of each image, (N, height, width, channels) of 0 to 255, to (N,).
+
+        Grey images may lack the last axis, and a table has a pixel a column, row by row.
+
+        Raises:
+            RequestError: the inputs are none, of another size, or outside of 0 to 255.
+        """
+        best = self.shares(model, list(self._pixels(inputs))).argmax(axis=-1)
+        return np.array([self.classes[number] for number in best], dtype=object)
+
+    def _pixels(self, inputs: Any) -> np.ndarray:
+        size = " x ".join(map(str, self.shape))
+        expected = f"inputs: expected images of {size} numbers from 0 to 255, got"
+        if inputs is None:
+            raise RequestError(f"{expected} none.")
+        try:
+            found = np.asarray(inputs, np.float64)
+            found = found.reshape(len(found), *self.shape)
+        except (TypeError, ValueError) as error:
+            shape = " x ".join(map(str, np.shape(inputs))) if np.shape(inputs) else str(inputs)
+            raise RequestError(f"{expected} {shape}.") from error
+        if not ((found >= 0) & (found <= 255)).all():
+            raise RequestError(f"{expected} {found.min():g} to {found.max():g}.")
+        return np.rint(found).astype(np.uint8)
+
+    def shares(self, model: keras.Model, images: Sequence[np.ndarray]) -> np.ndarray:
+        """The probability of each class for each image, (H, W, C) uint8 each: (N, classes)."""
+        batches = [np.stack(images[at : at + _BATCH]) for at in range(0, len(images), _BATCH)]
+        logits = [np.asarray(model(batch, training=False)) for batch in batches]
+        return probabilities(np.concatenate(logits))
+
+    def read(self, path: Path) -> np.ndarray:
+        """An image file as a model of this task reads it; see `read_image`."""
+        return read_image(path, self.shape)
+
+    def save(self, folder: Path) -> None:
+        """Write the classes and the size of images."""
+        write_json(folder / _FILE, {"classes": list(self.classes), "shape": list(self.shape)})
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote; then images can be classified without the corpus.
+
+        Raises:
+            RequestError: the file is missing or damaged, or of images of another size.
+        """
+        path = folder / _FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            classes = [str(name) for name in content["classes"]]
+            shape = tuple(int(size) for size in content["shape"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+        if shape != self.shape:
+            raise RequestError(f"{path}: expected images of {self.shape}, got {shape}.")
+        self.classes = classes
+
+
+class Digits(Images):
+    """Sort the digits of scikit-learn: none of them is what it was in the mirror."""
+
+    name: ClassVar[str] = "digits"
+
+    def __init__(
+        self, *, corpus: ImageCorpus, cache: Path, flip: bool = False, shift: int = 1
+    ) -> None:
+        super().__init__(corpus=corpus, cache=cache, flip=flip, shift=shift)
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input of the model that MLflow serves, one image, and an output, its class."""
+    settings = {key: value for key, value in document["data"].items() if key != "name"}
+    shape = option_class("data", document["data"]["name"])(**settings).shape  # type: ignore[call-arg]
+    return (
+        {"values": np.zeros((1, *shape), int).tolist(), "dtype": "int64"},
+        {"values": ["a class"], "dtype": "object"},
+    )

@@ -1,0 +1,239 @@
+"""task=digits and task=images from the command line: runs, their files, the verbs that use them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from same_runs import assert_same_run
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
+from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
+from attnlab.tasks.classification.figures.run import classification_figures
+from attnlab.tasks.classification.images import baselines
+from attnlab.tasks.classification.images import data as image_data
+from attnlab.tasks.classification.images.corpora.digits import Digits
+from attnlab.tasks.classification.images.data import ImagePart, LabelledImages
+from attnlab.tasks.classification.images.task import Images
+from attnlab.tasks.classification.report import build_report
+
+TINY = (
+    *("model.units=8", "model.layers=1", "model.feed_forward=8", "attention.heads=2"),
+    *("trainer.jit=false", "tracking.enabled=false"),
+)
+FOLDER = (
+    *("task=images", "data.path=shapes", "data.size=8", "trainer.epochs=8", *TINY),
+    *("trainer.batch_size=8", "optimizer.learning_rate=0.02", "model.dropout=0.0", "task.shift=0"),
+)
+DRAW = np.random.default_rng(2)
+
+
+def shape(kind: str, side: int = 8) -> np.ndarray:
+    """Noise, by night or by day."""
+    return DRAW.integers(0, 100, (side, side, 3), dtype=np.uint8) + np.uint8(150 * (kind == "day"))
+
+
+@pytest.fixture
+def lab(here, no_figures):
+    for number in range(60):
+        kind = ("night", "day")[number % 2]
+        path = here.folder / "shapes" / kind / f"{number:02}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(shape(kind)).save(path)
+    return here
+
+
+@pytest.fixture
+def trained(lab):
+    code, _, err = lab(*FOLDER)
+    assert code == 0, err
+    return lab
+
+
+def test_a_folder_of_images_is_learned_and_used_by_every_verb(trained):
+    (folder,) = trained.run_folders()
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["test"]["accuracy"] == 1.0 and "images" in metrics["units"]
+    assert list(metrics["baselines"]) == ["majority", "logistic_regression", "nearest"]
+    kept = np.load(folder / "attention.npz")
+    assert kept["weights"].shape == (6, 3, 2, 2) and kept["pixels"].shape == (6, 8, 8, 3)
+    assert (folder / "predictions.csv").read_text().splitlines()[1].count("/") == 1
+
+    for kind, side in (("night", 13), ("day", 8)):
+        Image.fromarray(shape(kind, side)).save(trained.folder / f"{kind}.png")
+    Image.fromarray(shape("night")[..., 0]).save(trained.folder / "grey.jpg")
+    code, out, err = trained("classify", "latest", "night.png", "day.png", "--file", "grey.jpg")
+    assert (code, out.split()) == (0, ["night", "day", "night"]), err
+    code, out, err = trained("classify", "latest", "--json", "night.png", "--attention", "map.png")
+    found = json.loads(out)
+    assert (found["image"], found["class"]) == ("night.png", "night")
+    assert sum(found["probabilities"].values()) == pytest.approx(1)
+    with Image.open("map.png") as picture:
+        assert picture.width > 500
+
+    code, out, err = trained("evaluate", "latest", "--json")
+    assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-5), err
+    code, out, err = trained("report", "latest", "--out", "page.html")
+    assert code == 0, err
+    page = Path("page.html").read_text()
+    assert "test images, by the probability" in page and "places in an image of night" in page
+    figures = classification_figures(RunDirectory(folder), metrics)
+    assert {"attention.png", "positions.png", "confusion.png"} <= figures.keys()
+    code, _, err = trained("plot", "vocabulary", "latest")
+    assert code == 2 and "expected a run that classifies texts, got one of images" in err
+
+
+def test_wrong_images_are_told_in_a_sentence(trained):
+    (trained.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nand no more")
+    for words, message in (
+        ((), "FILE.png: expected image files for a run of images, got none."),
+        (("no.png",), "FILE.png: expected an image file, got no.png, no such file."),
+        (("broken.png",), "broken.png: expected a whole PNG or JPEG image, but: "),
+        (("broken.png", "--attention", "x.gif"), "--attention: expected a file that ends"),
+    ):
+        code, out, err = trained("classify", "latest", *words)
+        assert (code, out) == (2, "") and message in err and err.count("\n") == 1, err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("model.patch=3",), "model.patch: expected a divisor of the images' 8 x 8 pixels"),
+        (("model=rnn",), "model.name: expected vit, which reads images, got rnn."),
+        (("attention=none",), "a Transformer layer without attention cannot mix its steps"),
+        (("attention=pooling",), "it has no query, so it cannot be self-attention"),
+        (("data=digits",), "data=digits can't be combined with task.name=images"),
+        (("task.shift=-1",), "task.shift: expected a whole number at least 0"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(lab, words, message):
+    settings = [word for word in FOLDER if not ("data" in words[0] and "data." in word)]
+    if words[0].split("=")[0] in ("model", "attention"):
+        settings = [word for word in settings if "heads" not in word and "model." not in word]
+    code, _, err = lab(*settings, *words)
+    assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+def test_a_model_of_images_is_refused_by_texts(lab):
+    code, _, err = lab("task=classify", "model=vit", "tracking.enabled=false")
+    assert code == 2 and "expected embeddings, rnn or transformer, got vit" in err
+
+
+class Stopped(BaseException):
+    """Ends a run as a kill does."""
+
+
+def test_digits_that_are_shifted_mirrored_and_skipped_go_on_to_the_same_bits(compose, no_figures):
+    words = ("task=digits", "data.limit=300", "trainer.epochs=3", "task.flip=true", *TINY)
+    config = compose(*words, "model.stochastic_depth=0.5", "model.layers=2")
+
+    def stop(row):
+        if row["epoch"] == 2:
+            raise Stopped
+
+    whole, folder = run(config), new_folder(config)
+    with pytest.raises(Stopped):
+        run_in(folder, config, SweepMember("stopping", on_epoch=stop))
+    folder.status.write(pid=2**22 + 1)  # as a dead process leaves it
+    assert_same_run(resume(folder), whole)
+    assert config.task.settings["shift"] == 1
+
+
+def digits() -> LabelledImages:
+    corpus = Digits(limit=200)
+    task = Images(corpus=corpus, cache=Path("nowhere"))
+    return task.load(0)
+
+
+def test_baselines_are_those_of_scikit_learn():
+    data = digits()
+    train, test = data.parts["train"], data.parts["test"]
+    rules = data.baselines("test")
+    flat = [part.pixels.reshape(len(part), -1) / 255 for part in (train, test)]
+    near = KNeighborsClassifier(1).fit(flat[0], train.labels).predict(flat[1])
+    assert np.mean(rules["nearest"].argmax(axis=1) == near) > 0.99  # of ties either is right
+    fitted = LogisticRegression(max_iter=200, tol=1e-3).fit(flat[0], train.labels)
+    np.testing.assert_allclose(
+        rules["logistic_regression"], fitted.predict_proba(flat[1]), atol=2e-3
+    )
+    assert data.baselines("test") is rules
+    for found in rules.values():
+        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-6)
+
+
+def test_of_many_training_images_some_are_drawn_and_that_is_said(monkeypatch):
+    for each in (baselines, image_data):
+        monkeypatch.setattr(each, "MOST_IMAGES", 50)
+    data = digits()
+    notes = build_report(data, "test", np.full((360, 10), 0.1)).notes
+    count = len(data.parts["train"])
+    assert notes == [
+        "The baselines logistic_regression and nearest got 50 of the "
+        f"{count} training images, drawn at random."
+    ]
+
+
+def test_a_served_model_takes_images_as_arrays_of_several_shapes():
+    task = Images(corpus=Digits(), cache=Path("nowhere"))
+    task.classes = ["dark", "bright"]
+
+    def model(images, training):
+        mean = np.asarray(images, float).mean(axis=(1, 2, 3))
+        return np.stack([127 - mean, mean - 127], axis=1)
+
+    images = np.zeros((3, 8, 8, 1))
+    images[1] = 255
+    for given in (images, images[..., 0], images.reshape(3, 64), images.tolist()):
+        assert task.serve(model, given).tolist() == ["dark", "bright", "dark"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (None, "expected images of 8 x 8 x 1 numbers from 0 to 255, got none"),
+        (np.zeros((2, 7, 8)), "got 2 x 7 x 8"),
+        (np.full((2, 8, 8), 300), "got 300 to 300"),
+        (["text"], "got 1"),
+    ],
+)
+def test_other_inputs_are_refused(inputs, message):
+    with pytest.raises(RequestError, match=message):
+        Images(corpus=Digits(), cache=Path("nowhere")).serve(None, inputs)
+
+
+METRICS = {"task": "digits", "attention": "multi_head", "seed": 0, "test": {"accuracy": 0.5}}
+
+
+def test_maps_stand_beside_their_images_wrong_ones_first():
+    kept = {
+        "weights": DRAW.random((3, 11, 2, 2)),
+        "pixels": DRAW.integers(0, 256, (3, 8, 8, 1), dtype=np.uint8),
+        "label": np.array(["1", "2", "3"]),
+        "prediction": np.array(["1", "7", "3"]),
+        "index": np.array([4, 5, 6]),
+    }
+    figure = image_maps_figure(kept, METRICS)
+    assert len(figure.axes) == 3 * 10  # image, rollout, eight heads
+    assert figure.axes[0].texts[0].get_text() == "said 7\nis 2\n(test image 5)"
+    assert figure.axes[10].texts[0].get_text() == "1\n(test image 4)"
+    np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), kept["pixels"][1, ..., 0])
+    np.testing.assert_array_equal(figure.axes[11].images[0].get_array(), kept["weights"][0, 0])
+    assert [axes.get_title() for axes in figure.axes[:3]] == ["image", "rollout", "head 1"]
+
+
+def test_similar_positions_are_shown_at_the_place_of_each():
+    similarity = np.arange(36.0).reshape(6, 6) / 36
+    figure = positions_figure(similarity, (2, 3), "title")
+    np.testing.assert_array_equal(figure.axes[4].images[0].get_array(), similarity[4].reshape(2, 3))
+
+
+def test_a_part_knows_its_images():
+    part = ImagePart(["a", "b"], np.zeros((2, 4, 4, 1), np.uint8), np.array([0, 1]))
+    assert part.identity()["image"].tolist() == ["a", "b"] and len(part) == 2

@@ -1,0 +1,255 @@
+"""The Vision Transformer against others' layers, and what each of its parts does."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
+from attnlab.errors import RequestError
+from attnlab.layers.sinusoids import sinusoidal_grid
+from attnlab.tasks.classification.images.models.augmentation import Augmentation
+from attnlab.tasks.classification.images.models.rollout import rollout
+from attnlab.tasks.classification.images.models.vision_transformer import (
+    VisionTransformer,
+    build_vision_transformer,
+)
+
+SHAPE, PATCH, UNITS, INNER, HEADS, CLASSES = (6, 9, 2), 3, 10, 7, 2, 5
+DRAW = np.random.default_rng(11)
+IMAGES = DRAW.integers(0, 256, (4, *SHAPE), dtype=np.uint8)
+
+
+def make(layers: int = 2, **changes) -> VisionTransformer:
+    keras.utils.set_random_seed(5)
+    sizes = {"classes": CLASSES, "patch": PATCH, "units": UNITS, "feed_forward": INNER}
+    model = build_vision_transformer(
+        lambda: MultiHeadAttention(heads=HEADS), SHAPE, layers=layers, **{**sizes, **changes}
+    )
+    for variable in model.trainable_variables:  # biases and norms, too, are other than at the start
+        variable.assign(variable + DRAW.normal(0, 0.2, variable.shape))
+    return model
+
+
+def patches_by_convolution(model: VisionTransformer) -> tf.Tensor:
+    """The paper's own way: a convolution whose stride is its size."""
+    kernel = tf.reshape(model.embedding.kernel, (PATCH, PATCH, SHAPE[-1], UNITS))
+    pixels = tf.cast(IMAGES, tf.float32) / 127.5 - 1
+    found = tf.nn.conv2d(pixels, kernel, PATCH, "VALID") + model.embedding.bias
+    return tf.reshape(found, (len(IMAGES), -1, UNITS))
+
+
+def logits_by_keras(model: VisionTransformer) -> np.ndarray:
+    """Equations 1 to 4 by Keras's own layers, with the weights of ours."""
+    token = tf.tile(tf.convert_to_tensor(model.class_token), (len(IMAGES), 1, 1))
+    vectors = tf.concat([token, patches_by_convolution(model)], 1) + model.position.table
+    for layer in model.encoder:
+        ours, width = layer.attention, UNITS // HEADS
+        theirs = keras.layers.MultiHeadAttention(HEADS, width)
+        theirs.build(vectors.shape, vectors.shape, vectors.shape)
+        given = []
+        for name in ("query", "key", "value"):
+            kernel, bias = getattr(ours, f"{name}_kernel"), getattr(ours, f"{name}_bias")
+            given += [ops.reshape(kernel, (UNITS, HEADS, width)), ops.reshape(bias, (HEADS, width))]
+        given += [ops.reshape(ours.output_kernel, (HEADS, width, UNITS)), ours.output_bias]
+        theirs.set_weights(given)
+        normal = _normalised(vectors, layer.norms[0])
+        vectors = vectors + theirs(normal, normal)
+        first, second = layer.feed_forward.expand, layer.feed_forward.contract
+        inner = _normalised(vectors, layer.norms[1]) @ first.kernel + first.bias
+        inner = 0.5 * inner * (1 + tf.math.erf(inner / np.sqrt(2)))  # GELU, exactly
+        vectors = vectors + inner @ second.kernel + second.bias
+    features = _normalised(vectors, model.final_norm)[:, 0]
+    return (features @ model.output_layer.kernel + model.output_layer.bias).numpy()
+
+
+def _normalised(vectors: tf.Tensor, norm: keras.layers.Layer) -> tf.Tensor:
+    theirs = keras.layers.LayerNormalization(epsilon=1e-6)
+    theirs.build(vectors.shape)
+    theirs.set_weights(norm.get_weights())
+    return theirs(vectors)
+
+
+def test_it_is_the_papers_by_the_layers_of_keras():
+    model = make()
+    np.testing.assert_allclose(model(IMAGES), logits_by_keras(model), rtol=1e-5, atol=1e-5)
+
+
+def test_it_is_that_of_pytorch():
+    torch = pytest.importorskip("torch", reason="PyTorch isn't installed")
+    model = make(dropout=0.3, stochastic_depth=0.5)  # neither of them acts here
+    block = torch.nn.TransformerEncoderLayer(
+        UNITS, HEADS, INNER, 0.0, "gelu", layer_norm_eps=1e-6, batch_first=True, norm_first=True
+    )
+    final = torch.nn.LayerNorm(UNITS, eps=1e-6)
+    body = torch.nn.TransformerEncoder(block, 2, final, enable_nested_tensor=False).eval()
+
+    def tensor(weight) -> object:
+        return torch.from_numpy(np.array(weight))
+
+    state = {"norm.weight": model.final_norm.gamma, "norm.bias": model.final_norm.beta}
+    for number, layer in enumerate(model.encoder):
+        look, expand = layer.attention, layer.feed_forward.expand
+        contract, own = layer.feed_forward.contract, f"layers.{number}."
+        kinds = ("query", "key", "value")
+        state |= {
+            f"{own}self_attn.in_proj_weight": np.concatenate(
+                [np.array(getattr(look, f"{kind}_kernel")).T for kind in kinds]
+            ),
+            f"{own}self_attn.in_proj_bias": np.concatenate(
+                [np.array(getattr(look, f"{kind}_bias")) for kind in kinds]
+            ),
+            f"{own}self_attn.out_proj.weight": np.array(look.output_kernel).T,
+            f"{own}self_attn.out_proj.bias": look.output_bias,
+            f"{own}linear1.weight": np.array(expand.kernel).T,
+            f"{own}linear1.bias": expand.bias,
+            f"{own}linear2.weight": np.array(contract.kernel).T,
+            f"{own}linear2.bias": contract.bias,
+        }
+        for place, norm in enumerate(layer.norms, 1):
+            state |= {f"{own}norm{place}.weight": norm.gamma, f"{own}norm{place}.bias": norm.beta}
+    body.load_state_dict({name: tensor(weight) for name, weight in state.items()})
+    token = np.tile(np.array(model.class_token), (len(IMAGES), 1, 1))
+    vectors = np.concatenate([token, patches_by_convolution(model)], 1)
+    vectors = vectors + np.array(model.position.table)
+    with torch.no_grad():
+        features = body(torch.from_numpy(vectors))[:, 0].numpy()
+    expected = features @ np.array(model.output_layer.kernel) + np.array(model.output_layer.bias)
+    np.testing.assert_allclose(model(IMAGES), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_paper_counts_as_many_parameters_for_its_base_model():
+    from attnlab.training.keras_internals import shapes_alone
+
+    with shapes_alone():
+        model = build_vision_transformer(
+            lambda: MultiHeadAttention(heads=12),
+            (224, 224, 3),
+            **{"layers": 12, "classes": 1000, "patch": 16, "units": 768, "feed_forward": 3072},
+        )
+    assert model.count_params() == 86_567_656  # as torchvision and timm have vit_base_patch16_224
+
+
+def test_without_a_class_token_the_mean_of_the_patches_is_read():
+    model = make(layers=1, pool="mean", positions="sinusoidal")
+    vectors = patches_by_convolution(model) + sinusoidal_grid(2, 3, UNITS).astype(np.float32)
+    encoded = model.encoder[0](vectors).vectors
+    features = np.array(model.final_norm(encoded)).mean(axis=1)
+    expected = features @ np.array(model.output_layer.kernel) + np.array(model.output_layer.bias)
+    np.testing.assert_allclose(model(IMAGES), expected, rtol=1e-5, atol=1e-5)
+    weights = np.array(model.attend(IMAGES))
+    assert weights.shape == (4, 1 + HEADS, 2, 3)
+    np.testing.assert_allclose(weights.sum(axis=(2, 3)), 1, rtol=1e-5)
+
+
+def test_places_of_a_grid_have_codes_of_their_row_and_their_column():
+    codes = sinusoidal_grid(3, 5, 7)
+    assert codes.shape == (15, 7) and len({tuple(code) for code in codes}) == 15
+    grid = codes.reshape(3, 5, 7)
+    assert (grid[:, :1, :3] == grid[:, :, :3]).all() and (grid[:1, :, 3:] == grid[:, :, 3:]).all()
+
+
+def test_the_class_tokens_attention_is_that_of_its_layer():
+    model = make()
+    weights = np.array(model.attend(IMAGES))
+    assert weights.shape == (4, 1 + HEADS, 2, 3) and (weights > 0).all()
+    layers = []
+    vectors = model._embedded(IMAGES)
+    for layer in model.encoder:
+        vectors, output = layer(vectors)
+        layers.append(np.array(output.weights))
+    heads = layers[-1][:, :, 0, 1:].reshape(4, HEADS, 2, 3)
+    np.testing.assert_allclose(weights[:, 1:], heads, rtol=1e-5)
+    np.testing.assert_allclose(
+        weights[:, 0].reshape(4, 6), np.array(rollout(layers))[:, 0, 1:], rtol=1e-5
+    )
+
+
+def test_rollout_multiplies_what_each_layer_passes_on():
+    first = np.array([[[1, 0], [0.5, 0.5]], [[0, 1], [0.5, 0.5]]])[None]  # two heads
+    second = np.array([[[0.2, 0.8], [1.0, 0.0]]])[None]
+    # (W + I) / 2 with W the mean of heads: [[.75, .25], [.25, .75]] and [[.6, .4], [.5, .5]]
+    expected = np.array([[0.55, 0.45], [0.5, 0.5]])
+    np.testing.assert_allclose(np.array(rollout([first, second]))[0], expected, rtol=1e-6)
+    halves = np.array(rollout([0.4 * first]))  # weights that don't sum to 1 are made to
+    np.testing.assert_allclose(halves.sum(axis=-1), 1, rtol=1e-6)
+
+
+def test_how_alike_positions_are():
+    model = make()
+    found = model.position_similarity()
+    table = np.array(model.position.table)[1:]
+    expected = [[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in table] for a in table]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert make(positions="sinusoidal").position_similarity() is None
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        (2, r"model\.patch: expected a divisor of the images' 6 x 9 pixels \(1, 3\), got 2\."),
+        (16, r"model\.patch: expected a divisor of the images' 6 x 9 pixels \(1, 3\), got 16\."),
+    ],
+)
+def test_patches_that_do_not_fit_are_refused(patch, message):
+    with pytest.raises(RequestError, match=message):
+        make(patch=patch)
+
+
+def test_stochastic_depth_skips_sub_layers_of_whole_images_and_the_more_the_deeper():
+    model = make(layers=3, stochastic_depth=0.5)
+    assert [layer.skips[0].rate for layer in model.encoder] == [0.0, 0.25, 0.5]
+    layer = model.encoder[-1]
+    vectors = tf.constant(DRAW.normal(size=(64, 3, UNITS)), tf.float32)
+    result = tf.ones_like(vectors)
+    added = np.array(layer.after(0, vectors, result, True) - vectors)
+    np.testing.assert_allclose(np.ptp(added, axis=(1, 2)), 0, atol=1e-5)
+    values = added[:, 0, 0].round(4)
+    assert set(values) == {0.0, 2.0}
+    np.testing.assert_allclose(layer.after(0, vectors, result, False), vectors + 1, rtol=1e-6)
+
+
+def test_images_are_mirrored_and_shifted_as_arrays_are():
+    images = DRAW.integers(1, 256, (40, 4, 5, 2), dtype=np.uint8)
+    found = np.array(Augmentation(flip=True, shift=2)(images, training=True))
+    seen = set()
+    for image, changed in zip(images, found, strict=True):
+        matches = [
+            (mirrored, down, right)
+            for mirrored in (False, True)
+            for down in range(-2, 3)
+            for right in range(-2, 3)
+            if np.array_equal(changed, _moved(image[:, ::-1] if mirrored else image, down, right))
+        ]
+        assert len(matches) == 1
+        seen |= set(matches)
+    assert {mirrored for mirrored, _, _ in seen} == {False, True}
+    assert len({(down, right) for _, down, right in seen}) > 12
+
+
+def _moved(image: np.ndarray, down: int, right: int) -> np.ndarray:
+    """An image on black, cut out again beside its place."""
+    padded = np.pad(image, [(2, 2), (2, 2), (0, 0)])
+    return padded[2 - down : 2 - down + image.shape[0], 2 - right : 2 - right + image.shape[1]]
+
+
+def test_outside_of_training_nothing_is_changed_and_without_a_reason_nothing_is_drawn():
+    assert np.array_equal(Augmentation(flip=True, shift=1)(IMAGES), IMAGES)
+    still = Augmentation(flip=False, shift=0)
+    assert np.array_equal(still(IMAGES, training=True), IMAGES) and not still.variables
+
+
+def test_any_mechanism_with_a_query_looks_and_learns():
+    model = build_vision_transformer(
+        lambda: ScaledDotProductAttention(),
+        SHAPE,
+        **{"layers": 2, "classes": 3, "patch": 3, "units": 6, "feed_forward": 5},
+    )
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(model(IMAGES, training=True)))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    assert all(np.abs(gradient).max() > 0 for gradient in gradients)
