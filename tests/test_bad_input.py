@@ -36,7 +36,7 @@ CONFIGURATIONS = [
     ("experiment=book_fibb", "Did you mean book_fib?"),
     (
         "task=null",
-        "task: expected one of classify, ett, fib, fib_random, series, sunspots, translate, got nu",
+        "task: expected one of answer, classify, ett, fib, fib_random, series, sunspots, translate",
     ),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),

@@ -267,7 +267,7 @@ def series_file(folder: Path) -> str:
 
 
 # ett is series with borders of its own.
-TASKS = sorted({*options("task")} - {"classify", "ett", "translate"})
+TASKS = sorted({*options("task")} - {"answer", "classify", "ett", "translate"})
 # Every mechanism, and every task with some: a task knows nothing of mechanisms, nor they of it.
 PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
 

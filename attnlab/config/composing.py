@@ -237,7 +237,8 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     known = known_keys(overrides)
     top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
     if group == "data" and "." not in key:
-        tasks = " and ".join(f"task={task}" for task in options("task") if _corpus(task))
+        *others, last = (f"task={task}" for task in options("task") if _corpus(task))
+        tasks = " and ".join([*filter(None, [", ".join(others)]), last])
         return f"data: goes with {tasks}; the other tasks bring their own data."
     if "." not in key:
         full = " or ".join(full_keys(key, overrides))

@@ -10,6 +10,7 @@ from attnlab.errors import RequestError, explained
 
 LONGEST_TEXT = 1_000_000  # bytes
 STANDARD_INPUT = Path("-")
+_NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -28,7 +29,7 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
         line = raw[: error.start].count(b"\n") + 1
         hint = f"; {key} names another encoding" if key else ""
         raise RequestError(
-            f"{where}: expected {encoding or 'UTF-8'} text, got the byte 0x{raw[error.start]:02x} "
+            f"{where}: expected {encoding or _NAMES[codec]} text, got the byte 0x{raw[error.start]:02x} "
             f"in line {line}{hint}."
         ) from error
     except (LookupError, UnicodeError) as error:

@@ -103,8 +103,8 @@ def best_sentences(train: Sequence[Asked], asked: Sequence[Asked]) -> list[_Sent
 def longest_new_run(question: str, sentence: str) -> str:
     """The longest run of words of a sentence that a question doesn't have, the first of equals.
 
-    Articles and the like, which every question has, count for nothing at its ends and don't end it;
-    punctuation does. All of the sentence where there is no such run.
+    Articles and the like, which many questions have, don't end it, but it doesn't end with them;
+    punctuation ends it. All of the sentence where there is no such run.
     """
     asked = {word.lower() for word in split_words(question)} - _PLAIN
     runs: list[list[tuple[int, int]]] = [[]]
@@ -112,7 +112,7 @@ def longest_new_run(question: str, sentence: str) -> str:
         word = sentence[start:end].lower()
         if word in asked or not any(map(str.isalnum, word)):
             runs.append([])
-        elif runs[-1] or word not in _PLAIN:
+        else:
             runs[-1].append((start, end))
     trimmed = [_without_plain_end(sentence, run) for run in runs]
     longest = max(trimmed, key=len)
