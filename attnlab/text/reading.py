@@ -28,9 +28,9 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         hint = f"; {key} names another encoding" if key else ""
+        name, byte = encoding or _NAMES[codec], raw[error.start]
         raise RequestError(
-            f"{where}: expected {encoding or _NAMES[codec]} text, got the byte 0x{raw[error.start]:02x} "
-            f"in line {line}{hint}."
+            f"{where}: expected {name} text, got the byte 0x{byte:02x} in line {line}{hint}."
         ) from error
     except (LookupError, UnicodeError) as error:
         raise RequestError(f"{where}: expected text in {key or codec}, but: {error}.") from error

@@ -32,5 +32,5 @@ KIND = Kind(
     encodes=True,
     bars=("train_loss", "val_loss", "val_f1"),
     monitored="val_f1",
-    tries={"": 'attnlab answer {run} --text FILE "...", or attention={other}, attnlab compare'},
+    tries={"": 'attnlab answer {run} "..." --text FILE; attention={other}, attnlab compare'},
 )

@@ -151,7 +151,7 @@ def test_the_loss_is_the_mean_of_both_cross_entropies():
 
 
 def test_a_recurrent_reader_is_its_equations():
-    """Without the modeling layer: w [h; c; h * c] + b, with c by softmax(h q') q, all by NumPy."""
+    """Without the modeling layer: w [h; h q; c; h c] + b, with c by softmax(h Q') Q, by NumPy."""
     given = {"units": 3, "embedding": 4, "dropout": 0.0, "bidirectional": False, "modeling": False}
     sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
     keras.utils.set_random_seed(5)
@@ -169,25 +169,19 @@ def test_a_recurrent_reader_is_its_equations():
         ]
         scores = np.exp(states[0] @ states[1].T)
         context = scores / scores.sum(axis=1, keepdims=True) @ states[1]
-        read = np.concatenate([states[0], context, states[0] * context], axis=1)
+        last = states[0] * states[1][-1]
+        read = np.concatenate([states[0], last, context, states[0] * context], axis=1)
         expected = (read @ kernel + bias).T
         np.testing.assert_allclose(logits[row, :, : 1 + length], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_without_attention_every_place_sees_the_questions_last_state():
-    reader = made("rnn", "none")
+def test_without_attention_one_vector_of_the_question_is_seen():
+    reader = make("rnn", "none", bidirectional=False, modeling=False)
     assert reader.attention.weights == []
-    question = TOKENS[:, 1 : 1 + Q]
-    state = reader.encoder.encode(reader.embedding(question), question != 0, False).last[-1]
-    expected = np.concatenate([direction[0] for direction in state], axis=-1)
-    seen = reader._looked(
-        np.zeros((3, 1 + P, 12), np.float32),
-        reader.encoder.encode(reader.embedding(question), question != 0, False),
-        question != 0,
-        False,
-    )[0]
-    for place in range(1 + P):
-        np.testing.assert_allclose(seen[:, place], expected)
+    width = reader.encoder.width
+    assert reader.output_layer.kernel.shape == (2 * width, 2)
+    looking = make("rnn", "bahdanau", bidirectional=False, modeling=False)
+    assert looking.output_layer.kernel.shape == (4 * width, 2)
 
 
 def test_a_context_of_another_width_is_fitted():

@@ -14,10 +14,20 @@ _PEOPLE = [
     *("baker", "sailor", "doctor", "teacher", "farmer", "painter", "driver", "student"),
     *("lawyer", "singer", "gardener", "soldier", "nurse", "judge", "waiter", "tailor"),
 ]
-_NAMES = [
+_USUAL_NAMES = [
     *("Anna", "Peter", "Maria", "Thomas", "Clara", "David", "Laura", "Simon"),
     *("Emma", "Oscar", "Julia", "Victor", "Nora", "Martin", "Helen", "Felix"),
 ]
+# Made up ones beside them, so that a name is seen now and then only, and can't be learned by heart.
+_FIRST_SYLLABLES = [
+    *("Ba", "Be", "Bo", "Da", "De", "Do", "Fa", "Fe", "Ga", "Go", "Ha", "He", "Ka", "Ke", "Ko"),
+    *("La", "Le", "Lo", "Ma", "Me", "Mo", "Na", "Ne", "No", "Ra", "Re", "Ro", "Sa", "Ta", "To"),
+]
+_LAST_SYLLABLES = [
+    *("bin", "dor", "fin", "gar", "kim", "lan", "len", "lin", "mar", "min"),
+    *("mon", "nel", "nor", "ran", "ric", "ros", "sam", "ton", "vin", "wen"),
+]
+_NAMES = _USUAL_NAMES + [first + last for first in _FIRST_SYLLABLES for last in _LAST_SYLLABLES]
 # Past tense, participle (for passives), and what a question has after "did".
 _VERBS = [
     *(("met", "met", "meet"), ("saw", "seen", "see"), ("helped", "helped", "help")),
@@ -113,7 +123,7 @@ def _people(draw: random.Random, count: int) -> list[str]:
     found = []
     for trade, name in zip(trades, names, strict=True):
         kind = f"{draw.choice(_KINDS)} " if draw.random() < 0.3 else ""
-        found.append(name if draw.random() < 0.4 else f"the {kind}{trade}")
+        found.append(name if draw.random() < 0.8 else f"the {kind}{trade}")
     return found
 
 

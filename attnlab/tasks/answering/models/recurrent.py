@@ -14,14 +14,15 @@ class RecurrentReader(Reader):
     """A recurrent encoder reads question and text; each state of the text looks at the question.
 
     The states q_j of the question are the memory, each state h_i of the text is a query, c_i its
-    context. The output reads m_i = [h_i; c_i; h_i * c_i], or with `modeling` what a second
-    recurrent encoder makes of the sequence of m_i, so that a place knows what its neighbours found.
-    With the attention `none`, c_i is the question's last state at every place.
+    context, q the question's state at its end. The output reads m_i = [h_i; h_i * q; c_i; h_i *
+    c_i], or with `modeling` what a second recurrent encoder makes of the sequence of m_i, so that a
+    place knows what its neighbours found. With the attention `none`, m_i = [h_i; h_i * q]: one
+    vector is all that is known of the question.
 
     Source: Seo et al. 2017 (arXiv 1611.01603), sections 2.2 to 2.6: encoder, attention from text to
-    question, modeling layer, output. Differences: any mechanism; no attention from question to
-    text; no characters; starts and ends are read alike. A mechanism whose context has another width
-    than the states gets a matrix behind it.
+    question, modeling layer, output. Differences: any mechanism; h_i * q in place of attention from
+    question to text; no characters; starts and ends are read alike. A mechanism whose context has
+    another width than the states gets a matrix behind it.
 
     The settings are those of `RecurrentEncoder` and `Reader`.
     """
@@ -70,31 +71,29 @@ class RecurrentReader(Reader):
             if context != width:
                 self.fitted = keras.layers.Dense(width, use_bias=False, name="fitted")
                 self.fitted.build((batch, steps, context))
+        read = width * (4 if self.looks else 2)
         if self.modeling is None:
-            return 3 * width
-        self.modeling.build((batch, steps, 3 * width))
+            return read
+        self.modeling.build((batch, steps, read))
         return self.modeling.width
 
     def _reading(self, vectors, real, training) -> tuple:
         text_real, question_real = self.without_question(real), self.question(real)
         question = self.encoder.encode(self.question(vectors), question_real, training)
         states = self.encoder.encode(self.without_question(vectors), text_real, training).states
-        context, output = self._looked(states, question, question_real, training)
-        read = ops.concatenate([states, context, states * context], axis=-1)
+        last = ops.concatenate([direction[0] for direction in question.last[-1]], axis=-1)
+        read, output = [states, states * last[:, None]], None
+        if self.looks:
+            output = self.attention(
+                states,
+                self.attention.project(question.states),
+                memory_mask=question_real,
+                training=training,
+            )
+            context = output.context if self.fitted is None else self.fitted(output.context)
+            read += [context, states * context]
+            output = AttentionOutput(output.context, output.weights[:, :, 1:])
+        read = ops.concatenate(read, axis=-1)
         if self.modeling is not None:
             read = self.modeling.encode(read, text_real, training).states
         return read, output
-
-    def _looked(self, states, question, question_real, training) -> tuple:
-        """The context (B, 1 + P, W) of each state, and what the text attended to."""
-        if not self.looks:
-            last = ops.concatenate([direction[0] for direction in question.last[-1]], axis=-1)
-            return ops.broadcast_to(last[:, None], ops.shape(states)), None
-        output = self.attention(
-            states,
-            self.attention.project(question.states),
-            memory_mask=question_real,
-            training=training,
-        )
-        context = output.context if self.fitted is None else self.fitted(output.context)
-        return context, AttentionOutput(output.context, output.weights[:, :, 1:])
