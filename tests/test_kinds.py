@@ -22,6 +22,7 @@ TRANSLATION = (
     "trainer.batch_size=900",
     *TINY,
 )
+ANSWERING = ("task=answer", "data.questions=100", "trainer.batch_size=50", *TINY)
 
 
 def commands(folder: Path, *calls: tuple[str, ...], path: str) -> str:
@@ -55,6 +56,8 @@ def begin_store(folder: Path, empty_store: Path) -> None:
     [
         ("translation", FORECASTING, ("forecast", "latest", "--steps", "2")),
         ("forecasting", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
+        ("classification", ANSWERING, ("answer", "latest", "Who met Anna?", "--text", "a.txt")),
+        ("answering", FORECASTING, ("forecast", "latest", "--steps", "2")),
     ],
 )
 def test_without_one_kind_the_whole_command_line_of_the_other_works(
@@ -67,6 +70,7 @@ def test_without_one_kind_the_whole_command_line_of_the_other_works(
     assert not (tmp_path / "attnlab/tasks" / hidden).exists()
     lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(60)]
     (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "a.txt").write_text("Peter met Anna at noon.")
     begin_store(tmp_path, empty_store)
     printed = commands(
         tmp_path,
@@ -83,6 +87,7 @@ def test_without_one_kind_the_whole_command_line_of_the_other_works(
         path=str(tmp_path),
     )
     assert ("forecast  " in printed) == (hidden != "forecasting")
+    assert ("questions about a text" in printed) == (hidden != "answering")
     assert "2 completed (1 of them before)" in printed and "logged as" in printed
     assert printed.count("loss.png") == 1
 

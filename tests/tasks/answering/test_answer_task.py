@@ -16,7 +16,7 @@ from attnlab.run.loading import TrainedRun
 TINY = (
     *("task=answer", "data=questions", "data.path=asked.json", "model.units=8"),
     *("model.embedding=8", "model.dropout=0.0", "optimizer.learning_rate=0.02"),
-    *("trainer.epochs=10", "trainer.batch_size=16"),
+    *("trainer.epochs=10", "trainer.batch_size=16", "trainer.jit=false"),
 )
 UNTRACKED = "tracking.enabled=false"
 TEXT = "Clara came after lunch. Peter came\n at noon."
@@ -113,17 +113,23 @@ def test_the_same_command_gives_the_same_bits_and_another_seed_others(trained):
     assert (first / "predictions.csv").read_bytes() != (other / "predictions.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_sweep_of_models_is_compared_item_by_item(lab):
-    code, _, err = lab("-m", *TINY, "attention=none,pooling", "seed=0,1", UNTRACKED)
+    for number, part in enumerate(("validation", "test"), 1):
+        questions = some_questions(60, seed=number)
+        (lab.folder / f"{part}.json").write_text(squad_json(questions))
+    parts = ("data.validation_path=validation.json", "data.test_path=test.json")
+    code, _, err = lab("-m", *TINY, *parts, "attention=none,pooling", "seed=0,1", UNTRACKED)
     assert code == 0, err
     code, out, err = lab("compare", "--format", "json")
     assert code == 0, err
     (task,) = json.loads(out)["tasks"]
     assert task["metric"] == "exact_match"
     assert {group["attention"] for group in task["groups"]} == {"none", "pooling"}
-    assert "sign test" in out and "test questions" in out
+    assert "sign test" in out and "60 test questions" in out
 
 
+@pytest.mark.slow
 def test_long_texts_are_read_in_windows(lab):
     words = ("task.max_length=9", "task.stride=3", "trainer.epochs=8", "attention=bahdanau")
     code, _, err = lab(*TINY, *words, UNTRACKED)
@@ -136,6 +142,7 @@ def test_long_texts_are_read_in_windows(lab):
     assert code == 0 and len(out.split("\t")) == 3, err
 
 
+@pytest.mark.slow
 def test_questions_without_an_answer_may_be_answered_by_nothing(lab):
     questions = some_questions(600)
     without = [each._replace(id=f"{each.id}n", question="Where is it?", answers=())
