@@ -26,6 +26,7 @@ class ResidentLearner:
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: of each part, `train` among them, what goes in, (N, ...).
         targets: of each part what should come out, (N, ...).
+        jit: whether XLA compiles where the configuration leaves that open.
     """
 
     def __init__(
@@ -35,6 +36,8 @@ class ResidentLearner:
         loss: Loss,
         inputs: dict[str, np.ndarray],
         targets: dict[str, np.ndarray],
+        *,
+        jit: bool = True,
     ) -> None:
         self._seed, self._batch_size = config.seed, config.trainer.batch_size
         # All parts in one array, so that one compiled program serves them.
@@ -42,7 +45,8 @@ class ResidentLearner:
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
         self.rows = {"validation": np.arange(0), **dict(zip(targets, numbers, strict=True))}
         data = [np.concatenate([*parts.values()]) for parts in (inputs, targets)]
-        settings, jit = config.optimizer, config.trainer.jit is not False
+        settings = config.optimizer
+        jit = jit if config.trainer.jit is None else config.trainer.jit
         parts = model, make_optimizer(settings.name, settings.settings), loss
         shapes = (*(array.shape for array in data), self._batch_size)
         compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)

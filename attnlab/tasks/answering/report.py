@@ -46,7 +46,7 @@ def build_report(data: AskedTexts, part: str, said: Sequence[Said], loss: float)
     metrics = {**_means(own), "loss": loss if np.isfinite(loss) else None}
     scores = {name: _means(each) for name, each in others.items()}
     # Of equally good ones the last: it knows more of the texts.
-    strongest = max(reversed(scores), key=lambda name: scores[name]["exact_match"])
+    strongest = max(reversed(scores), key=lambda name: scores[name]["exact_match"] or 0.0)
     skills = {
         name: _skill(own["exact_match"], each["exact_match"]) for name, each in others.items()
     }

@@ -63,7 +63,8 @@ def _held_out(
             f"data={corpus.name}: expected at least {len(missing) + 1} different texts, for "
             f"{among}, got {len(texts)}."
         )
-    taken, first = {}, 0
+    taken: dict[str, str] = {}
+    first = 0
     for others, (part, share) in enumerate(shares.items()):
         most = len(texts) - first - (len(missing) - others)
         count = max(min(round(share * len(texts)), most), 1)
