@@ -63,8 +63,8 @@ class TrainerConfig:
     )
     jit: bool | None = ruled(
         None,
-        "compile with XLA; false: TensorFlow's graphs; null: XLA, but for translation and answers on "
-        "a CPU, where it compiles for long and gains little",
+        "compile with XLA; false: TensorFlow's graphs; null: XLA, but for translation and answers "
+        "on a CPU, where it compiles for long and gains little",
         type="bool",
         optional=True,
     )
