@@ -60,9 +60,9 @@ def _run_parts(run: Shown) -> list[Part]:
 
 def _by_epoch(run: Shown) -> _Looked:
     """The same windows at each epoch: those around what the run's best epoch said."""
+    task: Any = run.task()  # before all else that needs TensorFlow, whose notices it turns away
     import tensorflow as tf
 
-    task: Any = run.task()
     run.load_data()
     data: AskedTexts = task.data
     part = data.parts["test"]
