@@ -1,7 +1,7 @@
 """How fast attnlab trains and starts, as ratios against a peer measured in the same run.
 
     python scripts/bench_training.py            # all parts
-    python scripts/bench_training.py epochs     # book, epochs, jit, startup, whole or extras
+    python scripts/bench_training.py epochs     # book, epochs, answers, jit, startup, whole, extras
 
 Each line has the median of the turns' ratios, their range, and the bound that the project holds
 itself to. The exit code is 1 if a bound is missed.
@@ -28,7 +28,7 @@ class Pair:
 
         self.config = checked(overrides)
         self.task = make_task(self.config)
-        self.train = self.task.load(self.config.seed).train
+        self.inputs, self.targets = self.arrays(self.task.load(self.config.seed))
         self.rate = self.config.optimizer.settings["learning_rate"]
 
         def optimizer():
@@ -36,17 +36,25 @@ class Pair:
 
         start_afresh(self.config.seed)
         model = make_model(self.config, self.task)
-        arrays = self.train.history, self.train.target
+        arrays = self.inputs, self.targets
         self.program = Program(model, optimizer(), self.task.loss, *arrays, jit=jit)
         start_afresh(self.config.seed)
         self.peer = make_model(self.config, self.task)
-        self.peer.compile(optimizer(), loss="mse")
+        self.peer.compile(optimizer(), loss=self.peer_loss())
+
+    def arrays(self, data) -> tuple[np.ndarray, np.ndarray]:
+        """What goes in and what should come out, of the training part."""
+        return data.train.history, data.train.target
+
+    def peer_loss(self):
+        """The same loss as Keras takes it."""
+        return "mse"
 
     def plan(self, epoch: int):
         """The batches of an epoch."""
         from attnlab.training.batches import shuffled_plan
 
-        rows = np.arange(len(self.train))
+        rows = np.arange(len(self.inputs))
         return shuffled_plan(rows, self.config.trainer.batch_size, self.config.seed, epoch)
 
     def ours(self, epoch: int) -> float:
@@ -61,8 +69,8 @@ class Pair:
         plan = self.plan(epoch)
         order = plan.indices.reshape(-1)[plan.weights.reshape(-1) > 0]
         history = self.peer.fit(
-            self.train.history[order],
-            self.train.target[order],
+            self.inputs[order],
+            self.targets[order],
             batch_size=self.config.trainer.batch_size,
             shuffle=False,
             verbose=0,
@@ -82,6 +90,21 @@ class Pair:
         report(f"{what}: fit / ours", fit / found, bound, True, milliseconds(found, fit))
 
 
+class Answers(Pair):
+    """The same of questions about texts."""
+
+    def arrays(self, data) -> tuple[np.ndarray, np.ndarray]:
+        """Windows, and where the answers are."""
+        rows = data.parts["train"].rows
+        return rows.tokens, rows.targets
+
+    def peer_loss(self):
+        """Keras hands over targets as floats."""
+        import tensorflow as tf
+
+        return lambda target, logits: self.task.loss(tf.cast(target, tf.int32), logits)
+
+
 def bench_book() -> None:
     """The book's Fibonacci with attention: 826 steps of batch 1."""
     pair = Pair(["experiment=book_fib_attention"])
@@ -98,6 +121,16 @@ def bench_epochs() -> None:
         for mechanism in MECHANISMS:
             pair = Pair([f"task={task}", f"attention={mechanism}"])
             pair.compare(f"{task} {mechanism}", 4)
+
+
+def bench_answers() -> None:
+    """The default reader on a few of its questions, as a graph: what it is trained as on a CPU.
+
+    Its steps take long enough for `fit`, too, to spend most of its time in them.
+    """
+    for mechanism in MECHANISMS:
+        words = ["task=answer", "data.questions=512", f"attention={mechanism}"]
+        Answers(words, jit=False).compare(f"answer {mechanism}", 1)
 
 
 def bench_jit() -> None:
@@ -169,6 +202,7 @@ def bench_extras() -> None:
 PARTS = {
     "book": bench_book,
     "epochs": bench_epochs,
+    "answers": bench_answers,
     "jit": bench_jit,
     "startup": bench_startup,
     "whole": bench_whole,

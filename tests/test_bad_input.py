@@ -36,7 +36,7 @@ CONFIGURATIONS = [
     ("experiment=book_fibb", "Did you mean book_fib?"),
     (
         "task=null",
-        "task: expected one of classify, digits, ett, fib, fib_random, images, series, sunspots, ",
+        "task: expected one of answer, classify, digits, ett, fib, fib_random, images, series, ",
     ),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),

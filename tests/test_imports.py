@@ -18,7 +18,7 @@ EVERYWHERE = {"errors", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
 OF_A_KIND = {
     *("config", "figures", "layers", "page", "records", "tasks.base", "tasks.downloads", "text"),
-    *("tasks.resident", "training"),
+    *("tasks.resident", "tasks.right_answers", "training"),
 }
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
 # `commands`, at the top, wherever their files lie.
@@ -29,7 +29,7 @@ BELOW = {
     "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {
         *("attention", "compare", "config", "figures", "page", "records", "report", "run"),
-        *("studies", "terminal", *KIND),
+        *("studies", "terminal", "text", *KIND),
     },
     "verbs": {
         *("commands", "config", "figures", "layers", "records", "run", "tasks.base", "terminal"),
@@ -41,13 +41,14 @@ BELOW = {
     "report": {"compare", "config", "page", "records", "run", *KIND},
     "studies": {"compare", "config", "page", "records", "report", "tasks.kinds"},
     "compare": {"config", "figures", "records", "terminal", *KIND},
-    "figures": {"records", *KIND},
+    "figures": {"records", "tasks.right_answers", *KIND},
     "page": set(),
     "terminal": set(),
     "training": {"config"},
     "tasks.kinds": {"config", "tasks", "tasks.base"},
     "tasks.base": {"config"},
     "tasks.downloads": {"records", "tasks.base"},
+    "tasks.right_answers": {"records", "tasks.base"},
     "tasks.resident": {"config", "tasks.base", "training"},
     "tasks": set(),
     "text": {"records"},
@@ -66,7 +67,8 @@ ONLY_IN = {
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
     "mlflow": {"records/mlflow"},
-    "sklearn": {"tasks/classification"},
+    "sentencex": {"text"},
+    "sklearn": {"tasks/answering", "tasks/classification", "text"},
     "pandas": {"api", "tasks/forecasting/data"},
     "matplotlib": {
         "figures",

@@ -23,6 +23,7 @@ TRANSLATION = (
     *TINY,
 )
 CLASSIFICATION = ("task=classify", "data.texts=200", "model.embedding=4", *TINY)
+ANSWERING = ("task=answer", "data.questions=100", "trainer.batch_size=50", *TINY)
 
 
 def commands(folder: Path, *calls: tuple[str, ...], path: str) -> str:
@@ -57,6 +58,7 @@ def begin_store(folder: Path, empty_store: Path) -> None:
         ("forecasting", FORECASTING, ("forecast", "latest", "--steps", "2")),
         ("translation", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
         ("classification", CLASSIFICATION, ("classify", "latest", "The old dog sleeps.")),
+        ("answering", ANSWERING, ("answer", "latest", "Who met Anna?", "--text", "a.txt")),
     ],
 )
 def test_without_the_other_kinds_the_whole_command_line_of_one_works(
@@ -70,6 +72,7 @@ def test_without_the_other_kinds_the_whole_command_line_of_one_works(
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(60)]
     (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "a.txt").write_text("Peter met Anna at noon.")
     begin_store(tmp_path, empty_store)
     printed = commands(
         tmp_path,
@@ -86,6 +89,7 @@ def test_without_the_other_kinds_the_whole_command_line_of_one_works(
         path=str(tmp_path),
     )
     assert ("forecast  " in printed) == (kept == "forecasting")
+    assert ("questions about a text" in printed) == (kept == "answering")
     assert "2 completed (1 of them before)" in printed and "logged as" in printed
     assert printed.count("loss.png") == 1
 

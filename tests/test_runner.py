@@ -267,7 +267,8 @@ def series_file(folder: Path) -> str:
 
 
 # ett is series with borders of its own.
-TASKS = sorted({*options("task")} - {"classify", "digits", "ett", "images", "translate"})
+OTHERS = {"answer", "classify", "digits", "ett", "images", "translate"}
+TASKS = sorted({*options("task")} - OTHERS)
 # Every mechanism, and every task with some: a task knows nothing of mechanisms, nor they of it.
 PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
 

@@ -21,6 +21,7 @@ _VERBS = {
     "evaluate": "test metrics of any epoch's weights",
     "plot": "a run's figures again, and others",
     "data": "list, count and download data",
+    "summarize": "the sentences that say most of a text; needs no run",
     "explain": "what a setting means, what it may be, its default",
     "check-mechanism": "what a mechanism of yours lacks of the contract of all",
     "ui": "open the MLflow UI on this project's store",

@@ -240,6 +240,7 @@ class Kind:
         page: sections of a page about runs, title to the path of a `Teller`.
         takes_data: whether its tasks take a corpus from the group `data`.
         together: whether runs of it are sooner done side by side in one process.
+        encodes: whether its tasks have `vectors(model, texts)`, a vector (N, W) of each text.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
         evaluation: options of `attnlab evaluate` that its tasks take beside `--part`, and settings
             of a run that may have another value there -> the arguments of `Task.evaluate`.
@@ -265,6 +266,7 @@ class Kind:
     page: Mapping[str, str] = field(default_factory=dict)
     takes_data: bool = False
     together: bool = False
+    encodes: bool = False
     architectures: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, str] = field(default_factory=dict)
     serving: tuple[str, ...] = ()

@@ -79,7 +79,10 @@ def task_of(path: Path) -> str:
 def overrides(path: Path) -> list[str]:
     if path in MODELS:
         purpose, name = path.stem.split("_")
-        task = {"translation": "translate", "classification": "classify", "forecasting": "fib"}
+        task = {
+            **{"answering": "answer", "classification": "classify"},
+            **{"forecasting": "fib", "translation": "translate"},
+        }
         own = "digits" if name == "vit" else task[purpose]
         return [f"task={own}", f"model={name}", *NEEDED.get(name, [])]
     task = [f"task={task_of(path)}"] if path.parent.name == "data" else []
@@ -99,7 +102,7 @@ def test_it_composes_and_obeys_its_own_rules(compose, path):
 @of_group("data")
 def test_a_corpus_of_another_kind_is_refused_with_the_reason(compose, path):
     rule = content(path)["rules"]["task.name"]
-    others = {"translate", "classify"} & {*options("task")} - {*rule["choices"]}
+    others = {"answer", "classify", "translate"} & {*options("task")} - {*rule["choices"]}
     for task in others:
         with pytest.raises(RequestError) as refused:
             compose(f"task={task}", f"data={path.stem}", *NEEDED.get(path.stem, []))

@@ -14,7 +14,6 @@ import numpy as np
 BINS = 15
 # The precision of the float32 in which networks answer: theirs can be 0 by rounding alone.
 SMALLEST = float(np.finfo(np.float32).eps)
-_NORMAL = 1.959963984540054  # the 0.975 quantile of the standard normal distribution
 
 
 class Bins(NamedTuple):
@@ -112,16 +111,3 @@ def confusion(labels: np.ndarray, predicted: np.ndarray, classes: int) -> np.nda
     from sklearn.metrics import confusion_matrix
 
     return confusion_matrix(labels, predicted, labels=np.arange(classes))
-
-
-def wilson_interval(right: int, count: int) -> tuple[float, float]:
-    """The 95 % interval of a share, by Wilson's score: of few texts it stays within 0 and 1.
-
-    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z = 1.96; Wilson 1927,
-    "Probable inference, the law of succession, and statistical inference".
-    """
-    share, square = right / count, _NORMAL**2
-    middle = share + square / (2 * count)
-    half = _NORMAL * np.sqrt(share * (1 - share) / count + square / (4 * count**2))
-    low, high = (float((middle + way * half) / (1 + square / count)) for way in (-1, 1))
-    return max(low, 0.0), min(high, 1.0)

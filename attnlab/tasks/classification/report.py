@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from attnlab.records.files import read_table
 from attnlab.tasks.base import Report
 from attnlab.tasks.classification.measures import confusion, scores
+from attnlab.tasks.right_answers import natural
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
@@ -65,16 +65,10 @@ def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, fl
     """Items and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
     names = np.asarray(groups, str)
     found = {}
-    for name in sorted(set(names.tolist()), key=_natural):
+    for name in sorted(set(names.tolist()), key=natural):
         own = right[names == name]
         found[name] = {"n": len(own), "accuracy": float(own.mean())}
     return found
-
-
-def _natural(name: str) -> list[str | int]:
-    """A key by which numbers in names are numbers: text and digits by turns."""
-    parts = re.split(r"(\d+)", name)
-    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:

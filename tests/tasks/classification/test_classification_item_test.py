@@ -14,7 +14,8 @@ from scipy.stats import binomtest
 from attnlab.compare.statistics import holm
 from attnlab.compare.tables import footnotes
 from attnlab.tasks.base import NoItemTest
-from attnlab.tasks.classification.item_test import item_test, sign_test
+from attnlab.tasks.classification.item_test import item_test
+from attnlab.tasks.right_answers import sign_test
 
 TEST = some_texts(30, seed=1)
 DATA = labelled(some_texts(40), TEST)

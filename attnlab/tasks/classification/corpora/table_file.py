@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.corpora.text_files import decoded
+from attnlab.text.reading import decoded
 
 _GZIP = b"\x1f\x8b"
 _LISTED_COLUMNS = 20

@@ -6,7 +6,6 @@ something is written.
 
 from __future__ import annotations
 
-import codecs
 import itertools
 import re
 import tarfile
@@ -20,9 +19,8 @@ from pathlib import Path, PurePosixPath
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Labelled
+from attnlab.text.reading import LONGEST_TEXT, decoded, too_long
 
-LONGEST_TEXT = 1_000_000  # bytes
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _REPORT_EVERY = 256
 _CHUNK = 1 << 20
 
@@ -60,31 +58,6 @@ def _by_turns(classes: Mapping[str, Mapping[str, str]]) -> list[Labelled]:
     return [each for row in itertools.zip_longest(*columns) for each in row if each]
 
 
-def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") -> str:
-    """Bytes as text: UTF-8 with or without its mark, or UTF-16 with it, or what is asked for.
-
-    `key` is the setting that names the encoding, for the complaint.
-
-    Raises:
-        RequestError: they are no such text; names `where` they are from.
-    """
-    codec = encoding or ("utf-16" if raw[:2] in _UTF16 else "utf-8-sig")
-    try:
-        text = raw.decode(codec)
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        hint = f"; {key} names another encoding" if key else ""
-        raise RequestError(
-            f"{where}: expected {encoding or 'UTF-8'} text, got the byte 0x{raw[error.start]:02x} "
-            f"in line {line}{hint}."
-        ) from error
-    except (LookupError, UnicodeError) as error:
-        raise RequestError(f"{where}: expected text in {key or codec}, but: {error}.") from error
-    if "\0" in text:
-        raise RequestError(f"{where}: expected text, got a zero byte.")
-    return text
-
-
 def checked_text(text: str, where: str) -> str:
     """A text in NFC without white space around it; raises `RequestError` if it is none."""
     text = unicodedata.normalize("NFC", text).strip()
@@ -93,13 +66,6 @@ def checked_text(text: str, where: str) -> str:
     if len(text) > LONGEST_TEXT:
         raise too_long(where, len(text))
     return text
-
-
-def too_long(where: str, size: int) -> RequestError:
-    """The complaint about a text of so many bytes or letters."""
-    return RequestError(
-        f"{where}: expected a text of at most {LONGEST_TEXT:,} bytes, got {size:,}."
-    )
 
 
 def _files(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:

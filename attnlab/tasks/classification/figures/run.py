@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from attnlab.figures.groups import shares_figure
 from attnlab.figures.labels import drawable, label_font, widest
+from attnlab.figures.learning import panels_figure
 from attnlab.figures.run import read_attention
 from attnlab.figures.style import (
     BLACK,
@@ -25,8 +26,9 @@ from attnlab.figures.style import (
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
 from attnlab.tasks.classification.figures.words import words_figure
-from attnlab.tasks.classification.measures import calibration_bins, wilson_interval
+from attnlab.tasks.classification.measures import calibration_bins
 from attnlab.tasks.classification.report import noun_of, read_predictions, result_line
+from attnlab.tasks.right_answers import wilson_interval
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats)": {
@@ -35,7 +37,6 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "accuracy": {"train_accuracy": ("train", ORANGE), "val_accuracy": ("validation", BLUE)},
 }
-_MOST_GROUPS = 40
 _MOST_WRITTEN = 24  # classes up to which cells of a confusion matrix have their numbers
 _LABEL = 22  # characters of a class
 
@@ -76,24 +77,7 @@ def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]
     The history has `epoch`, `train_loss` and perhaps `val_loss` and `val_accuracy`; epochs without
     a score have NaN.
     """
-    shown = {}
-    for label, curves in _PANELS.items():
-        if known := {name: style for name, style in curves.items() if name in history}:
-            shown[label] = known
-    title = f"{run_title(metrics)}: learning"
-    figure = new_figure(max(7.0, 1 + 3.9 * len(shown)), 4, title, result_line(metrics))
-    panels = figure.subplots(1, max(len(shown), 1), squeeze=False)[0]
-    epochs = np.asarray(history["epoch"])
-    for axes, (label, curves) in zip(panels, shown.items(), strict=False):
-        for name, (curve, colour) in curves.items():
-            values = np.asarray(history[name], np.float64)
-            there = np.isfinite(values)
-            form: dict[str, Any] = {"color": colour, "linewidth": 1.4, "label": curve}
-            marker = "o" if there.sum() < 2 else None
-            axes.plot(epochs[there], values[there], marker=marker, **form)
-        _mark_best(axes, history, metrics, curves)
-        axes.set_ylabel(label)
-    return figure
+    return panels_figure(history, metrics, _PANELS, result_line(metrics))
 
 
 def confusion_figure(
@@ -183,54 +167,6 @@ def groups_figure(groups: Mapping[str, Mapping[str, float]], metrics: Mapping[st
 
     Of more than 40 groups the largest are shown.
     """
-    largest = sorted(groups, key=lambda name: -groups[name]["n"])[:_MOST_GROUPS]
-    shown = {name: each for name, each in groups.items() if name in largest}
-    title = f"{run_title(metrics)}: test accuracy by group"
-    if len(shown) < len(groups):
-        title += f", the largest {len(shown)} of {len(groups)}"
-    figure = new_figure(7.5, 1.5 + 0.28 * max(len(shown), 3), title, result_line(metrics))
-    axes = figure.add_subplot()
-    places = np.arange(len(shown))
-    values = np.array([each["accuracy"] for each in shown.values()])
-    counts = [int(each["n"]) for each in shown.values()]
-    ends = [
-        wilson_interval(round(value * count), count)
-        for value, count in zip(values, counts, strict=True)
-    ]
-    distances = np.abs(np.array(ends).T - values)
-    axes.errorbar(values, places, xerr=distances, fmt="o", color=BLUE, markersize=5, elinewidth=1.2)
-    whole = metrics["test"]["accuracy"]
-    label = f"all texts: {whole:.3g}"
-    axes.axvline(whole, color=GREY, linestyle="--", linewidth=1, zorder=0, label=label)
-    names = [f"{drawable(name, 30)}  ({n})" for name, n in zip(shown, counts, strict=True)]
-    axes.set_yticks(places, names)
-    for text in axes.get_yticklabels():
-        text.set_parse_math(False)
-        text.set_fontproperties(label_font(9))
-    axes.set_ylim(len(shown) - 0.5, -0.5)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("accuracy, 95 % interval (in brackets: texts)")
-    axes.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), borderpad=0)
-    tidy(axes, grid="x")
-    return figure
-
-
-def _mark_best(
-    axes: Axes,
-    history: Mapping[str, list[float]],
-    metrics: Mapping[str, Any],
-    curves: Mapping[str, Any],
-) -> None:
-    """Axes of epochs, with the best one and, where it was chosen by a curve here, its value."""
-    epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), str(metrics.get("monitor"))
-    if best in epochs:
-        axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
-        if monitor in curves:
-            value = history[monitor][epochs.index(best)]
-            label = f"best epoch: {best} ({value:.4g})"
-            axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
-    axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
-    axes.set_xlabel("epoch")
-    axes.legend(frameon=False, fontsize=8.5)
-    tidy(axes)
+    shares = {name: (each["accuracy"], int(each["n"])) for name, each in groups.items()}
+    words = {"measure": "accuracy", "items": "texts", "result": result_line(metrics)}
+    return shares_figure(shares, metrics["test"]["accuracy"], metrics, **words)

@@ -19,8 +19,8 @@ from attnlab.tasks.classification.figures.run import (
     groups_figure,
 )
 from attnlab.tasks.classification.figures.words import words_figure
-from attnlab.tasks.classification.measures import wilson_interval
 from attnlab.tasks.classification.word_weights import word_weights
+from attnlab.tasks.right_answers import wilson_interval
 
 TEST = some_texts(90, seed=1, grouped=True)
 DATA = labelled(some_texts(60), TEST)

@@ -1,0 +1,81 @@
+"""`attnlab summarize FILE`: the sentences of a text that say most of it; needs no run."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnlab.commands.options import find, kind_of_run, runs_option
+from attnlab.errors import RequestError
+from attnlab.tasks.kinds import kinds
+from attnlab.text.reading import read_text
+
+if TYPE_CHECKING:
+    from attnlab.text.summary import Chosen, Encoder
+
+
+@click.command("summarize", context_settings={"show_default": True})
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--sentences", default=3, type=click.IntRange(min=1), help="How many to choose.")
+@click.option("--language", default="en", help="Code of the text's language, to find sentences.")
+@click.option(
+    "--encoder", metavar="RUN", help="A run whose encoder makes the vectors, in place of TF-IDF."
+)
+@click.option("--epoch", default="best", help="Of the encoder: a number, best or last.")
+@click.option(
+    "--scores", is_flag=True, help="Print each sentence's distance to its centre before it."
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@runs_option
+def command(
+    path: Path,
+    sentences: int,
+    language: str,
+    encoder: str | None,
+    epoch: str,
+    scores: bool,
+    form: str,
+    runs: str | None,
+) -> None:
+    """Choose the sentences of a text that say most of it: those nearest to the centres of k-means.
+
+    FILE is UTF-8; - is standard input. The vectors of sentences are TF-IDF and truncated SVD, or
+    those of a run's encoder. Prints a sentence a line, in their order of the text.
+    """
+    text = read_text(path, "FILE")
+    from attnlab.text.summary import summary
+
+    vectors = _encoder(encoder, epoch, runs) if encoder else None
+    found = summary(text, sentences, language=language, encoder=vectors)
+    click.echo(_as_json(found) if form == "json" else _as_text(found, scores))
+
+
+def _encoder(run: str, epoch: str, runs: str | None) -> Encoder:
+    """The vectors of a run; raises `RequestError` where it can't make any."""
+    folder = find(run, runs)
+    if not kind_of_run(folder).encodes:
+        names = " or ".join(kind.name for kind in kinds() if kind.encodes)
+        raise RequestError(
+            f"--encoder: expected a run of {names}, got {folder.path}, which is of "
+            f"{kind_of_run(folder).name}."
+        )
+    from attnlab.run.loading import TrainedRun
+
+    trained = TrainedRun.load(folder, epoch)
+    task: Any = trained.task
+    return partial(task.vectors, trained.model)
+
+
+def _as_text(found: list[Chosen], scores: bool) -> str:
+    lines = (" ".join(each.text.split()) for each in found)
+    pairs = zip(found, lines, strict=True)
+    return "\n".join(f"{each.distance:.4f}\t{line}" if scores else line for each, line in pairs)
+
+
+def _as_json(found: list[Chosen]) -> str:
+    content = [{**each._asdict(), "distance": round(each.distance, 6)} for each in found]
+    return json.dumps({"sentences": content}, ensure_ascii=False, indent=2)

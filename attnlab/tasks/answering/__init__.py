@@ -1,0 +1,1 @@
+"""Answers: which words of a text answer a question."""

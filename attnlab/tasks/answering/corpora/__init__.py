@@ -1,0 +1,1 @@
+"""Questions about texts, with answers that stand in them."""

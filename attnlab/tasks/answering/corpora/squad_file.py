@@ -1,0 +1,119 @@
+"""A file of SQuAD's form: JSON with texts, questions about them, and answers by their places."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError, explained
+from attnlab.tasks.answering.corpora.corpus import Answer, Asked
+from attnlab.text.reading import LONGEST_TEXT, decoded
+
+_FORM = '{"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., ...}]}]}]}'
+_SHOWN = 40  # characters of an answer in a complaint
+
+
+def read_questions(path: Path, key: str) -> list[Asked]:
+    """The questions of a file, version 1.1 or 2.0 of the form, in their order.
+
+    A question has its `answers`, each with its `text` and the place `answer_start` of its first
+    character in the `context`; without one, `is_impossible` must be true.
+
+    Args:
+        path: of the file, UTF-8.
+        key: the setting that names it.
+
+    Raises:
+        RequestError: the file can't be read, is no such JSON, or an answer doesn't stand where it
+            is said to; named by the question's id.
+    """
+    with explained(f"{key}: {path} can't be read"):
+        raw = path.read_bytes()
+    try:
+        content = json.loads(decoded(raw, str(path)))
+    except json.JSONDecodeError as error:
+        raise RequestError(
+            f"{path}: expected JSON of SQuAD's form, but in line {error.lineno}: {error.msg}."
+        ) from error
+    except RecursionError as error:
+        raise RequestError(f"{path}: expected JSON of SQuAD's form, got nested lists.") from error
+    found = list(_questions(content, path))
+    if not found:
+        raise RequestError(f"{path}: expected questions, got none.")
+    known: set[str] = set()
+    for each in found:
+        if each.id in known:
+            raise RequestError(f"{path}: question {each.id}: expected each id once, got it twice.")
+        known.add(each.id)
+    return found
+
+
+def _questions(content: Any, path: Path) -> Iterator[Asked]:
+    for article in _list(content, "data", path):
+        for paragraph in _list(article, "paragraphs", path):
+            text = _text(paragraph, "context", f"{path}: a paragraph")
+            if len(text) > LONGEST_TEXT:
+                raise RequestError(
+                    f"{path}: expected texts of at most {LONGEST_TEXT:,} characters, got one of "
+                    f"{len(text):,}."
+                )
+            for question in _list(paragraph, "qas", path):
+                yield _asked(question, text, path)
+
+
+def _asked(content: Any, text: str, path: Path) -> Asked:
+    if not isinstance(content, Mapping):
+        raise RequestError(f"{path}: expected a question with id and answers, got {content!r:.60}.")
+    number = content.get("id")
+    if not isinstance(number, str | int) or not str(number).strip():
+        raise RequestError(f"{path}: expected an id of each question, got {number!r:.60}.")
+    where = f"{path}: question {number}"
+    question = _text(content, "question", where)
+    answers = content.get("answers")
+    impossible = content.get("is_impossible") is True
+    if impossible:
+        answers = []
+    elif not isinstance(answers, list) or not answers:
+        raise RequestError(
+            f'{where}: expected answers, or "is_impossible": true, got {answers!r:.60}.'
+        )
+    places = tuple(_answer(each, text, where) for each in answers)
+    return Asked(str(number), question, text, places)
+
+
+def _answer(content: Any, text: str, where: str) -> Answer:
+    given = content if isinstance(content, Mapping) else {}
+    answer, start = given.get("text"), given.get("answer_start")
+    if not isinstance(answer, str) or not answer.strip() or type(start) is not int:
+        raise RequestError(
+            f'{where}: expected an answer with "text" and "answer_start", got {content!r:.60}.'
+        )
+    if start < 0 or text[start : start + len(answer)] != answer:
+        found = text[max(start, 0) : max(start, 0) + len(answer)]
+        at = text.find(answer)
+        hint = f"; it stands at {at}" if at >= 0 else "; it stands nowhere in the text"
+        raise RequestError(
+            f"{where}: expected its answer {_short(answer)} at character {start} of its text, got "
+            f"{_short(found)}{hint}."
+        )
+    return Answer(start, answer)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+
+
+def _list(content: Any, key: str, path: Path) -> list[Any]:
+    found = content.get(key) if isinstance(content, Mapping) else None
+    if not isinstance(found, list):
+        raise RequestError(f'{path}: expected SQuAD\'s form {_FORM}, but "{key}" is no list.')
+    return found
+
+
+def _text(content: Any, key: str, where: str) -> str:
+    found = content.get(key) if isinstance(content, Mapping) else None
+    if not isinstance(found, str) or not found.strip():
+        raise RequestError(f'{where}: expected a text as its "{key}", got {found!r:.60}.')
+    return found

@@ -1,0 +1,36 @@
+"""What answering states of itself."""
+
+from __future__ import annotations
+
+from attnlab.tasks.base import Kind, Metric, Verb
+
+_HERE = "attnlab.tasks.answering"
+_MCNEMAR = f"{_HERE}.item_test:item_test"
+
+KIND = Kind(
+    name="answering",
+    item="answer",
+    metrics=(
+        Metric("exact_match", "max", "exact match", perfect=100, item_test=_MCNEMAR),
+        Metric("f1", "max", "F1", perfect=100, item_test=_MCNEMAR),
+        Metric("loss", "min", "loss", in_tables=False),
+    ),
+    reported="exact_match",
+    learner=f"{_HERE}.learner:AnsweringLearner",
+    figures=f"{_HERE}.figures.run:answering_figures",
+    served=f"{_HERE}.task:served_example",
+    verbs={
+        "answer": Verb("questions about a text", f"{_HERE}.verbs.answer:command", True),
+    },
+    shelf=f"{_HERE}.verbs.data:SHELF",
+    page={
+        "Answers": f"{_HERE}.page.answers:answer_parts",
+        "Attention": f"{_HERE}.page.attention:attention_parts",
+    },
+    takes_data=True,
+    together=True,
+    encodes=True,
+    bars=("train_loss", "val_loss", "val_f1"),
+    monitored="val_f1",
+    tries={"": 'attnlab answer {run} "..." --text FILE; attention={other}, attnlab compare'},
+)

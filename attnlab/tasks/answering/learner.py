@@ -1,0 +1,54 @@
+"""Learning to answer: one compiled program takes the steps of an epoch over resident windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from attnlab.config.sections import RunConfig
+from attnlab.tasks.answering.examples import chosen_questions, looked_at
+from attnlab.tasks.answering.report import measured
+from attnlab.tasks.resident import ResidentLearner
+
+if TYPE_CHECKING:
+    from attnlab.tasks.answering.models.reader import Reader
+    from attnlab.tasks.answering.task import Answer
+    from attnlab.tasks.base import Report
+
+
+class AnsweringLearner(ResidentLearner):
+    """A reader on its corpus; see `Learner`."""
+
+    def __init__(self, config: RunConfig, task: Answer, model: Reader) -> None:
+        self._task = task
+        parts = task.data.parts.items()
+        inputs = {name: part.rows.tokens for name, part in parts}
+        targets = {name: part.rows.targets for name, part in parts}
+        # On a CPU TensorFlow's graph takes less time for the loops of recurrent cells over texts.
+        jit = bool(tf.config.list_physical_devices("GPU"))
+        super().__init__(config, model, task.loss, inputs, targets, jit=jit)
+
+    def validate(self, epoch: int) -> dict[str, float]:
+        """`val_loss` in nats over windows; `val_exact_match` and `val_f1` over questions."""
+        logits = self.program.predict(self.rows["validation"])
+        questions = self._task.data.parts["validation"].questions
+        found = measured(questions, [said.text for said in self._task.said(logits, "validation")])
+        loss = self._task.loss_of(logits, "validation")
+        return {"val_loss": loss, **{f"val_{name}": 100 * v.mean() for name, v in found.items()}}
+
+    def report(self) -> Report:
+        """The test part's answers beside the baselines."""
+        return self._task.report(self.program.predict(self.rows["test"]))
+
+    def examples(self) -> dict[str, Any] | None:
+        """Attention on a few test questions, right and wrong ones; None where nothing attends.
+
+        What `looked_at` has of them.
+        """
+        task = self._task
+        said = task.said(self.program.predict(self.rows["test"]), "test")
+        part = task.data.parts["test"]
+        right = measured(part.questions, [each.text for each in said])["exact_match"] > 0
+        chosen = chosen_questions(right)
+        return looked_at(task, part, said, chosen, self.program.attend)

@@ -1,0 +1,1 @@
+"""What reads a question and a text: recurrent networks, the Transformer encoder."""

@@ -1,0 +1,42 @@
+"""A reader by the name of its architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attnlab.attention.base import Attention
+from attnlab.errors import RequestError
+from attnlab.tasks.answering.models.reader import Reader
+from attnlab.tasks.answering.models.recurrent import RecurrentReader
+from attnlab.tasks.answering.models.transformer import TransformerReader
+
+
+def build_reader(
+    name: str,
+    settings: Mapping[str, Any],
+    attention: Callable[[], Attention],
+    *,
+    vocabulary: int,
+    question_places: int,
+    text_places: int,
+) -> Reader:
+    """A reader with its weights, for rows of so many places.
+
+    `settings` are those of the architecture `name`, `rnn` or `transformer`; `attention` makes one
+    mechanism and is called for each place that wants one.
+
+    Raises:
+        RequestError: another name, or parts that don't fit.
+    """
+    sizes = {"question_places": question_places, "text_places": text_places}
+    given = {**settings, **sizes, "vocabulary": vocabulary}
+    if name == "rnn":
+        model: Reader = RecurrentReader(attention=attention(), **given)
+    elif name == "transformer":
+        layers = [attention() for _ in range(given.pop("layers"))]
+        model = TransformerReader(attention=layers, **given)
+    else:
+        raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
+    model.build((None, 1 + question_places + text_places))
+    return model

@@ -1,0 +1,99 @@
+"""A recurrent reader: the text looks at the question through an attention mechanism."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention, AttentionOutput
+from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.tasks.answering.models.reader import Reader
+
+
+class RecurrentReader(Reader):
+    """A recurrent encoder reads question and text; each state of the text looks at the question.
+
+    The states q_j of the question are the memory, each state h_i of the text is a query, c_i its
+    context, q the question's state at its end. The output reads m_i = [h_i; h_i * q; c_i; h_i *
+    c_i], or with `modeling` what a second recurrent encoder makes of the sequence of m_i, so that a
+    place knows what its neighbours found. With the attention `none`, m_i = [h_i; h_i * q]: one
+    vector is all that is known of the question.
+
+    Source: Seo et al. 2017 (arXiv 1611.01603), sections 2.2 to 2.6: encoder, attention from text to
+    question, modeling layer, output. Differences: any mechanism; h_i * q in place of attention from
+    question to text; no characters; starts and ends are read alike. A mechanism whose context has
+    another width than the states gets a matrix behind it.
+
+    The settings are those of `RecurrentEncoder` and `Reader`.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cell: str = "gru",
+        units: int = 64,
+        layers: int = 1,
+        bidirectional: bool = True,
+        modeling: bool = True,
+        dropout: float = 0.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(dropout=dropout, **kwargs)
+        form = {"cell": cell, "units": units, "bidirectional": bidirectional}
+        between = dropout if layers > 1 else 0.0
+        self.encoder = RecurrentEncoder(layers=layers, dropout=between, name="encoder", **form)
+        self.attention = attention
+        self.modeling = RecurrentEncoder(name="modeling", **form) if modeling else None
+        self.fitted = None  # a matrix behind contexts of another width
+
+    @property
+    def looks(self) -> bool:
+        """Whether the mechanism looks at anything; `none` doesn't."""
+        return self.attention.readout != "state"
+
+    def text_vectors(self, tokens):
+        """The encoder's states of the text, (B, P, W)."""
+        vectors, real = (
+            self.without_question(each)
+            for each in (self._embedded(tokens, False), self._real(tokens))
+        )
+        return self.encoder.encode(vectors, real, False).states[:, 1:]
+
+    def _build_reading(self, vectors_shape: tuple) -> int:
+        batch, _, embedding = vectors_shape
+        steps, width = 1 + self.text_places, self.encoder.width
+        self.encoder.build((batch, steps, embedding))
+        if self.looks:
+            shapes = (batch, steps, width), (batch, self.question_places, width)
+            self.attention.build(*shapes)
+            context = self.attention.context_width(width, width)
+            if context != width:
+                self.fitted = keras.layers.Dense(width, use_bias=False, name="fitted")
+                self.fitted.build((batch, steps, context))
+        read = width * (4 if self.looks else 2)
+        if self.modeling is None:
+            return read
+        self.modeling.build((batch, steps, read))
+        return self.modeling.width
+
+    def _reading(self, vectors, real, training) -> tuple:
+        text_real, question_real = self.without_question(real), self.question(real)
+        question = self.encoder.encode(self.question(vectors), question_real, training)
+        states = self.encoder.encode(self.without_question(vectors), text_real, training).states
+        last = ops.concatenate([direction[0] for direction in question.last[-1]], axis=-1)
+        read, output = [states, states * last[:, None]], None
+        if self.looks:
+            output = self.attention(
+                states,
+                self.attention.project(question.states),
+                memory_mask=question_real,
+                training=training,
+            )
+            context = output.context if self.fitted is None else self.fitted(output.context)
+            read += [context, states * context]
+            output = AttentionOutput(output.context, output.weights[:, :, 1:])
+        read = ops.concatenate(read, axis=-1)
+        if self.modeling is not None:
+            read = self.modeling.encode(read, text_real, training).states
+        return read, output

@@ -1,0 +1,90 @@
+"""A Transformer encoder that reads a question and a text as one sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention, AttentionOutput
+from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.transformer import TransformerEncoderLayer
+from attnlab.tasks.answering.models.reader import Reader
+
+
+class TransformerReader(Reader):
+    """A Transformer encoder over START, question, END and text, with an embedding of each segment.
+
+    Source: Devlin et al. 2019 (arXiv 1810.04805), figure 1 and section 4.2; START is their [CLS],
+    END their [SEP]. Differences: any mechanism is the self-attention; the text begins at the same
+    place whatever the question's length, and no [SEP] stands behind it; sinusoidal positions by
+    default. Embeddings are as wide as the layers and multiplied by the root of that (Vaswani et al.
+    2017, section 3.4). `attend` gives the last layer's weights of the text on the question, which
+    sum to less than 1: the rest is on START and the text itself.
+
+    `attention` has a mechanism for each layer; the other settings are those of
+    `TransformerEncoderLayer`, `PositionalEncoding` and `Reader`.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Sequence[Attention],
+        units: int = 64,
+        feed_forward: int = 128,
+        dropout: float = 0.0,
+        norm: str = "pre",
+        positions: str = "sinusoidal",
+        **kwargs,
+    ) -> None:
+        super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
+        self.units, self.positions = units, positions
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
+        self.encoder = [
+            TransformerEncoderLayer(attention=each, name=f"encoder_{number}", **layer)
+            for number, each in enumerate(attention)
+        ]
+        self.final_norm = None
+        if norm == "pre":
+            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
+
+    def text_vectors(self, tokens):
+        """The last layer's vectors of the text, (B, P, W)."""
+        vectors, real = self._embedded(tokens, False), self._real(tokens)
+        return self._encoded(vectors, real, False)[0][:, 1 + self.question_places :]
+
+    def _build_reading(self, vectors_shape: tuple) -> int:
+        _, steps, width = vectors_shape
+        self.segments = self.add_weight(
+            name="segments",
+            shape=(2, width),
+            initializer=keras.initializers.RandomNormal(stddev=self.units**-0.5),
+        )
+        self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
+        self.position.build(vectors_shape)
+        for layer in self.encoder:
+            layer.build(vectors_shape)
+        if self.final_norm is not None:
+            self.final_norm.build(vectors_shape)
+        return self.units
+
+    def _reading(self, vectors, real, training) -> tuple:
+        encoded, output = self._encoded(vectors, real, training)
+        first = 1 + self.question_places
+        weights = output.weights[:, :, first:, 1:first]
+        return self.without_question(encoded), AttentionOutput(output.context, weights)
+
+    def _encoded(self, vectors, real, training) -> tuple:
+        """All places (B, 1 + Q + P, W) behind the last layer, and what it attended to."""
+        sizes = (1 + self.question_places, self.text_places)
+        segments = [
+            ops.broadcast_to(self.segments[number], (size, self.units))
+            for number, size in enumerate(sizes)
+        ]
+        vectors = vectors + ops.cast(ops.concatenate(segments), vectors.dtype)
+        vectors = self.position(vectors * ops.cast(self.units**0.5, vectors.dtype))
+        output = None
+        for layer in self.encoder:
+            vectors, output = layer(vectors, attention_mask=real[:, None], training=training)
+        return vectors if self.final_norm is None else self.final_norm(vectors), output

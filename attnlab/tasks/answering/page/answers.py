@@ -1,0 +1,108 @@
+"""Test questions with what each run answers, and how many of each kind are right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.page.parts import Part, Table, Text
+from attnlab.tasks.answering.report import read_predictions
+from attnlab.tasks.base import Shown
+
+_WORST, _SPREAD = 12, 12  # questions
+_MOST_CHARACTERS = 200
+_COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
+_NOTHING = "(no answer)"
+Columns = Mapping[str, np.ndarray]
+
+
+def answer_parts(shown: Sequence[Shown]) -> list[Part]:
+    """Questions side by side with what each run says; then results by the word that asks."""
+    parts: list[Part] = []
+    tables: dict[str, Columns] = {}
+    for run in shown:
+        try:
+            columns = _read(run)
+        except RequestError as error:
+            parts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
+            continue
+        first = next(iter(tables.values()), columns)
+        if all(np.array_equal(first[name], columns[name]) for name in ("question", "answer")):
+            tables[run.label] = columns
+        else:
+            parts.append(
+                Text(f"{run.label} has other test questions, so they are left out.", "note")
+            )
+    return [*([_table(tables)] if tables else []), *parts, *_groups(shown)]
+
+
+def _read(run: Shown) -> Columns:
+    columns = read_predictions(run.run)
+    if lacking := [name for name in _COLUMNS if name not in columns]:
+        path = run.run.path / "predictions.csv"
+        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+    return columns
+
+
+def _table(tables: Mapping[str, Columns]) -> Table:
+    """The questions with the smallest F1, and some at equal distances up to the largest."""
+    first = next(iter(tables.values()))
+    mean = np.mean([own["f1"] for own in tables.values()], axis=0)
+    sure = np.mean([own["probability"] for own in tables.values()], axis=0)
+    # Among wrong ones the surest first.
+    order = np.lexsort((np.arange(len(mean)), -sure, mean))
+    rest = order[_WORST:]
+    places = np.linspace(0, len(rest) - 1, min(_SPREAD, len(rest))).astype(int)
+    rows = [*order[:_WORST], *rest[places]]
+    cells = [
+        [
+            _short(str(first["question"][row])),
+            _short(str(first["answer"][row])) or _NOTHING,
+            *(_said(own, row) for own in tables.values()),
+            *(f"{own['f1'][row]:.2f}" for own in tables.values()),
+            *(f"{own['probability'][row]:.3f}" for own in tables.values()),
+        ]
+        for row in rows
+    ]
+    several = len(tables) > 1
+    header = ["question", "answer"]
+    header += [f"says {label}" for label in tables] if several else ["prediction"]
+    header += [f"F1, {label}" for label in tables] if several else ["F1"]
+    header += [f"p, {label}" for label in tables] if several else ["p"]
+    title = f"{len(rows)} of {len(order):,} test questions, by F1"
+    title += f" (mean of {len(tables)} runs)" if several else ""
+    if len(rest):
+        title += f": the {_WORST} worst, then others at equal distances up to the best"
+    return Table(title, header, cells, words=2 + len(tables), prose=True)
+
+
+def _said(columns: Columns, row: int) -> str:
+    text = _short(str(columns["prediction"][row])) or _NOTHING
+    return f"{text}{'' if columns['exact_match'][row] else ' ✗'}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def _groups(shown: Sequence[Shown]) -> list[Part]:
+    """Exact match and F1 by the word that asks, of all runs."""
+    known = {run.label: run.metrics["groups"] for run in shown if run.metrics.get("groups")}
+    if not known:
+        return []
+    names = dict.fromkeys(name for groups in known.values() for name in groups)
+    rows = []
+    for name in names:
+        own = [groups.get(name) for groups in known.values()]
+        count = next(each["n"] for each in own if each)
+        exact, f1 = (
+            [f"{each[key]:.1f}" if each else "-" for each in own] for key in ("exact_match", "f1")
+        )
+        rows.append([name, str(count), *exact, *f1])
+    several = len(known) > 1
+    header = ["question", "questions"]
+    header += [f"exact, {label}" for label in known] if several else ["exact match"]
+    header += [f"F1, {label}" for label in known] if several else ["F1"]
+    return [Table("results by the word that asks, percent", header, rows)]

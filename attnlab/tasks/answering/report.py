@@ -1,0 +1,161 @@
+"""From answers to a report: exact match and F1, baselines, skill, what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.records.files import read_table
+from attnlab.tasks.answering.baselines import baselines
+from attnlab.tasks.answering.corpora.corpus import Asked
+from attnlab.tasks.answering.measures import best, exact, f1
+from attnlab.tasks.base import Report
+
+if TYPE_CHECKING:
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.tasks.answering.data import AskedTexts
+    from attnlab.tasks.answering.task import Said
+
+_MOST_CHARACTERS = 1_000  # of a question or an answer in predictions.csv
+_TEXT = ("id", "question", "group", "answer", "prediction", "position", "sentence", "phrase")
+_MEASURES = {"exact_match": exact, "f1": f1}
+
+
+def measured(asked: Sequence[Asked], said: Sequence[str]) -> dict[str, np.ndarray]:
+    """`exact_match` and `f1` of each question, (N,) from 0 to 1, by the best of its answers."""
+    texts = [[answer.text for answer in each.answers] for each in asked]
+    return {
+        name: np.array([best(measure, *pair) for pair in zip(said, texts, strict=True)])
+        for name, measure in _MEASURES.items()
+    }
+
+
+def build_report(data: AskedTexts, part: str, said: Sequence[Said], loss: float) -> Report:
+    """Put what a model says to the questions of a part beside the baselines.
+
+    The skill is 1 - error / error of the best baseline, the error being 100 - exact match; None
+    where that baseline makes no error. `groups` tells results apart by the word that asks, and,
+    where some questions have no answer, by whether there is one.
+    """
+    asked = data.parts[part].questions
+    own = measured(asked, [each.text for each in said])
+    rules = baselines(data.parts["train"].questions, asked)
+    others = {name: measured(asked, answers) for name, answers in rules.items()}
+    metrics = {**_means(own), "loss": loss if np.isfinite(loss) else None}
+    scores = {name: _means(each) for name, each in others.items()}
+    # Of equally good ones the last: it knows more of the texts.
+    strongest = max(reversed(scores), key=lambda name: scores[name]["exact_match"] or 0.0)
+    skills = {
+        name: _skill(own["exact_match"], each["exact_match"]) for name, each in others.items()
+    }
+    return Report(
+        metrics=metrics,
+        baselines=scores,
+        best_baseline=strongest,
+        skill=skills[strongest],
+        notes=_notes(data),
+        predictions=_predictions(asked, said, own, rules),
+        units="percent of the questions",
+        skills=skills,
+        metric="exact_match",
+        details={"groups": _groups(asked, own)},
+    )
+
+
+def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
+    """The columns of predictions.csv: answers are text even where all look like numbers.
+
+    Raises:
+        RequestError: it is missing or damaged.
+    """
+    return read_table(run.path / "predictions.csv", text=_TEXT)
+
+
+def result_line(metrics: Mapping[str, Any]) -> str:
+    """The test result in a line, beside the best baseline's."""
+    test = metrics.get("test", {})
+    names = {"exact_match": "exact match", "f1": "F1"}
+    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
+    if not known:
+        return ""
+    text = "test " + "   ".join(f"{label} {value:.4g}" for label, value in known.items())
+    baseline = str(metrics.get("best_baseline"))
+    other = metrics.get("baselines", {}).get(baseline, {}).get("exact_match")
+    if other is not None:
+        text += f"   best baseline: {baseline} {other:.4g}"
+    if metrics.get("skill") is not None:
+        text += f"   skill {metrics['skill']:.3g}"
+    return text
+
+
+def _means(values: Mapping[str, np.ndarray]) -> dict[str, float | None]:
+    return {name: 100.0 * float(each.mean()) for name, each in values.items()}
+
+
+def _skill(own: np.ndarray, other: np.ndarray) -> float | None:
+    error, usual = (1.0 - float(each.mean()) for each in (own, other))
+    return 1.0 - error / usual if usual else None
+
+
+def _groups(asked: Sequence[Asked], own: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
+    """Questions, exact match and F1 by the word that asks, and of those without an answer."""
+    words = np.array([each.group for each in asked])
+    chosen = {str(name): words == name for name in sorted(set(words.tolist()))}
+    answered = np.array([bool(each.answers) for each in asked])
+    if not answered.all():
+        chosen |= {"with an answer": answered, "without an answer": ~answered}
+    return {
+        name: {"n": int(rows.sum()), **_means({key: each[rows] for key, each in own.items()})}
+        for name, rows in chosen.items()
+        if rows.any()
+    }
+
+
+def _notes(data: AskedTexts) -> list[str]:
+    notes = []
+    if data.cut:
+        total = sum(data.counts().values())
+        notes.append(f"{data.cut:,} of the {total:,} questions were cut at their end.")
+    windows = sum(len(part.rows.owners) for part in data.parts.values())
+    if windows > (total := sum(data.counts().values())):
+        notes.append(
+            f"Long texts were read in windows: {windows:,} of them for the {total:,} questions."
+        )
+    return notes
+
+
+def _predictions(
+    asked: Sequence[Asked],
+    said: Sequence[Said],
+    own: Mapping[str, np.ndarray],
+    rules: Mapping[str, Sequence[str]],
+) -> dict[str, np.ndarray]:
+    """A row for each question; places are characters of its text, -1 where nothing was said."""
+    places = [(-1, -1) if each.start is None else (each.start, each.end) for each in said]
+    starts, ends = np.array(places, np.int64).T
+    return {
+        "index": np.arange(len(asked)),
+        "id": _lines(each.id for each in asked),
+        "question": _lines(each.question for each in asked),
+        "group": _lines(each.group for each in asked),
+        "answer": _lines(each.answers[0].text if each.answers else "" for each in asked),
+        "prediction": _lines(each.text for each in said),
+        "start": starts,
+        "end": ends,
+        "probability": np.round([each.probability for each in said], 6),
+        "exact_match": own["exact_match"].astype(int),
+        "f1": np.round(own["f1"], 6),
+        **{name: _lines(answers) for name, answers in rules.items()},
+    }
+
+
+def _lines(texts: Any) -> np.ndarray:
+    return np.array([_line(text) for text in texts], object)
+
+
+def _line(text: str) -> str:
+    """A text on one line: what CSV readers agree on."""
+    line = " ".join(text.replace("\0", " ").split())
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"

@@ -1,0 +1,98 @@
+"""From logits of starts and ends to answers: the best spans of a text over all of its windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.tasks.answering.encoding import Rows
+
+
+class Span(NamedTuple):
+    """Tokens that answer, first and last, or None where the text is said to have no answer."""
+
+    tokens: tuple[int, int] | None
+    probability: float
+
+
+def best_spans(
+    logits: np.ndarray,
+    rows: Rows,
+    lengths: list[int],
+    *,
+    longest: int,
+    count: int = 1,
+    threshold: float | None = None,
+) -> Iterator[list[Span]]:
+    """The best spans of each question, the best one first.
+
+    A span's score is its start logit + its end logit, end >= start, at most `longest` tokens
+    (Devlin et al. 2019, arXiv 1810.04805, section 4.2); of a span in several windows the largest
+    counts. Its probability is its share of the sum of exp(score) over all of them. Difference: BERT
+    takes a span from the window in which it has most around it.
+
+    With a `threshold`, having no answer is one of them, too: the score of START, the smallest of
+    all windows, as in run_squad (section 4.3). It goes first where it exceeds the best span's by
+    more than the threshold.
+
+    Args:
+        logits: (W, 2, 1 + P) of starts and ends.
+        rows: the W windows.
+        lengths: tokens of the text of each question.
+        longest: most tokens of an answer.
+        count: how many spans of each.
+        threshold: see above; None: every text has an answer.
+    """
+    borders = np.searchsorted(rows.owners, np.arange(len(lengths) + 1))
+    for number, length in enumerate(lengths):
+        own = slice(borders[number], borders[number + 1])
+        scores = span_scores(logits[own], rows.starts[own], length, longest)
+        none = None
+        if threshold is not None:
+            none = float(logits[own, :, 0].astype(np.float64).sum(axis=1).min())
+        yield _best(scores, none, threshold or 0.0, count)
+
+
+def span_scores(logits: np.ndarray, starts: np.ndarray, length: int, longest: int) -> np.ndarray:
+    """(length, longest) the score of each span by its first token and how many follow it.
+
+    -inf where there is no such span in a window.
+
+    Args:
+        logits: (W, 2, 1 + P) of the windows of a text.
+        starts: (W,) where each begins.
+        length: tokens of the text.
+        longest: most tokens of a span.
+    """
+    scores = np.full((length, longest), -np.inf)
+    for (begins, ends), start in zip(logits[:, :, 1:].astype(np.float64), starts, strict=True):
+        known = min(len(begins), length - start)
+        for more in range(min(longest, known)):
+            found = begins[: known - more] + ends[more:known]
+            place = scores[start : start + known - more, more]
+            np.maximum(place, found, out=place)
+    return scores
+
+
+def _best(scores: np.ndarray, none: float | None, threshold: float, count: int) -> list[Span]:
+    flat = scores.ravel()
+    some = min(count, int(np.isfinite(flat).sum()))
+    chosen = np.argpartition(-flat, some - 1)[:some] if some else np.arange(0)
+    chosen = chosen[np.lexsort((chosen, -flat[chosen]))]
+    largest = max([*flat[chosen[:1]].tolist(), *([none] if none is not None else [])], default=0.0)
+    total = np.exp(flat - largest).sum()
+    total += np.exp(none - largest) if none is not None else 0.0
+    found = []
+    for place in chosen.tolist():
+        first, more = divmod(place, scores.shape[1])
+        found.append(Span((first, first + more), float(np.exp(flat[place] - largest) / total)))
+    if none is None:
+        return found
+    nothing = Span(None, float(np.exp(none - largest) / total))
+    if not found or none - flat[chosen[0]] > threshold:
+        return [nothing, *found][:count]
+    behind = sum(flat[place] >= none for place in chosen)
+    found.insert(max(int(behind), 1), nothing)
+    return found[:count]

@@ -1,0 +1,338 @@
+"""Extractive question answering: the words of a text that answer a question."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.files import write_json
+from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
+from attnlab.tasks.answering.corpora.division import divided
+from attnlab.tasks.answering.data import AskedTexts, Part
+from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
+from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.answering.spans import Span, best_spans
+from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.text.tokenizers import PAD, UNKNOWN, Tokenizer
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
+    from attnlab.tasks.answering.models.reader import Reader
+
+_FILE, _TOKENIZER = "reading.json", "tokenizer.json"
+_TOGETHER = 256  # rows that a model reads at a time
+
+
+class Said(NamedTuple):
+    """An answer: characters of the text from `start` to before `end`; "" and None: no answer."""
+
+    text: str
+    start: int | None
+    end: int | None
+    probability: float
+
+
+class Answer:
+    """Find the answers to a corpus's questions in their texts.
+
+    Attributes:
+        monitor: the validation metric that chooses the best epoch, and its direction.
+        data: the corpus in tokens, once it is loaded.
+        nullable: whether "there is no answer" is an answer, as the corpus has such questions.
+
+    The settings are those of conf/task/answer.yaml; `cache` is the folder of downloads.
+    """
+
+    kind: ClassVar[Kind] = KIND
+    name: ClassVar[str] = "answer"
+    monitor: ClassVar[tuple[str, str]] = ("val_f1", "max")
+    data: AskedTexts
+    tokenizer: Tokenizer
+    question_places: int  # Q, END included
+    text_places: int  # P
+    nullable: bool
+
+    def __init__(
+        self,
+        *,
+        corpus: Corpus,
+        cache: Path,
+        tokenizer: str = "word",
+        vocabulary: int = 20_000,
+        min_count: int = 1,
+        lowercase: bool = True,
+        max_question: int = 64,
+        max_length: int = 384,
+        stride: int = 128,
+        max_answer: int = 30,
+        null_threshold: float = 0.0,
+    ) -> None:
+        self.corpus, self.cache = corpus, Path(cache).expanduser()
+        self.max_answer, self.null_threshold = max_answer, null_threshold
+        self.text = {
+            "tokenizer": tokenizer,
+            "vocabulary": vocabulary,
+            "min_count": min_count,
+            "lowercase": lowercase,
+            "max_question": max_question,
+            "max_length": max_length,
+            "stride": stride,
+        }
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> AskedTexts:
+        """Find the corpus, divide it by the seed, and cut its questions and texts into tokens.
+
+        Raises:
+            RequestError: the corpus is missing, damaged or too small.
+        """
+        self.corpus.open(self.cache, progress)
+        parts = divided(self.corpus, seed)
+        train = parts["train"]
+        self.tokenizer = Tokenizer.fit(
+            [*(each.question for each in train), *dict.fromkeys(each.text for each in train)],
+            kind=self.text["tokenizer"],
+            size=self.text["vocabulary"],
+            min_count=self.text["min_count"],
+            lowercase=self.text["lowercase"],
+        )
+        asked = [each for part in parts.values() for each in part]
+        questions = [cut_question(self.tokenizer, each.question) for each in asked]
+        texts = self._cut_texts(asked, progress)
+        self.question_places = 1 + min(max(map(len, questions)), self.text["max_question"])
+        longest = max(len(text.tokens) for text in texts.values())
+        self.text_places = min(longest, self.text["max_length"])
+        decisive = [self.corpus.digest(), self.text, seed]
+        cut = iter(questions)
+        self.data = AskedTexts(
+            name=self.corpus.name,
+            source=self.corpus.origin,
+            digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
+            parts={name: self._part(part, cut, texts) for name, part in parts.items()},
+            cut=sum(len(each) >= self.question_places for each in questions),
+        )
+        self.nullable = self.data.nullable
+        return self.data
+
+    def _cut_texts(self, asked: Sequence[Asked], progress: Progress | None) -> dict[str, Cut]:
+        """Each text once: several questions are about it."""
+        texts = dict.fromkeys(each.text for each in asked)
+        found = {}
+        for done, text in enumerate(texts):
+            found[text] = cut_text(self.tokenizer, text)
+            if progress and done % _TOGETHER == 0:
+                progress(done, len(texts), "texts in tokens")
+        return found
+
+    def _part(
+        self, asked: Sequence[Asked], questions: Iterator[list[int]], texts: Mapping[str, Cut]
+    ) -> Part:
+        own = [texts[each.text] for each in asked]
+        places = [
+            text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
+            for each, text in zip(asked, own, strict=True)
+        ]
+        tokens = [next(questions) for _ in asked]
+        return Part(asked, own, self._rows(tokens, own, places))
+
+    def _rows(self, questions: Any, texts: Any, answers: Any) -> Any:
+        sizes = {"question_places": self.question_places, "text_places": self.text_places}
+        return make_rows(questions, texts, answers, stride=self.text["stride"], **sizes)
+
+    def words(self, tokens: np.ndarray) -> np.ndarray:
+        """A readable label for each token of rows (N, S), "" where there is padding."""
+        found = np.full(tokens.shape, "", dtype=object)
+        for row, own in zip(found, tokens, strict=True):
+            real = own != PAD
+            row[real] = self.tokenizer.pieces(own[real])
+        return found.astype(str)
+
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that the vocabulary doesn't have."""
+        return self.tokenizer.unknown(text)
+
+    def build(self, attention: Callable[[], Attention], model: Option) -> Reader:
+        """The reader, its weights drawn: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+        sizes = {"question_places": self.question_places, "text_places": self.text_places}
+        return self._build(attention, model, vocabulary=self.tokenizer.size, **sizes)
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        self._build(attention, model, vocabulary=8, question_places=3, text_places=5)
+
+    @staticmethod
+    def _build(attention: Callable[[], Attention], model: Option, **sizes: int) -> Reader:
+        from attnlab.tasks.answering.models.build import build_reader
+
+        return build_reader(model.name, model.settings, attention, **sizes)
+
+    @staticmethod
+    def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """The mean of the cross entropies of start and end in nats, (B,).
+
+        Args:
+            target: (B, 2) first and last place of the answer.
+            logits: (B, 2, 1 + P).
+        """
+        import tensorflow as tf
+
+        return tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits), axis=-1
+        )
+
+    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
+        """Answer the questions of a part and score the answers beside the baselines.
+
+        Raises:
+            RequestError: the run has no such part.
+        """
+        if part not in self.data.parts:
+            raise RequestError(f"--part: expected one of {', '.join(self.data.parts)}, got {part}.")
+        rows = self.data.parts[part].rows
+        return self.report(model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0), part)
+
+    def report(self, logits: np.ndarray, part: str = "test") -> Report:
+        """Score the answers of one part, by its logits (W, 2, 1 + P), beside the baselines."""
+        from attnlab.tasks.answering.report import build_report
+
+        return build_report(self.data, part, self.said(logits, part), self.loss_of(logits, part))
+
+    def loss_of(self, logits: np.ndarray, part: str) -> float:
+        """The mean loss over the windows of a part."""
+        targets = self.data.parts[part].rows.targets
+        return float(np.mean(np.asarray(self.loss(targets, logits), np.float64)))
+
+    def said(self, logits: np.ndarray, part: str) -> list[Said]:
+        """The best answer to each question of a part, by its logits (W, 2, 1 + P)."""
+        own = self.data.parts[part]
+        lengths = [len(text.tokens) for text in own.texts]
+        found = best_spans(logits, own.rows, lengths, **self._finding)
+        texts = zip(own.questions, own.texts, found, strict=True)
+        return [_said(asked.text, text, spans[0]) for asked, text, spans in texts]
+
+    @property
+    def _finding(self) -> dict[str, Any]:
+        threshold = self.null_threshold if self.nullable else None
+        return {"longest": self.max_answer, "threshold": threshold}
+
+    def answer(self, model: keras.Model, question: str, text: str, count: int = 1) -> list[Said]:
+        """The best answers to a question about any text, the best one first, all different.
+
+        Raises:
+            RequestError: question or text is empty.
+        """
+        for name, given in {"question": question, "text": text}.items():
+            if not given.strip():
+                raise RequestError(f"{name}: expected words, got an empty one.")
+        cut = cut_text(self.tokenizer, text)
+        rows = self._rows([cut_question(self.tokenizer, question)], [cut], [None])
+        logits = model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0)
+        # Several tokens of a word stand for the same characters.
+        most = count if self.tokenizer.kind == "word" else 4 * count
+        (spans,) = best_spans(logits, rows, [len(cut.tokens)], count=most, **self._finding)
+        found: dict[tuple[int | None, int | None], Said] = {}
+        for span in spans:
+            said = _said(text, cut, span)
+            found.setdefault((said.start, said.end), said)
+        return list(found.values())[:count]
+
+    def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
+        """Where the words of a text look in a question; see `examples.looked_at`, without `right`.
+
+        Of a text in several windows that of the best answer counts. None where nothing attends.
+        """
+        from attnlab.tasks.answering.examples import looked_at
+
+        asked = [Asked("", question, text, ())]
+        part = self._part(
+            asked,
+            iter([cut_question(self.tokenizer, question)]),
+            {text: cut_text(self.tokenizer, text)},
+        )
+        said = self.answer(model, question, text)
+        kept = looked_at(self, part, said, np.array([0]), model.attend)
+        if kept is not None:
+            del kept["right"], kept["index"]
+        return kept
+
+    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
+        """The answers (N,) to N pairs of question and text, (N, 2) or a table of two columns.
+
+        Raises:
+            RequestError: they are no such pairs, or one of them is empty.
+        """
+        pairs = np.asarray([] if inputs is None else inputs, dtype=object)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise RequestError(
+                "inputs: expected pairs of a question and a text, (N, 2), got "
+                f"{'none' if inputs is None else pairs.shape}."
+            )
+        found = [self.answer(model, str(question), str(text))[0] for question, text in pairs]
+        return np.array([said.text for said in found], dtype=object)
+
+    def vectors(self, model: keras.Model, texts: Sequence[str]) -> np.ndarray:
+        """A vector of each text, (N, W): the mean of what the encoder makes of its tokens.
+
+        Of a text that is longer than a window the beginning counts. No question is asked.
+        """
+        cuts = [cut_text(self.tokenizer, text) for text in texts]
+        cuts = [Cut((cut.tokens or [UNKNOWN])[: self.text_places], []) for cut in cuts]
+        rows = self._rows([[] for _ in cuts], cuts, [None] * len(cuts)).tokens
+        found = [
+            np.asarray(model.text_vectors(rows[start : start + _TOGETHER]))
+            for start in range(0, len(rows), _TOGETHER)
+        ]
+        vectors = np.concatenate(found).astype(np.float64)
+        real = (rows[:, 1 + self.question_places :] != PAD)[..., None]
+        return (vectors * real).sum(axis=1) / real.sum(axis=1)
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer, and how questions and texts are treated."""
+        self.tokenizer.save(folder / _TOKENIZER)
+        sizes = {"question_places": self.question_places, "text_places": self.text_places}
+        write_json(folder / _FILE, {"text": self.text, **sizes, "nullable": self.nullable})
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote; then questions can be answered without the corpus.
+
+        Raises:
+            RequestError: a file is missing, damaged, or of other settings.
+        """
+        path = folder / _FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            saved, nullable = content["text"], bool(content["nullable"])
+            sizes = int(content["question_places"]), int(content["text_places"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+        if saved != self.text:
+            raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
+        self.question_places, self.text_places = sizes
+        self.nullable = nullable
+        self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
+
+
+def _said(text: str, cut: Cut, span: Span) -> Said:
+    if span.tokens is None:
+        return Said("", None, None, span.probability)
+    start, end = cut.spans[span.tokens[0]][0], cut.spans[span.tokens[1]][1]
+    return Said(text[start:end], start, end, span.probability)
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input of the model that MLflow serves, a question and a text, and an output."""
+    pair = {"question": "Who met the sailor?", "text": "Anna met the sailor at noon."}
+    return {"values": [pair], "dtype": "object"}, {"values": ["Anna"], "dtype": "object"}

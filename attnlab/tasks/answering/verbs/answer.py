@@ -1,0 +1,142 @@
+"""`attnlab answer RUN --text FILE "QUESTION"`: answers out of a text, with their places."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.errors import RequestError
+from attnlab.tasks.answering.kind import KIND
+from attnlab.text.reading import read_text
+
+if TYPE_CHECKING:
+    from attnlab.tasks.answering.task import Said
+
+_FORMATS = (".png", ".pdf", ".svg")
+_MOST = 1000
+_NOTHING = "(no answer)"
+
+
+@click.command("answer", context_settings={"show_default": True})
+@run_argument
+@click.argument("questions", metavar="QUESTION...", nargs=-1, required=True)
+@click.option(
+    "--text",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The text that has the answers, UTF-8; - is standard input.",
+)
+@click.option("--best", default=1, type=click.IntRange(1, _MOST), help="How many answers to each.")
+@click.option(
+    "--epoch",
+    help="A number, best or last.  [default: best; with --average: last]",
+)
+@click.option(
+    "--average",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option(
+    "--attention",
+    "figure",
+    type=click.Path(path_type=Path),
+    metavar="FILE.png",
+    help="Draw where the words of the text looked in the question, for one question.",
+)
+@runs_option
+def command(
+    run: str,
+    questions: tuple[str, ...],
+    path: Path,
+    best: int,
+    epoch: str | None,
+    average: int | None,
+    form: str,
+    figure: Path | None,
+    runs: str | None,
+) -> None:
+    """Answer QUESTIONs out of a text, by a trained RUN.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a line for
+    each answer, the best one first: its probability, the characters of the text where it stands
+    (from the first to before the last number, from 0), and the answer, with tabs between; of
+    several questions the question before them. With --format json an object a line.
+    """
+    folder = find(run, runs)
+    require_kind(folder, KIND)
+    _check(questions, figure)
+    text = read_text(path, "--text")
+    from attnlab.run.loading import TrainedRun
+
+    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    task: Any = trained.task
+    for question in questions:
+        unknown = task.unknown(question)
+        if form == "text" and unknown:
+            words = ", ".join(dict.fromkeys(unknown))
+            click.echo(f"attnlab: words that the run doesn't know: {words}", err=True)
+        found = task.answer(trained.model, question, text, best)
+        write = _as_json if form == "json" else _as_text
+        click.echo(write(question, found, unknown, len(questions) > 1))
+    if figure:
+        _draw(trained, questions[0], text, figure)
+
+
+def _check(questions: Sequence[str], figure: Path | None) -> None:
+    for number, question in enumerate(questions, 1):
+        if not question.strip():
+            raise RequestError(f"QUESTION {number}: expected words, got an empty one.")
+    if figure is None:
+        return
+    if figure.suffix.lower() not in _FORMATS:
+        formats = ", ".join(_FORMATS)
+        raise RequestError(f"--attention: expected a file that ends with {formats}, got {figure}.")
+    if len(questions) != 1:
+        raise RequestError(f"--attention: expected one question, got {len(questions)}.")
+
+
+def _as_text(question: str, found: Sequence[Said], unknown: Sequence[str], named: bool) -> str:
+    lines = []
+    for each in found:
+        place = "-" if each.start is None else f"{each.start}-{each.end}"
+        answer = " ".join(each.text.split()) or _NOTHING
+        cells = [f"{each.probability:.4f}", place, answer]
+        lines.append("\t".join([question] * named + cells))
+    return "\n".join(lines)
+
+
+def _as_json(question: str, found: Sequence[Said], unknown: Sequence[str], named: bool) -> str:
+    answers = [
+        {
+            "text": each.text,
+            "start": each.start,
+            "end": each.end,
+            "probability": round(each.probability, 6),
+        }
+        for each in found
+    ]
+    content = {"question": question, "answers": answers, "unknown": list(unknown)}
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _draw(trained: Any, question: str, text: str, path: Path) -> None:
+    from attnlab.figures.style import save
+    from attnlab.tasks.answering.figures.looks import looks_figure
+
+    kept = trained.task.looked(trained.model, question, text)
+    if kept is None:
+        raise RequestError("--attention: expected a model with attention, got attention=none.")
+    try:
+        save(looks_figure(kept, trained.config.names), path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise RequestError(f"--attention: {path} can't be written ({reason}).") from error

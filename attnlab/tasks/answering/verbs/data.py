@@ -1,0 +1,63 @@
+"""What `attnlab data` says of the corpora of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from attnlab.commands.data import TABLE_WIDTH, corpora, home, make_corpus
+from attnlab.tasks.answering.corpora.corpus import Corpus
+from attnlab.tasks.base import Shelf
+from attnlab.terminal.console import plain_console, plain_table
+
+
+def _about(corpus: Corpus) -> dict[str, str]:
+    return {"items": "questions"}
+
+
+def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
+    """What is in a corpus, where it is at hand."""
+    from attnlab.run.screen import screen
+    from attnlab.tasks.answering.corpora.corpus_statistics import describe
+
+    if corpus.fetchable and corpus.location(cache) is None:
+        return {}
+    with screen() as shown:
+        corpus.open(cache, shown.working)
+        return {"parts": describe(corpus, seed)}
+
+
+def _print(row: Mapping[str, Any]) -> None:
+    console = plain_console(width=TABLE_WIDTH)
+    console.print(f"{row['name']}, {row['items']} about texts: {row['origin']}")
+    console.print(f"licence: {row['license']}")
+    console.print(f"where: {home(row['where'])}", soft_wrap=True)
+    if "parts" not in row:
+        return
+    # A column for each part, a row for each number.
+    parts = [*row["parts"].values()]
+    table = plain_table(["", *row["parts"]], [""])
+    table.add_row("questions", *(f"{part['questions']:,}" for part in parts))
+    table.add_row("without an answer", *(f"{part['unanswerable']:,}" for part in parts))
+    table.add_row("texts", *(f"{part['texts']:,}" for part in parts))
+    table.add_row("words of a text, mean", *(f"{part['words']:,.2f}" for part in parts))
+    table.add_row("words of a text, most", *(f"{part['longest']:,}" for part in parts))
+    table.add_row("words of a question", *(f"{part['question_words']:,.2f}" for part in parts))
+    table.add_row("words of an answer", *(f"{part['answer_words']:,.2f}" for part in parts))
+    for name in dict.fromkeys(name for part in parts for name in part["groups"]):
+        counts = (f"{part['groups'].get(name, 0):,}" for part in parts)
+        table.add_row(escape(f"asks {name}"), *counts)
+    console.print(table)
+
+
+SHELF = Shelf(
+    group="data",
+    names=lambda: corpora(Corpus),
+    make=make_corpus,
+    about=_about,
+    count=_counted,
+    show=_print,
+)

@@ -1,0 +1,103 @@
+"""Right answers, counted: their share and its interval, by group, and tests between runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import ItemTest, NoItemTest
+
+Runs = Sequence[RunDirectory]
+
+_NORMAL = 1.959963984540054  # the 0.975 quantile of the standard normal distribution
+_ONE = "exact McNemar test over {count} test {items}"
+_SEVERAL = (
+    "exact sign test over {count} test {items}, each won by more right answers over shared seeds"
+)
+_OTHER = "; of right answers, whatever the metric"
+
+
+class Answers(NamedTuple):
+    """What a run said of its test items."""
+
+    items: Sequence[tuple[str, ...]]  # what each was, by which runs are held against each other
+    right: np.ndarray  # (N,) bool
+    noun: str  # what items are called, in the plural
+
+
+def wilson_interval(right: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share, by Wilson's score: of few items it stays within 0 and 1.
+
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z = 1.96; Wilson 1927,
+    "Probable inference, the law of succession, and statistical inference".
+    """
+    share, square = right / count, _NORMAL**2
+    middle = share + square / (2 * count)
+    half = _NORMAL * np.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    low, high = (float((middle + way * half) / (1 + square / count)) for way in (-1, 1))
+    return max(low, 0.0), min(high, 1.0)
+
+
+def natural(name: str) -> list[str | int]:
+    """A key by which numbers in names are numbers: `2 nouns` before `10 nouns`."""
+    parts = re.split(r"(\d+)", name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def right_answers_test(
+    pairs: Sequence[tuple[Runs, Runs]],
+    answers: Callable[[RunDirectory], Answers],
+    *,
+    whole: bool,
+) -> list[ItemTest]:
+    """McNemar's exact test of groups of runs, a sign test where there are several seeds.
+
+    McNemar 1947 counts the items that one of two runs has right and the other wrong: where they are
+    equally good, each such item is as likely the one's as the other's. With several seeds an item
+    is won by the side with more right answers over the shared seeds, and one won by neither drops
+    out: seeds are no further items, and would make a test too sure of itself.
+
+    Args:
+        pairs: of each group its runs and those of the reference, of the same seeds.
+        answers: reads what a run said.
+        whole: whether right answers are all that the metric counts.
+
+    Raises:
+        NoItemTest: the items differ.
+        RequestError: a file of a run is missing or damaged.
+    """
+    runs = {run.path: run for own, base in pairs for run in (*base, *own)}
+    right, known, noun = {}, None, ""
+    for path, run in runs.items():
+        own, right[path], noun = answers(run)
+        known = known or own
+        if own != known:
+            raise NoItemTest(
+                f"no test over test items: {run.name} has other test items than the others"
+            )
+    several = any(len(own) > 1 for own, _ in pairs)
+    found = []
+    for pair in pairs:
+        own, base = (np.sum([right[run.path] for run in side], axis=0) for side in pair)
+        lost, won = int(np.sum(own < base)), int(np.sum(own > base))
+        method = (_SEVERAL if several else _ONE).format(count=len(own), items=noun)
+        method += "" if whole else _OTHER
+        p = sign_test(lost, won)
+        name = "sign test" if several else "McNemar"
+        found.append(ItemTest(name, f"{name} p", method, len(own), p, float(lost - won)))
+    return found
+
+
+def sign_test(lost: int, won: int) -> float:
+    """The two-sided p value of so many losses and wins where both are equally likely.
+
+    min(1, 2 sum_{i <= min(lost, won)} binomial(n, i) / 2^n), n = lost + won: as the distribution is
+    symmetric, the exact binomial test.
+    """
+    from scipy.special import bdtr
+
+    return min(1.0, 2.0 * float(bdtr(min(lost, won), lost + won, 0.5)))

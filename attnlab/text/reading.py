@@ -1,0 +1,75 @@
+"""Bytes as text: which encoding, how much, and what is wrong with them, in a sentence."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from pathlib import Path
+
+from attnlab.errors import RequestError, explained
+
+LONGEST_TEXT = 1_000_000  # bytes
+STANDARD_INPUT = Path("-")
+_NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") -> str:
+    """Bytes as text: UTF-8 with or without its mark, or UTF-16 with it, or what is asked for.
+
+    `key` is the setting that names the encoding, for the complaint.
+
+    Raises:
+        RequestError: they are no such text; names `where` they are from.
+    """
+    codec = encoding or ("utf-16" if raw[:2] in _UTF16 else "utf-8-sig")
+    try:
+        text = raw.decode(codec)
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        hint = f"; {key} names another encoding" if key else ""
+        name, byte = encoding or _NAMES[codec], raw[error.start]
+        raise RequestError(
+            f"{where}: expected {name} text, got the byte 0x{byte:02x} in line {line}{hint}."
+        ) from error
+    except (LookupError, UnicodeError) as error:
+        raise RequestError(f"{where}: expected text in {key or codec}, but: {error}.") from error
+    if "\0" in text:
+        raise RequestError(f"{where}: expected text, got a zero byte.")
+    return text
+
+
+def too_long(where: str, size: int) -> RequestError:
+    """The complaint about a text of so many bytes or letters."""
+    return RequestError(
+        f"{where}: expected a text of at most {LONGEST_TEXT:,} bytes, got {size:,}."
+    )
+
+
+def read_text(path: Path, argument: str) -> str:
+    """The text of a file as it stands there, or of standard input, `-`.
+
+    Args:
+        path: of the file.
+        argument: what names it on the command line, for complaints.
+
+    Raises:
+        RequestError: it can't be read, is no text, an empty one, or one of above 1,000,000 bytes.
+    """
+    where = f"{argument}: {path}" if path != STANDARD_INPUT else f"{argument}: standard input"
+    with explained(f"{where} can't be read"):
+        if path == STANDARD_INPUT:
+            raw = sys.stdin.buffer.read(LONGEST_TEXT + 1)
+        elif path.is_dir():
+            raise RequestError(f"{where}: expected a file, got a folder.")
+        else:
+            size = path.stat().st_size
+            raw = path.read_bytes() if size <= LONGEST_TEXT else b""
+            if size > LONGEST_TEXT:
+                raise too_long(where, size)
+    if len(raw) > LONGEST_TEXT:
+        raise too_long(where, len(raw))
+    text = decoded(raw, where)
+    if not text.strip():
+        raise RequestError(f"{where}: expected a text, got an empty one.")
+    return text

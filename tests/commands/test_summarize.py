@@ -1,0 +1,53 @@
+"""`attnlab summarize`: sentences of a text, without a run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from run_folders import make_run
+
+TEXT = (
+    "The bank raised its rates on Monday. Rates of the bank are high. A fox lives\nin the forest. "
+    "The forest is home to a fox and an owl. Rain fell on the town. Much rain came to the town."
+)
+
+
+@pytest.fixture
+def lab(here):
+    (here.folder / "article.txt").write_text(TEXT)
+    return here
+
+
+def test_sentences_come_a_line_each_in_their_order(lab):
+    code, out, err = lab("summarize", "article.txt", "--sentences", "3")
+    assert code == 0, err
+    whole = " ".join(TEXT.split())
+    places = [whole.index(line) for line in out.splitlines()]
+    assert len(places) == 3 and places == sorted(places)
+    _, scored, _ = lab("summarize", "article.txt", "--scores")
+    assert [line.split("\t")[1] for line in scored.splitlines()] == out.splitlines()
+    _, form, _ = lab("summarize", "article.txt", "--format", "json")
+    for each in json.loads(form)["sentences"]:
+        assert TEXT[each["start"] : each["end"]] == each["text"] and each["sentences"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nowhere.txt",), "FILE: nowhere.txt can't be read"),
+        (("empty.txt",), "FILE: empty.txt: expected a text, got an empty one."),
+        (("latin.txt",), "FILE: latin.txt: expected UTF-8 text, got the byte 0xe9 in line 1."),
+        (("large.txt",), "large.txt: expected a text of at most 1,000,000 bytes, got 10,000,000."),
+        (("article.txt", "--sentences", "7"), "at most the 6 different sentences of the text, got"),
+        (("article.txt", "--sentences", "0"), "--sentences"),
+        (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering, got "),
+    ],
+)
+def test_a_wrong_request_is_told_in_a_sentence(lab, words, message):
+    make_run(lab.runs, "fib")
+    (lab.folder / "empty.txt").write_text("\n")
+    (lab.folder / "latin.txt").write_bytes("café".encode("latin-1"))
+    (lab.folder / "large.txt").write_bytes(b"A word. " * 1_250_000)
+    code, _, err = lab("summarize", *words)
+    assert code == 2 and message in err and err.count("\n") == 1, err

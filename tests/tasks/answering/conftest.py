@@ -1,0 +1,1 @@
+"""Makes `asked`, beside this file, known to the tests in the folders below."""

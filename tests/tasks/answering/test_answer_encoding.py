@@ -1,0 +1,148 @@
+"""Tokens that know where they stand, windows, and the best spans over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from asked import fitted, question
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.tasks.answering.encoding import Rows, cut_text, make_rows, window_starts
+from attnlab.tasks.answering.spans import best_spans, span_scores
+from attnlab.text.tokenizers import END, PAD, START, Tokenizer
+from attnlab.text.words import split_words, word_spans
+
+TEXT = "Zoë's  cat,\n 3.50 Euro; İstanbul – the e\u0301cole!"
+
+
+@pytest.fixture(scope="module", params=["word", "bpe"])
+def tokenizer(request) -> Tokenizer:
+    return Tokenizer.fit([TEXT, "the cat cost 3.50"], kind=request.param, lowercase=True)
+
+
+def test_each_token_has_its_word_as_it_stands_in_the_text(tokenizer):
+    cut = cut_text(tokenizer, TEXT)
+    words = [TEXT[start:end] for start, end in cut.spans]
+    assert list(dict.fromkeys(words)) == split_words(TEXT)
+    if tokenizer.kind == "word":
+        assert words == split_words(TEXT) and len(cut.tokens) == len(words)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_cut_where_its_words_are(text):
+    """Upper case, accents apart, odd spaces: what the model sees never moves an answer.
+
+    Letters that are newer than the Unicode of the library that cuts join the word before them.
+    """
+    cut = cut_text(_WORDS, text)
+    assert cut.spans == sorted(cut.spans) and {*cut.spans} <= {*word_spans(text)}
+    if all(ord(character) < 0x2500 for character in text):
+        assert [text[start:end] for start, end in cut.spans] == split_words(text)
+
+
+_WORDS = Tokenizer.fit(["any word of it"], kind="word", lowercase=True)
+
+
+def test_tokens_that_hold_a_span():
+    cut = cut_text(_WORDS, "ab cd, ef")
+    assert cut.spans == [(0, 2), (3, 5), (5, 6), (7, 9)]
+    assert cut.holding(3, 5) == (1, 1)
+    assert cut.holding(4, 8) == (1, 3)  # a part of a word is the word
+    assert cut.holding(2, 3) is None
+
+
+@given(st.integers(1, 400), st.integers(1, 50), st.integers(1, 60))
+def test_windows_hold_every_token_and_overlap(length, most, stride):
+    starts = window_starts(length, most, stride)
+    held = {token for start in starts for token in range(start, min(start + most, length))}
+    assert held == set(range(length))
+    assert all(start + most < length for start in starts[:-1])
+    steps = set(np.diff(starts).tolist())
+    assert steps <= {max(min(stride, most // 2), 1)}
+
+
+def test_rows_are_start_question_end_and_a_window():
+    asked = question(0, "a b c d e f g", "c or d?", "c d")
+    tokenizer = fitted([asked])
+    cut = cut_text(tokenizer, asked.text)
+    (tokens,) = tokenizer.encode([asked.question])
+    answer = cut.holding(4, 7)
+    rows = make_rows([tokens], [cut], [answer], question_places=6, text_places=4, stride=2)
+    assert rows.starts.tolist() == [0, 2, 4] and rows.owners.tolist() == [0, 0, 0]
+    assert rows.tokens[:, 0].tolist() == [START] * 3
+    assert rows.tokens[0, 1:7].tolist() == [*tokens, END, PAD]
+    assert rows.tokens[0, 7:].tolist() == cut.tokens[:4]
+    assert rows.tokens[2, 7:].tolist() == [*cut.tokens[4:], PAD]
+    assert rows.targets.tolist() == [[3, 4], [1, 2], [0, 0]]  # the last one doesn't have it
+    short = make_rows([tokens], [cut], [None], question_places=3, text_places=7, stride=2)
+    assert short.tokens[0, 1:4].tolist() == [*tokens[:2], END]
+
+
+def best_by_loops(logits, starts, length, longest):
+    """Every span of every window, one after the other."""
+    found = {}
+    for window, start in zip(logits, starts, strict=True):
+        for first in range(start, min(start + logits.shape[2] - 1, length)):
+            for last in range(first, min(first + longest, start + logits.shape[2] - 1, length)):
+                score = window[0, 1 + first - start] + window[1, 1 + last - start]
+                found[first, last] = max(score, found.get((first, last), -np.inf))
+    return found
+
+
+@given(st.integers(1, 14), st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**16))
+def test_span_scores_are_those_of_loops(length, most, longest, seed):
+    starts = np.array(window_starts(length, most, 3))
+    logits = np.random.default_rng(seed).normal(size=(len(starts), 2, 1 + most))
+    scores = span_scores(logits, starts, length, longest)
+    found = {
+        (int(first), int(first + more)): scores[first, more]
+        for first, more in np.argwhere(np.isfinite(scores))
+    }
+    assert found == pytest.approx(best_by_loops(logits, starts, length, longest))
+
+
+def rows_of(owners, starts) -> Rows:
+    empty = np.zeros((len(owners), 0), np.int32)
+    return Rows(empty, empty, np.array(owners), np.array(starts))
+
+
+def test_the_best_spans_have_their_shares_of_all():
+    logits = np.zeros((2, 2, 4))
+    logits[0] = [[0, 3, 1, 0], [0, 2, 4, 0]]
+    logits[1] = [[0, 0, 5, 0], [0, 0, 1, 2]]
+    rows = rows_of([0, 0], [0, 1])
+    (found,) = best_spans(logits, rows, [4], longest=2, count=3)
+    table = best_by_loops(logits, [0, 1], 4, 2)
+    total = np.exp(list(table.values())).sum()
+    ranked = sorted(table, key=table.__getitem__, reverse=True)[:3]
+    assert {each.tokens for each in found} == {*ranked}
+    assert found[0].tokens == ranked[0]
+    for each in found:
+        assert each.probability == pytest.approx(np.exp(table[each.tokens]) / total)
+    (all_,) = best_spans(logits, rows, [4], longest=2, count=100)
+    assert sum(each.probability for each in all_) == pytest.approx(1) and len(all_) == 7
+
+
+def test_no_answer_wins_by_more_than_the_threshold():
+    """The score of START, 1 + 2 here, and in the other window 9: the smallest counts."""
+    logits = np.zeros((2, 2, 3))
+    logits[0] = [[1, 2, 0], [2, 0.5, 0]]
+    logits[1, :, 0] = 4.5
+    rows = rows_of([0, 0], [0, 1])
+    for threshold, expected in ((0.0, None), (0.4, None), (0.6, (0, 0))):
+        (found,) = best_spans(logits, rows, [3], longest=1, count=2, threshold=threshold)
+        assert found[0].tokens == expected
+        assert {each.tokens for each in found} == {None, (0, 0)}
+    total = np.exp([3, 2.5, 0, 0]).sum()
+    assert found[1].probability == pytest.approx(np.exp(3) / total)
+    (alone,) = best_spans(logits, rows, [3], longest=1)
+    assert alone[0].tokens == (0, 0)  # every text has an answer
+
+
+def test_several_questions_keep_their_windows():
+    logits = np.zeros((3, 2, 3))
+    logits[0, :, 1] = logits[1, :, 2] = logits[2, :, 2] = 5
+    found = [each[0].tokens for each in best_spans(logits, rows_of([0, 1, 1], [0, 0, 1]), [2, 3],
+                                                   longest=2)]  # fmt: skip
+    assert found == [(0, 0), (1, 1)]

@@ -1,0 +1,219 @@
+"""task=answer from the command line: a run, its files, and the verbs that use it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from asked import some_questions, squad_json
+from run_folders import make_run
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.loading import TrainedRun
+
+TINY = (
+    *("task=answer", "data=questions", "data.path=asked.json", "model.units=8"),
+    *("model.embedding=8", "model.dropout=0.0", "optimizer.learning_rate=0.02"),
+    *("trainer.epochs=10", "trainer.batch_size=16", "trainer.jit=false"),
+)
+UNTRACKED = "tracking.enabled=false"
+TEXT = "Clara came after lunch. Peter came\n at noon."
+
+
+@pytest.fixture
+def lab(here, no_figures):
+    (here.folder / "asked.json").write_text(squad_json(some_questions(600)))
+    (here.folder / "text.txt").write_text(TEXT)
+    return here
+
+
+@pytest.fixture
+def trained(lab):
+    code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
+    assert code == 0, err
+    return lab
+
+
+def test_a_run_learns_and_is_used_by_every_verb(trained):
+    (run,) = trained.run_folders()
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["metric"] == "exact_match" and metrics["test"]["f1"] > 60
+    assert {"position", "sentence", "phrase"} == metrics["baselines"].keys()
+    assert metrics["groups"].keys() == {"when", "who"}
+    header = (run / "history.csv").read_text().splitlines()[0].split(",")
+    assert {"val_loss", "val_exact_match", "val_f1", "train_loss"} <= {*header}
+
+    code, out, err = trained("answer", "latest", "--text", "text.txt", "When did Peter come?")
+    assert code == 0, err
+    probability, place, answer = out.strip().split("\t")
+    start, end = map(int, place.split("-"))
+    assert " ".join(TEXT[start:end].split()) == answer and 0 < float(probability) <= 1
+    words = ("answer", "latest", "--text", "text.txt", "--best", "3", "--format", "json")
+    code, out, err = trained(*words, "When did Peter come?", "Who came ever?")
+    first, second = map(json.loads, out.splitlines())
+    assert first["question"] == "When did Peter come?" and second["unknown"] == ["ever"]
+    assert len(first["answers"]) == len({each["text"] for each in first["answers"]}) == 3
+    assert [TEXT[each["start"] : each["end"]] for each in first["answers"]] == [
+        each["text"] for each in first["answers"]
+    ]
+    scores = [each["probability"] for each in first["answers"]]
+    assert scores == sorted(scores, reverse=True) and sum(scores) < 1
+    assert scores[0] == pytest.approx(float(probability), abs=1e-4)
+    _, _, err = trained("answer", "latest", "--text", "text.txt", "Who came ever?")
+    assert "attnlab: words that the run doesn't know: ever" in err
+    _, early, _ = trained("answer", "latest", "--text", "text.txt", "--epoch", "1", "Who came?")
+    _, late, _ = trained("answer", "latest", "--text", "text.txt", "Who came?")
+    assert early != late
+
+    code, out, _ = trained("evaluate", "latest", "--json")
+    assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-4)
+    figure = trained.folder / "map.png"
+    words = ("answer", "latest", "--text", "text.txt", "Who came?", "--attention", str(figure))
+    code, _, err = trained(*words)
+    assert code == 0 and figure.stat().st_size > 5000, err
+    code, out, err = trained("summarize", "text.txt", "--sentences", "1", "--encoder", "latest")
+    assert code == 0 and out.strip() in ("Clara came after lunch.", "Peter came at noon."), err
+
+
+def test_predictions_and_attention_say_what_was_answered(trained):
+    (run,) = trained.run_folders()
+    lines = (run / "predictions.csv").read_text().splitlines()
+    assert lines[0].split(",") == [
+        *("index", "id", "question", "group", "answer", "prediction", "start", "end"),
+        *("probability", "exact_match", "f1", "position", "sentence", "phrase"),
+    ]
+    known = {each.id: each for each in some_questions(600)}
+    for line in lines[1:]:
+        cells = line.split(",")
+        asked = known[cells[1]]
+        assert asked.text[int(cells[6]) : int(cells[7])] == cells[5]
+        assert (cells[5] == cells[4]) <= (cells[9] == "1")
+    kept = np.load(run / "attention.npz")
+    count, _, places, asks = kept["weights"].shape
+    assert kept["text"].shape == (count, places) and kept["question"].shape == (count, asks)
+    for row in range(count):
+        cells = lines[1 + int(kept["index"][row])].split(",")
+        first, last = kept["prediction"][row]
+        said = "".join(kept["text"][row, first : last + 1])
+        assert said == cells[5].lower().replace(" ", "") and bool(kept["right"][row]) == (
+            cells[9] == "1"
+        )
+
+
+def test_the_same_command_gives_the_same_bits_and_another_seed_others(trained):
+    (first,) = trained.run_folders()
+    for seed in (0, 1):
+        code, _, err = trained(*TINY, "attention=bahdanau", UNTRACKED, f"seed={seed}")
+        assert code == 0, err
+    folders = [path for path in trained.run_folders() if path != first]
+    same, other = sorted(folders, key=lambda path: path.name.endswith("_s1"))
+    assert (first / "predictions.csv").read_bytes() == (same / "predictions.csv").read_bytes()
+    assert (first / "predictions.csv").read_bytes() != (other / "predictions.csv").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_sweep_of_models_is_compared_item_by_item(lab):
+    for number, part in enumerate(("validation", "test"), 1):
+        questions = some_questions(60, seed=number)
+        (lab.folder / f"{part}.json").write_text(squad_json(questions))
+    parts = ("data.validation_path=validation.json", "data.test_path=test.json")
+    code, _, err = lab("-m", *TINY, *parts, "attention=none,pooling", "seed=0,1", UNTRACKED)
+    assert code == 0, err
+    code, out, err = lab("compare", "--format", "json")
+    assert code == 0, err
+    (task,) = json.loads(out)["tasks"]
+    assert task["metric"] == "exact_match"
+    assert {group["attention"] for group in task["groups"]} == {"none", "pooling"}
+    assert "sign test" in out and "60 test questions" in out
+
+
+@pytest.mark.slow
+def test_long_texts_are_read_in_windows(lab):
+    words = ("task.max_length=9", "task.stride=3", "trainer.epochs=8", "attention=bahdanau")
+    code, _, err = lab(*TINY, *words, UNTRACKED)
+    assert code == 0, err
+    (run,) = lab.run_folders()
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert any("Long texts were read in windows" in note for note in metrics["notes"])
+    (lab.folder / "long.txt").write_text("It was day 1. " * 400 + TEXT + " It was day 2." * 300)
+    code, out, err = lab("answer", "latest", "--text", "long.txt", "Who came at noon?")
+    assert code == 0 and len(out.split("\t")) == 3, err
+
+
+@pytest.mark.slow
+def test_questions_without_an_answer_may_be_answered_by_nothing(lab):
+    questions = some_questions(600)
+    without = [each._replace(id=f"{each.id}n", question="Where is it?", answers=())
+               for each in questions[::2]]  # fmt: skip
+    (lab.folder / "asked.json").write_text(squad_json([*questions, *without]))
+    code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
+    assert code == 0, err
+    (run,) = lab.run_folders()
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["groups"]["without an answer"]["exact_match"] == 100
+    assert metrics["baselines"]["no_answer"]["exact_match"] == pytest.approx(
+        100 * metrics["groups"]["without an answer"]["n"]
+        / sum(metrics["groups"][name]["n"] for name in ("with an answer", "without an answer"))
+    )  # fmt: skip
+    code, out, err = lab("answer", "latest", "--text", "text.txt", "Where is it?")
+    assert code == 0 and out.strip().split("\t")[1:] == ["-", "(no answer)"], err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("attention=luong_local", "attention.alignment=monotonic"), "has none beside it in the"),
+        (("model=transformer", "attention=pooling"), "it has no query"),
+        (("task.tokenizer=char",), "task.tokenizer: expected one of word, bpe, got char."),
+        (("task.max_length=1",), "task.max_length: expected a whole number at least 2"),
+        (("data.path=text.txt",), "text.txt: expected JSON of SQuAD's form, but in line 1: "),
+        (("data.path=nowhere",), "data.path: expected a JSON file of SQuAD's form, got nowhere."),
+        (("trainer.batch_by=tokens",), "windows of a run have one length"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(lab, words, message):
+    given = {word.partition("=")[0] for word in words}
+    base = [word for word in TINY if word.partition("=")[0] not in given]
+    if "model=transformer" in words:
+        base.remove("model.embedding=8")
+    code, _, err = lab(*base, *words, UNTRACKED)
+    assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((" ", "--text", "text.txt"), "QUESTION 1: expected words, got an empty one."),
+        (("a", "--text", "nowhere.txt"), "--text: nowhere.txt can't be read (No such file"),
+        (("a", "--text", "empty.txt"), "--text: empty.txt: expected a text, got an empty one."),
+        (("a", "--text", "large.txt"), "expected a text of at most 1,000,000 bytes, got 10,000,0"),
+        (("a", "--text", "latin.txt"), "--text: latin.txt: expected UTF-8 text, got the byte 0xe9"),
+        (("a", "--text", "."), "--text: .: expected a file, got a folder."),
+        (("a", "--text", "text.txt", "--attention", "x.gif"), "expected a file that ends with .pn"),
+        (("a", "b", "--text", "text.txt", "--attention", "x.png"), "one question, got 2."),
+        (("a",), "Missing option '--text'"),
+        (("a", "--text", "text.txt", "--best", "0"), "--best"),
+    ],
+)
+def test_wrong_questions_and_texts_are_told_in_a_sentence(lab, words, message):
+    make_run(lab.runs, "answer", "bahdanau")
+    (lab.folder / "empty.txt").write_text(" \n")
+    (lab.folder / "large.txt").write_bytes(b"word " * 2_000_000)
+    (lab.folder / "latin.txt").write_bytes("café".encode("latin-1"))
+    code, _, err = lab("answer", "latest", *words)
+    assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+def test_pairs_are_served(trained):
+    (run,) = trained.run_folders()
+    loaded = TrainedRun.load(RunDirectory(run))
+    pairs = np.array([["Who came at noon?", TEXT], ["When did Clara come?", TEXT]], dtype=object)
+    found = loaded.task.serve(loaded.model, pairs)
+    assert found.shape == (2,) and all(answer in TEXT for answer in found)
+    for wrong in (None, ["Who?"], [["a", "b", "c"]]):
+        with pytest.raises(RequestError, match="inputs: expected pairs of a question and a text"):
+            loaded.task.serve(loaded.model, wrong)
+    with pytest.raises(RequestError, match="text: expected words, got an empty one."):
+        loaded.task.serve(loaded.model, [["Who?", " "]])

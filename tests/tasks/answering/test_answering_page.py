@@ -1,0 +1,179 @@
+"""What a page shows of runs that answer: answers, and where each epoch looked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from asked import asked_texts, fitted, said, some_questions, write_answerer
+from compared_runs import only
+
+from attnlab.errors import RequestError
+from attnlab.page.parts import Frames, Sentences, Table, Text
+from attnlab.report.results import colours_of
+from attnlab.report.shown import shown_runs
+from attnlab.tasks.answering.page.answers import answer_parts
+from attnlab.tasks.answering.page.attention import attention_parts
+from attnlab.tasks.answering.task import Said
+
+TRAIN, TEST = some_questions(60), some_questions(40, seed=1)
+DATA = asked_texts(TRAIN, TEST)
+ANSWERS = said(TEST, 0.6)
+Q, P = 8, 24
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """A function from a folder's runs to what a page shows of them."""
+
+    def runs():
+        comparison = only(tmp_path)
+        return shown_runs(comparison, colours_of(comparison))
+
+    return runs
+
+
+def column(table: Table, name: str) -> list[str]:
+    return [row[table.header.index(name)] for row in table.rows]
+
+
+def test_answers_go_from_the_worst_to_the_best(tmp_path, shown):
+    write_answerer(tmp_path, "none", ANSWERS, DATA)
+    table, groups = answer_parts(shown())
+    scores = [float(cell) for cell in column(table, "F1")]
+    assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
+    wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
+    assert wrong == [score < 1 for score in scores]
+    assert groups.header == ["question", "questions", "exact match", "F1"]
+    assert column(groups, "question") == ["when", "who"]
+
+
+def test_several_runs_stand_side_by_side(tmp_path, shown):
+    write_answerer(tmp_path, "none", ANSWERS, DATA)
+    write_answerer(tmp_path, "bahdanau", said(TEST, 1), DATA)
+    table, groups = answer_parts(shown())
+    assert {*table.header} >= {"says none", "says bahdanau", "F1, none", "p, bahdanau"}
+    assert column(table, "says bahdanau") == column(table, "answer")
+    assert column(groups, "exact, bahdanau") == ["100.0", "100.0"]
+
+
+def test_other_questions_and_damaged_files_are_named(tmp_path, shown):
+    write_answerer(tmp_path, "none", ANSWERS, DATA)
+    other = asked_texts(TRAIN, some_questions(40, seed=3))
+    write_answerer(tmp_path, "bahdanau", said(other.parts["test"].questions, 1), other)
+    damaged = write_answerer(tmp_path, "pooling", ANSWERS, DATA)
+    damaged.write_predictions({"index": [0], "question": ["a"]})
+    texts = [part.text for part in answer_parts(shown()) if isinstance(part, Text)]
+    assert any("has other test questions" in text for text in texts)
+    assert any("pooling: no predictions" in text and "exact_match" in text for text in texts)
+
+
+class Looking:
+    """A model whose text looks at the question's word that has the epoch's number."""
+
+    epoch = None
+
+    def attend(self, tokens):
+        import tensorflow as tf
+
+        weights = tf.reshape(tf.one_hot(self.epoch, Q), (1, 1, 1, Q))
+        return tf.tile(weights, (tokens.shape[0], 1, P, 1))
+
+
+class Task:
+    """Says the text's word that has the epoch's number."""
+
+    question_places, text_places = Q, P
+
+    def __init__(self):
+        self.tokenizer = fitted(TRAIN)
+
+    def words(self, tokens):
+        return np.array(
+            [
+                [self.tokenizer.pieces([token])[0] if token else "" for token in row]
+                for row in tokens
+            ]
+        )
+
+    def answer(self, model, question, text):
+        word = text.split()[int(model.epoch)]
+        start = text.index(word)
+        return [Said(word, start, start + len(word), 1.0)]
+
+
+class Run:
+    """What a page has of a run with such a model."""
+
+    def __init__(self, run, data=DATA, room=10**6):
+        self.run, self.label, self.colour, self.room = run, "bahdanau", 0, room
+        self.metrics = {"attention": "bahdanau", "best_epoch": 2}
+        self._task, self._data, self._model = Task(), data, Looking()
+
+    def task(self):
+        return self._task
+
+    def load_data(self):
+        if self._data is None:
+            raise RequestError("the questions are gone")
+        self._task.data = self._data
+
+    def models(self, most):
+        import tensorflow as tf
+
+        self._model.epoch = tf.Variable(0)
+        for epoch in (1, 2):
+            self._model.epoch.assign(epoch)
+            yield epoch, self._model
+
+    def frames(self, epochs):
+        return Frames(epochs, [""] * len(epochs), 0)
+
+    def problems(self):
+        return []
+
+
+def test_each_epoch_has_its_answer_in_brackets_and_its_weights(tmp_path):
+    run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA))
+    note, slider = attention_parts([run])
+    assert isinstance(note, Text) and slider.frames.epochs == [1, 2]
+    (sentences,) = slider.parts
+    assert isinstance(sentences, Sentences) and len(sentences.sentences) == 6
+    assert sentences.names == ("question", "answer", "text")
+    for each in sentences.sentences:
+        for epoch, written in enumerate(each.written, 1):
+            tokens = list(written.tokens)
+            first, last = tokens.index("["), tokens.index("]")
+            assert last == first + 2 and written.weights.shape == (1, len(tokens), len(each.source))
+            assert written.weights[0, [first, last]].sum() == 0
+            assert (written.weights[0, first + 1] == np.eye(Q)[epoch][: len(each.source)]).all()
+
+
+def test_scarce_room_has_fewer_questions(tmp_path):
+    run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA), room=600)
+    assert 1 <= len(attention_parts([run])[1].parts[0].sentences) < 6
+
+
+def test_without_the_questions_the_best_epoch_is_known(tmp_path):
+    from attnlab.tasks.answering.examples import looked_at
+
+    part = DATA.parts["test"]
+    model = Looking()
+    model.epoch = 2
+    kept = looked_at(Task(), part, ANSWERS, np.arange(4), model.attend)
+    run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA, kept=kept), data=None)
+    _, slider, why = attention_parts([run])
+    assert slider.frames.epochs == [2] and "the questions are gone" in why.text
+    first = slider.parts[0].sentences[0]
+    assert " ".join(first.reference) == TEST[0].answers[0].text.lower()
+    tokens = list(first.written[0].tokens)
+    assert " ".join(tokens[tokens.index("[") + 1 : tokens.index("]")]) == ANSWERS[0].text.lower()
+
+
+def test_a_model_that_has_no_weights_is_named(tmp_path):
+    run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA))
+    run._model.attend = lambda tokens: None
+    (why,) = attention_parts([run])
+    assert "has no attention weights" in why.text
+    run.metrics = {"attention": "none"}
+    (nothing,) = attention_parts([run])
+    assert nothing.text == "bahdanau: nothing attends in it."

@@ -1,0 +1,200 @@
+"""Readers: every model with every mechanism, and what they compute on small cases."""
+
+from __future__ import annotations
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.config.options import option_class, option_content, options
+from attnlab.errors import RequestError
+from attnlab.tasks.answering.models.build import build_reader
+from attnlab.tasks.answering.task import Answer
+from attnlab.text.tokenizers import END, START
+
+Q, P, VOCABULARY = 4, 7, 20
+SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 12, "layers": 2, "feed_forward": 5}
+NOT_SETTINGS = ("name", "_target_", "rules")
+DRAW = np.random.default_rng(7)
+LENGTHS = ((3, 7), (4, 3), (1, 1))  # of question, END included, and text
+
+
+def rows() -> np.ndarray:
+    tokens = np.zeros((len(LENGTHS), 1 + Q + P), np.int32)
+    tokens[:, 0] = START
+    for row, (question, text) in zip(tokens, LENGTHS, strict=True):
+        row[1:question] = DRAW.integers(4, VOCABULARY, question - 1)
+        row[question] = END
+        row[1 + Q : 1 + Q + text] = DRAW.integers(4, VOCABULARY, text)
+    return tokens
+
+
+TOKENS = rows()
+TARGETS = np.array([[2, 4], [3, 3], [0, 0]])
+
+
+def settings(group: str, name: str) -> dict:
+    content = option_content(group, name)
+    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
+    small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
+    return {**own, **small}
+
+
+def make(model: str, attention: str, **changes):
+    keras.utils.set_random_seed(3)
+    given = {**settings("model/settings", f"answering_{model}"), "dropout": 0.0, **changes}
+    cls = option_class("attention", attention)
+    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
+    return build_reader(model, given, lambda: cls(**settings("attention", attention)), **sizes)
+
+
+@functools.cache
+def made(model: str, attention: str):
+    """The same, for tests that leave it as it is."""
+    return make(model, attention)
+
+
+def combinable(model: str, attention: str) -> bool:
+    rule = option_content("attention", attention)["rules"].get("model.name")
+    return rule is None or model in rule["choices"]
+
+
+CASES = [
+    (model, attention)
+    for model in ("rnn", "transformer")
+    for attention in options("attention")
+    if combinable(model, attention)
+]
+by_case = pytest.mark.parametrize(("model", "attention"), CASES, ids=["-".join(c) for c in CASES])
+
+
+@by_case
+def test_there_is_a_logit_for_each_place_and_none_behind_the_end(model, attention):
+    logits = made(model, attention)(TOKENS).numpy()
+    assert logits.shape == (3, 2, 1 + P) and logits.dtype == np.float32
+    for row, (_, length) in zip(logits, LENGTHS, strict=True):
+        assert np.isfinite(row).all() and (np.abs(row[:, : 1 + length]) < 1e3).all()
+        assert (row[:, 1 + length :] == -1e9).all()
+
+
+@by_case
+def test_what_one_row_has_changes_no_other(model, attention):
+    reader = made(model, attention)
+    together = reader(TOKENS).numpy()
+    for row in range(len(TOKENS)):
+        alone = reader(TOKENS[row : row + 1]).numpy()
+        np.testing.assert_allclose(alone[0], together[row], rtol=1e-4, atol=1e-5)
+
+
+@by_case
+def test_the_text_looks_at_the_words_of_the_question(model, attention):
+    weights = made(model, attention).attend(TOKENS)
+    if attention == "none":
+        assert weights is None
+        return
+    weights = np.asarray(weights)
+    assert (weights.shape[0], *weights.shape[2:]) == (3, P, Q)
+    for row, (question, text) in enumerate(LENGTHS):
+        own = weights[row, :, :text]
+        assert (own[..., question:] == 0).all() and (own >= 0).all()
+        sums = own.sum(axis=-1)
+        assert (sums < 1 + 1e-5).all()
+        if model == "rnn" and attention != "luong_local":
+            np.testing.assert_allclose(sums, 1, rtol=1e-5)
+
+
+@by_case
+def test_another_question_gives_other_logits(model, attention):
+    changed = TOKENS.copy()
+    changed[0, 1] = 4 + (changed[0, 1] - 3) % (VOCABULARY - 4)
+    reader = made(model, attention)
+    before, after = (reader(tokens).numpy() for tokens in (TOKENS, changed))
+    assert np.abs(before[0] - after[0]).max() > 1e-6
+    np.testing.assert_array_equal(before[1:], after[1:])
+
+
+@by_case
+def test_one_step_of_training_changes_every_weight(model, attention):
+    reader = make(model, attention)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(Answer.loss(TARGETS, reader(TOKENS, training=True)))
+    gradients = tape.gradient(loss, reader.trainable_weights)
+    assert np.isfinite(loss)
+    # The bias of a score, and the weights of keys by it, cancel in a softmax.
+    for weight, gradient in zip(reader.trainable_weights, gradients, strict=True):
+        assert gradient is not None, weight.path
+        if not weight.path.endswith(("key_bias", "bias")):
+            assert np.abs(tf.convert_to_tensor(gradient)).max() > 0, weight.path
+
+
+@by_case
+def test_texts_alone_have_vectors(model, attention):
+    reader = made(model, attention)
+    tokens = TOKENS.copy()
+    tokens[:, 1 : 1 + Q] = [END, 0, 0, 0]
+    vectors = np.asarray(reader.text_vectors(tokens))
+    assert vectors.shape == (3, P, 12 if model == "rnn" else 6)
+
+
+def test_the_loss_is_the_mean_of_both_cross_entropies():
+    logits = DRAW.normal(size=(3, 2, 5)).astype(np.float32)
+    target = np.array([[0, 4], [1, 1], [3, 2]])
+    logs = logits - np.log(np.exp(logits.astype(float)).sum(axis=-1, keepdims=True))
+    expected = [
+        -(logs[n, 0, first] + logs[n, 1, last]) / 2 for n, (first, last) in enumerate(target)
+    ]
+    np.testing.assert_allclose(Answer.loss(target, logits), expected, rtol=1e-5)
+
+
+def test_a_recurrent_reader_is_its_equations():
+    """Without the modeling layer: w [h; h q; c; h c] + b, with c by softmax(h Q') Q, by NumPy."""
+    given = {"units": 3, "embedding": 4, "dropout": 0.0, "bidirectional": False, "modeling": False}
+    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
+    keras.utils.set_random_seed(5)
+    reader = build_reader("rnn", given, LuongGlobalAttention, **sizes)
+    kernel, bias = (weight.numpy() for weight in reader.output_layer.weights)
+    vectors = reader.embedding.embeddings.numpy()[TOKENS]
+    logits = reader(TOKENS).numpy()
+    for row, (asked, length) in enumerate(LENGTHS):
+        states = [
+            reader.encoder(part[None])[0].numpy()[0]
+            for part in (
+                np.concatenate([vectors[row, :1], vectors[row, 1 + Q : 1 + Q + length]]),
+                vectors[row, 1 : 1 + asked],
+            )
+        ]
+        scores = np.exp(states[0] @ states[1].T)
+        context = scores / scores.sum(axis=1, keepdims=True) @ states[1]
+        last = states[0] * states[1][-1]
+        read = np.concatenate([states[0], last, context, states[0] * context], axis=1)
+        expected = (read @ kernel + bias).T
+        np.testing.assert_allclose(logits[row, :, : 1 + length], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_attention_one_vector_of_the_question_is_seen():
+    reader = make("rnn", "none", bidirectional=False, modeling=False)
+    assert reader.attention.weights == []
+    width = reader.encoder.width
+    assert reader.output_layer.kernel.shape == (2 * width, 2)
+    looking = make("rnn", "bahdanau", bidirectional=False, modeling=False)
+    assert looking.output_layer.kernel.shape == (4 * width, 2)
+
+
+def test_a_context_of_another_width_is_fitted():
+    keras.utils.set_random_seed(1)
+    cls = option_class("attention", "multi_head")
+    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
+    given = {"units": 6, "embedding": 5}
+    reader = build_reader("rnn", given, lambda: cls(heads=2, units=10), **sizes)
+    assert reader.fitted.kernel.shape == (10, 12)
+    assert reader(TOKENS).shape == (3, 2, 1 + P)
+
+
+def test_an_unknown_architecture_is_refused():
+    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
+    with pytest.raises(RequestError, match="model.name: expected rnn or transformer, got cnn."):
+        build_reader("cnn", {}, lambda: None, **sizes)

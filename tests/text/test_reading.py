@@ -1,0 +1,60 @@
+"""Files as text, and what is wrong with them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.text import reading
+from attnlab.text.reading import decoded, read_text
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoding"),
+    [
+        ("Größe\n".encode(), None),
+        ("Größe\n".encode("utf-8-sig"), None),
+        ("Größe\n".encode("utf-16"), None),
+        ("Größe\n".encode("latin-1"), "latin-1"),
+    ],
+)
+def test_usual_encodings_are_found(raw, encoding):
+    assert decoded(raw, "here", encoding) == "Größe\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"a\nb\xe9", "here: expected UTF-8 text, got the byte 0xe9 in line 2."),
+        (b"\xff\xfea\0b", "here: expected UTF-16 text, got the byte 0x62 in line 1."),
+        (b"a\0b", "here: expected text, got a zero byte."),
+    ],
+)
+def test_what_is_no_text_is_told(raw, message):
+    with pytest.raises(RequestError) as refused:
+        decoded(raw, "here")
+    assert str(refused.value) == message
+
+
+def test_a_text_comes_as_it_stands_there(tmp_path, monkeypatch):
+    content = "  A text.\r\nIts end. \n"
+    (tmp_path / "a.txt").write_bytes(content.encode())
+    assert read_text(tmp_path / "a.txt", "FILE") == content
+    monkeypatch.setattr(reading.sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"From a pipe.")))
+    assert read_text(Path("-"), "FILE") == "From a pipe."
+
+
+def test_a_text_that_is_too_long_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    with path.open("wb") as file:
+        file.truncate(10**9)
+    with pytest.raises(RequestError, match="FILE: .*a.txt: expected a text of at most 1,000,000 b"):
+        read_text(path, "FILE")
+    many = io.BytesIO(b"a" * 1_000_001)
+    monkeypatch.setattr(reading.sys, "stdin", SimpleNamespace(buffer=many))
+    with pytest.raises(RequestError, match="FILE: standard input: expected a text of at most"):
+        read_text(Path("-"), "FILE")

@@ -1,0 +1,65 @@
+"""Summaries: the nearest sentences to the centres, held against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import euclidean_distances
+
+from attnlab.errors import RequestError
+from attnlab.text.summary import summary, tf_idf_vectors
+
+TEXT = (
+    "The bank raised its rates on Monday. Rates of the bank are high. The bank keeps rates high. "
+    "A fox lives in the forest. The forest is home to a fox and an owl. Owls and a fox hunt in the "
+    "forest. Rain fell on the town for days. Days of rain came to the town. The town saw rain for "
+    "days."
+)
+POINTS = np.array([[0, 0], [0, 1], [0, 0.4], [9, 9], [9, 8], [9, 8.4], [20, 0], [21, 0], [20.6, 0]])
+
+
+def test_each_centre_has_its_nearest_sentence_in_the_order_of_the_text():
+    found = summary(TEXT, 3, encoder=lambda sentences: POINTS)
+    assert [each.number for each in found] == [2, 5, 8]  # nearest to means 0.47, 8.47, 20.53
+    assert [each.sentences for each in found] == [3, 3, 3]
+    assert found[0].distance == pytest.approx(abs(0.4 - 1.4 / 3))
+    for each in found:
+        assert TEXT[each.start : each.end] == each.text
+
+
+def test_words_tell_three_subjects_apart():
+    found = summary(TEXT, 3)
+    assert sorted(each.number // 3 for each in found) == [0, 1, 2]
+    assert summary(TEXT, 3) == found
+
+
+def test_it_is_scikit_learns_k_means():
+    sentences = [each.text for each in summary(TEXT, 9)]
+    vectors = tf_idf_vectors(sentences)
+    model = KMeans(4, n_init=10, random_state=0).fit(vectors)
+    nearest = euclidean_distances(model.cluster_centers_, vectors).argmin(axis=1)
+    assert [each.number for each in summary(TEXT, 4)] == sorted(nearest.tolist())
+
+
+def test_long_texts_have_vectors_of_fifty_numbers():
+    draw = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(120)]
+    sentences = [" ".join(draw.choice(words, 9)) for _ in range(80)]
+    vectors = tf_idf_vectors(sentences)
+    assert vectors.shape == (80, 50)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1)
+    np.testing.assert_array_equal(vectors, tf_idf_vectors(sentences))
+
+
+def test_all_sentences_are_a_summary_and_repeated_ones_count_once():
+    found = summary(f"{TEXT} {TEXT}", 9)
+    assert [each.number for each in found] == list(range(9))
+    assert found[-1].end == len(TEXT)
+    with pytest.raises(RequestError, match="at most the 9 different sentences of the text, got 10"):
+        summary(f"{TEXT} {TEXT}", 10)
+
+
+def test_sentences_of_equal_words_fill_up():
+    found = summary("A dog saw a cat. A cat saw a dog! A saw, a dog, a cat? No.", 3)
+    assert len({each.number for each in found}) == 3
