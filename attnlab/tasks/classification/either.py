@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import option_class
-from attnlab.tasks.classification.images.task import Images
-from attnlab.tasks.classification.images.task import served_example as served_image
-from attnlab.tasks.classification.task import served_example as served_text
 
 if TYPE_CHECKING:
     import keras
@@ -20,6 +17,8 @@ if TYPE_CHECKING:
 
 def make_learner(config: RunConfig, task: Any, model: keras.Model) -> Learner:
     """What learns a task; see `Learner`."""
+    from attnlab.tasks.classification.images.task import Images
+
     if isinstance(task, Images):
         from attnlab.tasks.classification.images.learner import ImageLearner
 
@@ -31,8 +30,11 @@ def make_learner(config: RunConfig, task: Any, model: keras.Model) -> Learner:
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """An input and an output of the model that MLflow serves, by a run's configuration."""
-    images = has_images(document["task"]["name"])
-    return served_image(document) if images else served_text(document)
+    from attnlab.tasks.classification import task as texts
+    from attnlab.tasks.classification.images import task as images
+
+    kind = images if has_images(document["task"]["name"]) else texts
+    return kind.served_example(document)
 
 
 def attention_parts(shown: Sequence[Shown]) -> list[Part]:
@@ -45,4 +47,6 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
 
 def has_images(task: str) -> bool:
     """Whether a task of this kind, by its name, is one of images."""
+    from attnlab.tasks.classification.images.task import Images
+
     return issubclass(option_class("task", task), Images)

@@ -22,7 +22,9 @@ def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config
     if model.get("name") == "rnn":
         model = {**model, "at_once": model.get("at_once")}
-        config = {**config, "model": model}
+    if "highway" in model:
+        model = {"highway_start": "zeros", **model}
+    config = {**config, "model": model}
     if model.get("readout") != "auto":
         return config
     readout = auto_value(attention.get("name"), "model.readout", "concat")

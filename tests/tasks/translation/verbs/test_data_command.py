@@ -158,7 +158,7 @@ def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
         (("fetch",), "Missing argument 'NAME'"),
         (
             ("fetch", "book"),
-            "expected data that can be downloaded (imdb, movie_reviews, ett, multi30k, tatoeba)",
+            "expected data that can be downloaded (squad, cifar10, fashion_mnist, imdb, ",
         ),
         (("fetch", "tatoeba", "url=nowhere"), "data.url: expected an address http://"),
         (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, give data.path"),
