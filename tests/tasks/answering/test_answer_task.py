@@ -102,6 +102,7 @@ def test_predictions_and_attention_say_what_was_answered(trained):
         )
 
 
+@pytest.mark.slow
 def test_the_same_command_gives_the_same_bits_and_another_seed_others(trained):
     (first,) = trained.run_folders()
     for seed in (0, 1):

@@ -130,6 +130,7 @@ class Stopped(BaseException):
     """Ends a run as a kill does."""
 
 
+@pytest.mark.slow
 def test_digits_that_are_shifted_mirrored_and_skipped_go_on_to_the_same_bits(compose, no_figures):
     words = ("task=digits", "data.limit=300", "trainer.epochs=3", "task.flip=true", *TINY)
     config = compose(*words, "model.stochastic_depth=0.5", "model.layers=2")
