@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,10 +31,19 @@ def lab(here, no_figures):
     return here
 
 
+@pytest.fixture(scope="module")
+def kept_runs(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("trained") / "runs"
+
+
 @pytest.fixture
-def trained(lab):
-    code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
-    assert code == 0, err
+def trained(lab, kept_runs):
+    """A run that was trained once for all tests here; each has a copy."""
+    if not kept_runs.exists():
+        code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
+        assert code == 0, err
+        shutil.copytree(lab.runs, kept_runs)
+    shutil.copytree(kept_runs, lab.runs, dirs_exist_ok=True)
     return lab
 
 

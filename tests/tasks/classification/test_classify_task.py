@@ -104,6 +104,7 @@ def test_the_same_command_gives_the_same_bits_and_another_seed_others(trained):
         assert (first / name).read_bytes() != (other / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_sweep_of_models_is_compared_item_by_item(lab):
     sweep = ("-m", *TINY, "attention=none,pooling", "seed=0,1", UNTRACKED)
     code, _, err = lab(*sweep)
