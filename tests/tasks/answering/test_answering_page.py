@@ -63,7 +63,7 @@ def test_other_questions_and_damaged_files_are_named(tmp_path, shown):
     damaged = write_answerer(tmp_path, "pooling", ANSWERS, DATA)
     damaged.write_predictions({"index": [0], "question": ["a"]})
     texts = [part.text for part in answer_parts(shown()) if isinstance(part, Text)]
-    assert any("has other test questions" in text for text in texts)
+    assert any("was tested on other items" in text for text in texts)
     assert any("pooling: no predictions" in text and "exact_match" in text for text in texts)
 
 

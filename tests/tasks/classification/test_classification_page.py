@@ -76,7 +76,7 @@ def test_other_texts_and_damaged_files_are_named(tmp_path, shown):
     damaged = write_classifier(tmp_path, "pooling", PROBABILITIES, DATA)
     damaged.write_predictions({"index": [0], "text": ["a"]})
     said = {part.text for part in item_parts(shown()) if isinstance(part, Text)}
-    assert any("has other test texts" in text for text in said)
+    assert any("was tested on other items" in text for text in said)
     assert any("pooling: no predictions" in text and "label" in text for text in said)
 
 

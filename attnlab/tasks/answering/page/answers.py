@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnlab.errors import RequestError
-from attnlab.page.parts import Part, Table, Text
+from attnlab.page.by_item import Columns, of_same_items, require_columns
+from attnlab.page.parts import Part, Table
 from attnlab.tasks.answering.report import read_predictions
 from attnlab.tasks.base import Shown
 
@@ -15,34 +15,17 @@ _WORST, _SPREAD = 12, 12  # questions
 _MOST_CHARACTERS = 200
 _COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
 _NOTHING = "(no answer)"
-Columns = Mapping[str, np.ndarray]
 
 
 def answer_parts(shown: Sequence[Shown]) -> list[Part]:
     """Questions side by side with what each run says; then results by the word that asks."""
-    parts: list[Part] = []
-    tables: dict[str, Columns] = {}
-    for run in shown:
-        try:
-            columns = _read(run)
-        except RequestError as error:
-            parts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
-            continue
-        first = next(iter(tables.values()), columns)
-        if all(np.array_equal(first[name], columns[name]) for name in ("question", "answer")):
-            tables[run.label] = columns
-        else:
-            parts.append(
-                Text(f"{run.label} has other test questions, so they are left out.", "note")
-            )
+    tables, parts = of_same_items(shown, _read, lambda _: ("question", "answer"))
     return [*([_table(tables)] if tables else []), *parts, *_groups(shown)]
 
 
 def _read(run: Shown) -> Columns:
     columns = read_predictions(run.run)
-    if lacking := [name for name in _COLUMNS if name not in columns]:
-        path = run.run.path / "predictions.csv"
-        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+    require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
     return columns
 
 

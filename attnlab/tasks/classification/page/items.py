@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Part, Table, Text, chosen
+from attnlab.page.by_item import Columns, of_same_items, require_columns
+from attnlab.page.parts import Part, Table, chosen
 from attnlab.tasks.base import Shown
 from attnlab.tasks.classification.report import noun_of, read_predictions
 
@@ -16,26 +17,11 @@ _WORST, _SPREAD = 12, 12  # texts
 _MOST_CHARACTERS = 400
 _MOST_CLASSES, _MOST_MISTAKES = 12, 20
 _COLUMNS = ("label", "prediction", "probability")
-Columns = Mapping[str, np.ndarray]
 
 
 def item_parts(shown: Sequence[Shown]) -> list[Part]:
     """Items side by side with what each run says of them; then confusions, then groups."""
-    parts: list[Part] = []
-    tables: dict[str, Columns] = {}
-    for run in shown:
-        try:
-            columns = _read(run)
-        except RequestError as error:
-            parts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
-            continue
-        first = next(iter(tables.values()), columns)
-        noun = noun_of(first)
-        if all(np.array_equal(first[name], columns[name]) for name in (noun, "label")):
-            tables[run.label] = columns
-        else:
-            other = f"{run.label} has other test {noun}s, so they are left out."
-            parts.append(Text(other, "note"))
+    tables, parts = of_same_items(shown, _read, lambda columns: (noun_of(columns), "label"))
     nouns = f"{noun_of(next(iter(tables.values())))}s" if tables else "items"
     confused = {run.label: [_confusion(run.metrics["confusion"], nouns)] for run in shown
                 if run.metrics.get("confusion")}  # fmt: skip
@@ -66,8 +52,7 @@ def likelihood(columns: Columns) -> np.ndarray:
 def _read(run: Shown) -> Columns:
     columns = read_predictions(run.run)
     path = run.run.path / "predictions.csv"
-    if lacking := [name for name in _COLUMNS if name not in columns]:
-        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+    require_columns(path, columns, _COLUMNS)
     try:
         noun_of(columns)
     except KeyError as error:

@@ -6,40 +6,23 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnlab.errors import RequestError
-from attnlab.page.parts import Part, Table, Text
+from attnlab.page.by_item import Columns, of_same_items, require_columns
+from attnlab.page.parts import Part, Table
 from attnlab.tasks.base import Shown
 
 _MOST = 24  # sentences
 _COLUMNS = ("source", "reference", "hypothesis")
-Columns = Mapping[str, np.ndarray]
 
 
 def translation_parts(shown: Sequence[Shown]) -> list[Part]:
     """Sentences side by side with what each run made of them."""
-    parts: list[Part] = []
-    tables: dict[str, Columns] = {}
-    for run in shown:
-        try:
-            columns = _read(run)
-        except RequestError as error:
-            parts.append(Text(f"{run.label}: no translations: {error}", "warning"))
-            continue
-        first = next(iter(tables.values()), columns)
-        if np.array_equal(first["source"], columns["source"]):
-            tables[run.label] = columns
-        else:
-            parts.append(
-                Text(f"{run.label} has other test sentences, so they are left out.", "note")
-            )
+    tables, parts = of_same_items(shown, _read, lambda _: ("source",))
     return [*([_table(tables)] if tables else []), *parts]
 
 
 def _read(run: Shown) -> Columns:
     columns = run.run.read_predictions()
-    if lacking := [name for name in _COLUMNS if name not in columns]:
-        path = run.run.path / "predictions.csv"
-        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+    require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
     return columns
 
 
