@@ -10,14 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from attnlab.figures.style import BLACK, GREY, new_figure, run_title, tidy
+from attnlab.figures.style import BLACK, GREY, new_figure, run_title, tidy, use_log_scale
 
 # Label of a panel -> column of the history -> name and colour of the curve.
 Panels = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 def panels_figure(
-    history: Mapping[str, list[float]], metrics: Mapping[str, Any], panels: Panels, result: str
+    history: Mapping[str, list[float]],
+    metrics: Mapping[str, Any],
+    panels: Panels,
+    result: str,
+    wide: str | None = None,
 ) -> Figure:
     """The panels that have a known curve, beside each other, the best epoch marked.
 
@@ -26,6 +30,7 @@ def panels_figure(
         metrics: metrics.json.
         panels: what may be drawn.
         result: a line below the title.
+        wide: the panel with a logarithmic axis where its values differ more than tenfold.
     """
     shown = {}
     for label, curves in panels.items():
@@ -36,12 +41,16 @@ def panels_figure(
     row = figure.subplots(1, max(len(shown), 1), squeeze=False)[0]
     epochs = np.asarray(history["epoch"])
     for axes, (label, curves) in zip(row, shown.items(), strict=False):
+        drawn: list[float] = []
         for name, (curve, colour) in curves.items():
             values = np.asarray(history[name], np.float64)
             there = np.isfinite(values)
             form: dict[str, Any] = {"color": colour, "linewidth": 1.4, "label": curve}
             marker = "o" if there.sum() < 2 else None
             axes.plot(epochs[there], values[there], marker=marker, **form)
+            drawn.extend(values[there])
+        if label == wide and drawn and max(drawn) > 10 * min(drawn) > 0:
+            use_log_scale(axes)
         _mark_best(axes, history, metrics, curves)
         axes.set_ylabel(label)
     return figure

@@ -6,20 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from attnlab.figures.learning import panels_figure
 from attnlab.figures.run import read_attention
 from attnlab.figures.style import (
-    BLACK,
     BLUE,
     GREY,
     ORANGE,
     new_figure,
     run_title,
     tidy,
-    use_log_scale,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.figures.maps import maps_figure
@@ -75,28 +73,7 @@ def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]
     The history has `epoch`, `train_loss` and perhaps `val_loss`, `val_perplexity`, `val_bleu`,
     `val_chrf`; epochs without a score have NaN.
     """
-    shown = {}
-    for label, curves in _PANELS.items():
-        if known := {name: style for name, style in curves.items() if name in history}:
-            shown[label] = known
-    title = f"{run_title(metrics)}: learning"
-    figure = new_figure(1 + 3.6 * len(shown), 4, title, translation_result(metrics))
-    panels = figure.subplots(1, len(shown), squeeze=False)[0]
-    epochs = np.asarray(history["epoch"])
-    for axes, (label, curves) in zip(panels, shown.items(), strict=True):
-        drawn = []
-        for name, (curve, colour) in curves.items():
-            values = np.asarray(history[name], np.float64)
-            known = np.isfinite(values)
-            form: dict[str, Any] = {"color": colour, "linewidth": 1.4, "label": curve}
-            marker = "o" if known.sum() < 2 else None
-            axes.plot(epochs[known], values[known], marker=marker, **form)
-            drawn.extend(values[known])
-        if label == "perplexity" and drawn and max(drawn) > 10 * min(drawn) > 0:
-            use_log_scale(axes)
-        _finish(axes, history, metrics, curves)
-        axes.set_ylabel(label)
-    return figure
+    return panels_figure(history, metrics, _PANELS, translation_result(metrics), "perplexity")
 
 
 def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
@@ -134,27 +111,6 @@ def _groups(lengths: np.ndarray) -> list[np.ndarray]:
     borders = np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1])
     numbers = np.searchsorted(np.unique(borders), lengths[ordered], side="left")
     return [ordered[numbers == number] for number in np.unique(numbers)]
-
-
-def _finish(
-    axes: Axes,
-    history: Mapping[str, list[float]],
-    metrics: Mapping[str, Any],
-    curves: Mapping[str, Any],
-) -> None:
-    """Axes of epochs, with the best one and, where it was chosen by a curve here, its value."""
-    epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), metrics.get("monitor")
-    if best in epochs:
-        axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
-        if monitor in curves:
-            value = history[monitor][epochs.index(best)]
-            label = f"best epoch: {best} ({value:.4g})"
-            axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
-    axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
-    axes.set_xlabel("epoch")
-    axes.legend(frameon=False, fontsize=8.5)
-    tidy(axes)
 
 
 def _examples(
