@@ -8,12 +8,12 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
+from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.answering.models.reader import Reader
 
 
-class TransformerReader(Reader):
+class TransformerReader(EncoderStack, Reader):
     """A Transformer encoder over START, question, END and text, with an embedding of each segment.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), figure 1 and section 4.2; START is their [CLS],
@@ -40,14 +40,8 @@ class TransformerReader(Reader):
     ) -> None:
         super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
         self.units, self.positions = units, positions
-        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
-        self.encoder = [
-            TransformerEncoderLayer(attention=each, name=f"encoder_{number}", **layer)
-            for number, each in enumerate(attention)
-        ]
-        self.final_norm = None
-        if norm == "pre":
-            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
+        self.stack(attention, norm=norm, **layer)
 
     def text_vectors(self, tokens):
         """The last layer's vectors of the text, (B, P, W)."""
@@ -63,10 +57,7 @@ class TransformerReader(Reader):
         )
         self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
         self.position.build(vectors_shape)
-        for layer in self.encoder:
-            layer.build(vectors_shape)
-        if self.final_norm is not None:
-            self.final_norm.build(vectors_shape)
+        self.build_stack(vectors_shape)
         return self.units
 
     def _reading(self, vectors, real, training) -> tuple:
@@ -84,7 +75,5 @@ class TransformerReader(Reader):
         ]
         vectors = vectors + ops.cast(ops.concatenate(segments), vectors.dtype)
         vectors = self.position(vectors * ops.cast(self.units**0.5, vectors.dtype))
-        output = None
-        for layer in self.encoder:
-            vectors, output = layer(vectors, attention_mask=real[:, None], training=training)
-        return vectors if self.final_norm is None else self.final_norm(vectors), output
+        vectors, output = self.through_stack(vectors, real[:, None], training)
+        return self.normed(vectors), output

@@ -8,12 +8,12 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
+from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.classification.models.classifier import Classifier, mean_of
 
 
-class TransformerClassifier(Classifier):
+class TransformerClassifier(EncoderStack, Classifier):
     """A Transformer encoder over a text; the output reads a class token, or the mean of all words.
 
     The class token is a vector of its own before the text (Devlin et al. 2019, arXiv 1810.04805,
@@ -40,14 +40,8 @@ class TransformerClassifier(Classifier):
     ) -> None:
         super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
         self.units, self.positions, self.pool = units, positions, pool
-        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
-        self.encoder = [
-            TransformerEncoderLayer(attention=each, name=f"encoder_{number}", **layer)
-            for number, each in enumerate(attention)
-        ]
-        self.final_norm = None
-        if norm == "pre":
-            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
+        self.stack(attention, norm=norm, **layer)
 
     @property
     def fixed_length(self) -> int | None:
@@ -70,10 +64,7 @@ class TransformerClassifier(Classifier):
         shape = (batch, steps, width)
         self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
         self.position.build(shape)
-        for layer in self.encoder:
-            layer.build(shape)
-        if self.final_norm is not None:
-            self.final_norm.build(shape)
+        self.build_stack(shape)
         return self.units
 
     def _features(self, vectors, real, training) -> tuple:
@@ -84,11 +75,8 @@ class TransformerClassifier(Classifier):
             vectors = ops.concatenate([first, vectors], axis=1)
             real = ops.pad(real, [[0, 0], [1, 0]], constant_values=True)
         vectors = self.position(vectors)
-        output = None
-        for layer in self.encoder:
-            vectors, output = layer(vectors, attention_mask=real[:, None], training=training)
-        if self.final_norm is not None:
-            vectors = self.final_norm(vectors)
+        vectors, output = self.through_stack(vectors, real[:, None], training)
+        vectors = self.normed(vectors)
         if self.pool == "mean":
             return mean_of(vectors, real), output
         return vectors[:, 0], AttentionOutput(output.context, output.weights[:, :, :1, 1:])

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import keras
 
 from attnlab.attention.base import Attention
+from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 
 
-class TransformerForecaster(Forecaster):
+class TransformerForecaster(EncoderStack, Forecaster):
     """A Transformer encoder over the history; the head reads the newest position.
 
     Each value becomes a vector of `units` numbers plus its position; `layers` encoder layers
@@ -38,14 +38,8 @@ class TransformerForecaster(Forecaster):
         self.units, self.positions = units, positions
         self.embed = keras.layers.Dense(units, name="embed")
         self.embedding_dropout = keras.layers.Dropout(dropout)
-        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "norm": norm}
-        self.encoder = [
-            TransformerEncoderLayer(attention=each, name=f"encoder_{number}", **layer)
-            for number, each in enumerate(attention)
-        ]
-        self.final_norm = None
-        if norm == "pre":
-            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
+        self.stack(attention, norm=norm, **layer)
 
     @property
     def fixed_length(self) -> int | None:
@@ -60,19 +54,11 @@ class TransformerForecaster(Forecaster):
         self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
         self.embed.build(history_shape)
         self.position.build(shape)
-        for layer in self.encoder:
-            layer.build(shape)
-        if self.final_norm is not None:
-            self.final_norm.build(shape)
+        self.build_stack(shape)
         return self.units
 
     def _features(self, history, training):
         vectors = self.position(self.embed(history))
         vectors = self.embedding_dropout(vectors, training=training)
-        output = None
-        for layer in self.encoder:
-            vectors, output = layer(vectors, training=training)
-        newest = vectors[:, -1]
-        if self.final_norm is not None:
-            newest = self.final_norm(newest)
-        return newest, output
+        vectors, output = self.through_stack(vectors, training=training)
+        return self.normed(vectors[:, -1]), output
