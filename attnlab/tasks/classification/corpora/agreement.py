@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from attnlab.tasks.classification.corpora.agreement_grammar import PLURAL, SINGULAR, Twins, twins
 from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus, Labelled
-
-VERSION = 1  # of the grammar; another one may write other sentences
-HELD_OUT = 1000  # texts
-MOST_ATTRACTORS = 3
-_MOST_ALIKE = 2  # nouns of the subject's number beside attractors
-_SIMPLE = 0.5  # share of the sentences without attractors that have no other noun there, either
+from attnlab.text.agreement import HELD_OUT, VERSION, drawn, held_out
+from attnlab.text.agreement_grammar import Twins
 
 
 class Agreement(Corpus):
@@ -55,54 +49,21 @@ class Agreement(Corpus):
     @cached_property
     def _held_out(self) -> list[tuple[int, Twins]]:
         """Validation, then test."""
-        return list(itertools.islice(self._drawn("held out"), HELD_OUT))
-
-    def _drawn(self, what: str, not_these: Collection[Twins] = ()) -> Iterator[tuple[int, Twins]]:
-        """Different twins without end, each with its number of attractors."""
-        draw, seen = random.Random(f"{self.seed} {what}"), {*not_these}
-        balanced = itertools.product((SINGULAR, PLURAL), range(MOST_ATTRACTORS + 1))
-        for number, attractors in itertools.cycle(balanced):
-            between = _between(draw, number, attractors)
-            found = twins(draw, number, between)
-            while found in seen:
-                found = twins(draw, number, between)
-            seen.add(found)
-            yield attractors, found
+        return held_out(self.seed)
 
     def _read(self, part: str) -> Iterator[Labelled]:
-        held_out = self._held_out
         if part == "train":
-            drawn = self._drawn("train", {found for _, found in held_out})
-            return itertools.islice(_labelled(drawn), self.size)
+            found = drawn(self.seed, "train", {twins for _, twins in self._held_out})
+            return itertools.islice(_labelled(found), self.size)
         first = HELD_OUT // 2 if part == "test" else 0
-        return _labelled(held_out[first : first + HELD_OUT // 2])
+        return _labelled(self._held_out[first : first + HELD_OUT // 2])
 
     def _content(self) -> Any:
         return {"version": VERSION, "texts": self.size, "seed": self.seed}
 
 
-def _between(draw: random.Random, number: int, attractors: int) -> list[int]:
-    """The numbers of the nouns between subject and verb.
-
-    With 1 to 3 attractors and, equally often, 0 to 2 other nouns, as many sentences with a nouns of
-    one number and b of the other have a subject of the one number as of the other. A third has
-    attractors alone; of the others three quarters end in a noun of the subject's number: in all a
-    half.
-    """
-    if not attractors and draw.random() < _SIMPLE:
-        return []
-    alike = draw.randint(0, _MOST_ALIKE if attractors else MOST_ATTRACTORS)
-    nouns = [number] * alike + [1 - number] * attractors
-    last = number if alike and draw.random() < 0.75 else 1 - number
-    if last not in nouns:
-        return nouns
-    nouns.remove(last)
-    draw.shuffle(nouns)
-    return [*nouns, last]
-
-
-def _labelled(drawn: Any) -> Iterator[Labelled]:
-    for attractors, found in drawn:
+def _labelled(pairs: Iterable[tuple[int, Twins]]) -> Iterator[Labelled]:
+    for attractors, found in pairs:
         group = f"{attractors} attractor{'' if attractors == 1 else 's'}"
         yield Labelled(found.right, "right", group)
         yield Labelled(found.wrong, "wrong", group)

@@ -1,0 +1,107 @@
+"""A Transformer encoder of texts, from token numbers on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention
+from attnlab.layers.encoder_stack import EncoderStack
+from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.transformer import EncoderLayerOutput
+
+PAD, END = 0, 3  # of `attnlab.text.tokenizers`
+
+
+class TextEncoder(EncoderStack, keras.layers.Layer):
+    """Embeddings, segments, positions, and Transformer encoder layers.
+
+    Vectors of tokens, of their segments and of their positions are summed, normed and dropped from;
+    then the layers follow. The segment is 0 up to the first END and 1 behind it.
+
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 3 and figure 2. Differences: any
+    mechanism is the self-attention; pre-norm and sinusoidal positions are possible, too.
+
+    Args:
+        attention: a mechanism for each layer.
+        vocabulary: how many tokens there are.
+        most: positions of the learned table: the most tokens of a row.
+        units: width of the vectors.
+        feed_forward: inner width of the feed-forward networks, whose activation is GELU.
+        dropout: share that is dropped in training, of the sum and of each sub-layer's output.
+        norm: `pre` or `post`.
+        positions: `learned` or `sinusoidal`.
+        **kwargs: of every Keras layer.
+
+    Call arguments:
+        tokens: (B, S) int; PAD, which is masked, at the end.
+        training: whether to drop.
+
+    Returns:
+        `EncoderLayerOutput(vectors, attention)`: (B, S, units), and of the last layer's
+        self-attention the context and the weights (B, H, S, S).
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Sequence[Attention],
+        vocabulary: int,
+        most: int,
+        units: int,
+        feed_forward: int,
+        dropout: float = 0.0,
+        norm: str = "pre",
+        positions: str = "learned",
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.width, self.layers = units, len(attention)
+        normal = keras.initializers.RandomNormal(stddev=0.02)
+        self.embedding = keras.layers.Embedding(
+            vocabulary, units, embeddings_initializer=normal, name="embedding"
+        )
+        self.segments = keras.layers.Embedding(
+            2, units, embeddings_initializer=normal, name="segments"
+        )
+        self.position = PositionalEncoding(kind=positions, max_length=most, name="position")
+        self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
+        self.dropout = keras.layers.Dropout(dropout)
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
+        self.stack(attention, norm=norm, activation="gelu", **layer)
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The only length of rows that the mechanism's weights fit, or None where any fits."""
+        return self.encoder[0].attention.fixed_length
+
+    @property
+    def depths(self) -> dict[str, int]:
+        """See `attnlab.encoders.source.Encoder`."""
+        found = {variable.path: 0 for variable in self.variables}
+        for number, layer in enumerate(self.encoder, 1):
+            found |= {variable.path: number for variable in layer.variables}
+        if self.final_norm is not None:
+            found |= {variable.path: self.layers for variable in self.final_norm.variables}
+        return found
+
+    def build(self, tokens_shape) -> None:
+        """Create the weights for rows of shape (B, S)."""
+        shape = (*tokens_shape, self.width)
+        self.embedding.build(tokens_shape)
+        self.segments.build(tokens_shape)
+        self.position.build(shape)
+        self.norm.build(shape)
+        self.build_stack(shape)
+
+    def call(self, tokens, training=None) -> EncoderLayerOutput:
+        """Encode (B, S) tokens."""
+        ends = ops.cast(ops.equal(tokens, END), "int32")
+        behind = ops.cast(ops.cumsum(ends, axis=1) - ends > 0, "int32")
+        vectors = self.position(self.embedding(tokens) + self.segments(behind))
+        vectors = self.dropout(self.norm(vectors), training=training)
+        mask = ops.not_equal(tokens, PAD)[:, None]
+        vectors, attended = self.through_stack(vectors, mask, training)
+        return EncoderLayerOutput(self.normed(vectors), attended)

@@ -1,0 +1,1 @@
+"""Masked words: a Transformer encoder that learns from texts without labels."""

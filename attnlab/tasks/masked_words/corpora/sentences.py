@@ -1,0 +1,42 @@
+"""Sentences of the grammar of `data=agreement`, all of them right."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from attnlab.tasks.masked_words.corpora.corpus import PARTS, Corpus
+from attnlab.text.agreement import HELD_OUT, VERSION, held_out, natural
+
+
+class Sentences(Corpus):
+    """English sentences in which the verb agrees with its subject; needs no file.
+
+    Those of `data=agreement`, of which the broken ones are left out. None of the sentences that it
+    validates and tests on, right or broken, is learned from here: with equal `data.seed`, a run
+    can be an encoder there without having seen what it is tested on. Each is a document by itself.
+
+    Args:
+        sentences: to train on; those to validate and test on, 500 each, stay the same.
+        seed: which sentences; the run's seed doesn't change them.
+    """
+
+    name = "sentences"
+    origin = "a grammar of this project, after Linzen et al. 2016 (arXiv 1611.01368)"
+    license = "Apache-2.0, as attnlab"
+    own_parts = PARTS
+
+    def __init__(self, *, sentences: int = 20_000, seed: int = 0) -> None:
+        self.size, self.seed = sentences, seed
+
+    def _read(self, part: str) -> Iterator[Sequence[str]]:
+        others = held_out(self.seed)
+        if part == "train":
+            found = natural(self.seed, {twins for _, twins in others})
+            return ([twins.right] for twins in itertools.islice(found, self.size))
+        first = HELD_OUT // 2 if part == "test" else 0
+        return ([twins.right] for _, twins in others[first : first + HELD_OUT // 2])
+
+    def _content(self) -> Any:
+        return {"version": VERSION, "sentences": self.size, "seed": self.seed}

@@ -1,0 +1,84 @@
+"""Any text of the user's: a file, or a folder of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attnlab.errors import RequestError, explained
+from attnlab.tasks.base import Progress
+from attnlab.tasks.masked_words.corpora.corpus import Corpus
+from attnlab.text.reading import decoded
+from attnlab.text.sentences import sentence_spans
+
+_EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+
+
+class TextFiles(Corpus):
+    """The texts of a file, or of all files `*.txt` below a folder, UTF-8.
+
+    Empty lines end a document; where a file has none, each line is a document. Sentences are found
+    by the rules of a language, and where lines end inside of a document, no sentence does.
+
+    Args:
+        path: the file, or the folder.
+        language: code of the texts', to find sentences.
+        limit: only the first so many documents; None takes all.
+        validation: share of the documents to validate on.
+        test: share to test on.
+    """
+
+    name = "text"
+    origin = "your own texts"
+    license = "your own"
+    needs: ClassVar[str] = "data.path=FILE.txt"
+
+    def __init__(
+        self,
+        *,
+        path: str | None,
+        language: str = "en",
+        limit: int | None = None,
+        validation: float = 0.05,
+        test: float = 0.05,
+    ) -> None:
+        self.path, self.language, self.limit = path, language, limit
+        self.validation, self.test = validation, test
+        self._texts: list[str] = []
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Read the files; see `Corpus.open`."""
+        if not self.path:
+            raise RequestError("data.path: expected a text file, or a folder of *.txt, got null.")
+        path = Path(self.path).expanduser()
+        files = sorted(path.rglob("*.txt")) if path.is_dir() else [path]
+        if not files:
+            raise RequestError(f"data.path: expected a folder with files *.txt, got {path}.")
+        self._texts = []
+        for done, file in enumerate(files):
+            with explained(f"data.path: {file} can't be read"):
+                raw = file.read_bytes()
+            self._texts.append(decoded(raw, f"data.path: {file}"))
+            if progress:
+                progress(done, len(files), "files")
+        if not any(text.strip() for text in self._texts):
+            raise RequestError(f"data.path: {path}: expected texts, got empty ones.")
+
+    def _read(self, part: str) -> Iterator[Sequence[str]]:
+        for text in self._texts:
+            text = "\n".join(text.splitlines()).strip()
+            documents = _EMPTY_LINES.split(text)
+            if len(documents) == 1:
+                documents = text.split("\n")
+            for document in documents:
+                own = " ".join(document.split())
+                found = [own[start:end] for start, end in sentence_spans(own, self.language)]
+                if found:
+                    yield found
+
+    def _content(self) -> Any:
+        digest = hashlib.sha256("\0".join(self._texts).encode("utf-8", "surrogatepass"))
+        return {"texts": digest.hexdigest(), "language": self.language}

@@ -1,0 +1,1 @@
+"""What a run that fills in words draws."""

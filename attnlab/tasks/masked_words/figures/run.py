@@ -1,0 +1,5 @@
+"""placeholder"""
+
+
+def masked_word_figures(run, metrics):
+    return {}

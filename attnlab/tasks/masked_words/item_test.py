@@ -1,0 +1,33 @@
+"""McNemar's exact test of groups of runs; see `attnlab.tasks.right_answers`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import ItemTest
+from attnlab.tasks.masked_words.report import read_predictions
+from attnlab.tasks.right_answers import Answers, Runs, right_answers_test
+
+
+def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
+    """Test groups of runs against a reference: an `ItemTester`.
+
+    Raises:
+        NoItemTest: the words differ.
+        RequestError: a predictions.csv is missing or damaged.
+    """
+    return right_answers_test(pairs, _answers, whole=metric == "accuracy")
+
+
+def _answers(run: RunDirectory) -> Answers:
+    """The words that were asked for, and whether the run has each right."""
+    table = read_predictions(run)
+    try:
+        columns = (table[name].tolist() for name in ("text", "word"))
+        items = list(zip(*columns, strict=True))
+        return Answers(items, table["prediction"] == table["word"], "words")
+    except KeyError as error:
+        path = run.path / "predictions.csv"
+        raise RequestError(f"{path}: damaged: it has no column {error}") from error

@@ -1,0 +1,58 @@
+"""Which words of a text are to be filled in, and what stands in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.text.tokenizers import END
+
+# Devlin et al. 2019 (arXiv 1810.04805), section 3.1: of all words, and of those that are chosen.
+SHARE = 0.15
+MASKED, REPLACED = 0.8, 0.1  # the others stay
+
+_KINDS = ("masked", "replaced", "kept")
+
+
+class Asked(NamedTuple):
+    """Places of rows where a word is to be told."""
+
+    tokens: np.ndarray  # (N, S) int32, rows as they are read
+    places: np.ndarray  # (N, K) int32, 0 where a row has fewer
+    counts: np.ndarray  # (N,) int32, how many of a row's K places count: the first so many
+
+    @property
+    def known(self) -> np.ndarray:
+        """(N, K) which places count."""
+        return np.arange(self.places.shape[1]) < self.counts[:, None]
+
+
+def choose(rows: np.ndarray, mask: int, seed: int) -> Asked:
+    """Choose 15 % of the words of each row (N, S), at least one, and mask or replace them.
+
+    Args:
+        rows: token numbers; those up to END are no words.
+        mask: number of the mask, one more than that of the last word.
+        seed: of the choice.
+    """
+    draw = np.random.default_rng(seed)
+    words = rows > END
+    numbers = words.sum(axis=1)
+    counts = np.minimum(np.maximum(np.round(SHARE * numbers).astype(np.int32), 1), numbers)
+    ranks = np.where(words, draw.random(rows.shape), 2.0)
+    places = np.argsort(ranks, axis=1, kind="stable")[:, : max(int(counts.max(initial=1)), 1)]
+    kinds, others = draw.random(places.shape), draw.integers(END + 1, mask, places.shape)
+    own = np.take_along_axis(rows, places, axis=1)
+    read = np.where(kinds < MASKED, mask, np.where(kinds < MASKED + REPLACED, others, own))
+    known = np.arange(places.shape[1]) < counts[:, None]
+    tokens = rows.copy()
+    np.put_along_axis(tokens, places, np.where(known, read, own), axis=1)
+    return Asked(tokens, np.where(known, places, 0).astype(np.int32), counts.astype(np.int32))
+
+
+def kinds_of(read: np.ndarray, own: np.ndarray, mask: int) -> Sequence[str]:
+    """What was done to words: `masked`, `replaced`, or `kept`, as by chance, too."""
+    numbers = np.where(read == mask, 0, np.where(read != own, 1, 2))
+    return [_KINDS[number] for number in numbers]

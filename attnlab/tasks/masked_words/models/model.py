@@ -1,0 +1,136 @@
+"""A Transformer encoder that fills in words, and says whether one text follows another."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from attnlab.layers.text_encoder import TextEncoder
+from attnlab.tasks.masked_words.masking import MASKED, REPLACED, SHARE
+from attnlab.text.tokenizers import END, PAD, START
+
+
+class Guesses(NamedTuple):
+    """What a model makes of rows some of whose words it may not trust.
+
+    Attributes:
+        logits: (B, K, V) of the words at `places`.
+        places: (B, K) where they stand in their rows.
+        counts: (B,) how many of a row's K places count: the first so many.
+        follows: (B, 2) logits of whether the second text doesn't follow the first, or does; None
+            where that is not learned.
+    """
+
+    logits: Any
+    places: Any
+    counts: Any
+    follows: Any
+
+
+class MaskedWordModel(keras.Model):
+    """Rows (B, S) of tokens to the logits of the words that stand there, (B, S, V).
+
+    In training 15 % of a row's words, at least one, are chosen anew at every step: 80 % of them are
+    masked, 10 % are replaced by any word, 10 % stay; see `Guesses`. The logits are
+
+        E norm(gelu(W x + b)) + c
+
+    with the embeddings E of the encoder and its vectors x; whether texts follow each other is told
+    by a layer of tanh and one of two outputs on START's vector.
+
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 3.1 and appendix A.1, and its code.
+    Difference: words are chosen at every step (Liu et al. 2019, arXiv 1907.11692, section 4.1).
+
+    Args:
+        encoder: has an embedding more than there are words V: the last one is of the mask.
+        next_sentence: whether it learns if the second text of a row follows the first.
+        **kwargs: of every Keras model.
+    """
+
+    def __init__(self, *, encoder: TextEncoder, next_sentence: bool = False, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self.encoder, self.mask = encoder, encoder.embedding.input_dim - 1
+        self.transform = keras.layers.Dense(encoder.width, activation="gelu", name="transform")
+        self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
+        self.pooled = self.follows = None
+        if next_sentence:
+            self.pooled = keras.layers.Dense(encoder.width, activation="tanh", name="pooled")
+            self.follows = keras.layers.Dense(2, name="follows")
+        self.choices = keras.random.SeedGenerator()
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The only length of rows that the weights fit, or None where any fits."""
+        return self.encoder.fixed_length
+
+    def stackable(self, batch: int) -> int:
+        """How many models are sooner trained in one stack than alone: none are."""
+        return 1
+
+    def build(self, tokens_shape) -> None:
+        """Create the weights for rows of shape (B, S)."""
+        shape = (*tokens_shape, self.encoder.width)
+        self.encoder.build(tokens_shape)
+        self.transform.build(shape)
+        self.norm.build(shape)
+        self.bias = self.add_weight(name="bias", shape=(self.mask,), initializer="zeros")
+        if self.follows is not None:
+            self.pooled.build((tokens_shape[0], self.encoder.width))
+            self.follows.build((tokens_shape[0], self.encoder.width))
+
+    def call(self, tokens, training=None):
+        """Logits (B, S, V) in float32; in training the `Guesses` at words chosen now."""
+        if not training:
+            return self._logits(self.encoder(tokens).vectors)
+        places, counts = self._chosen(tokens)
+        vectors = self.encoder(self._hidden(tokens, places, counts), training=True).vectors
+        return self._guesses(vectors, places, counts)
+
+    def guesses(self, tokens, places, counts) -> Guesses:
+        """What stands at given places (B, K) of rows (B, S) as they are, without dropout."""
+        return self._guesses(self.encoder(tokens).vectors, places, counts)
+
+    def attend(self, tokens):
+        """The last layer's attention weights (B, H, S, S)."""
+        return self.encoder(tokens, training=False).attention.weights
+
+    def _guesses(self, vectors, places, counts) -> Guesses:
+        there = ops.take_along_axis(vectors, places[..., None], axis=1)
+        follows = None
+        if self.follows is not None:
+            follows = ops.cast(self.follows(self.pooled(vectors[:, 0])), "float32")
+        return Guesses(self._logits(there), places, counts, follows)
+
+    def _logits(self, vectors):
+        embeddings = self.encoder.embedding.embeddings[: self.mask]
+        vectors = self.norm(self.transform(vectors))
+        logits = ops.matmul(vectors, ops.transpose(ops.cast(embeddings, vectors.dtype)))
+        return ops.cast(logits, "float32") + ops.cast(self.bias, "float32")
+
+    def _chosen(self, tokens):
+        """Places (B, K) of words drawn from each row, of which the first (B,) count."""
+        words = (tokens != PAD) & (tokens != START) & (tokens != END)
+        width = ops.shape(tokens)[1]
+        most = ops.maximum(ops.cast(ops.round(SHARE * ops.cast(width, "float32")), "int32"), 1)
+        if isinstance(width, int):  # XLA has to know it
+            most = max(round(SHARE * width), 1)
+        ranks = keras.random.uniform(ops.shape(tokens), seed=self.choices)
+        _, places = ops.top_k(ops.where(words, ranks, -1.0), most)
+        share = SHARE * ops.cast(ops.sum(ops.cast(words, "int32"), axis=1), "float32")
+        counts = ops.maximum(ops.cast(ops.round(share), "int32"), 1)
+        return ops.cast(places, "int32"), ops.minimum(counts, most)
+
+    def _hidden(self, tokens, places, counts):
+        """Rows in which what is at chosen places is masked, replaced, or stays."""
+        shape = ops.shape(places)
+        draws = keras.random.uniform(shape, seed=self.choices)
+        words = keras.random.randint(shape, END + 1, self.mask, seed=self.choices)
+        own = ops.take_along_axis(tokens, places, axis=1)
+        read = ops.where(draws < MASKED + REPLACED, ops.cast(words, own.dtype), own)
+        read = ops.where(draws < MASKED, ops.cast(self.mask, own.dtype), read)
+        read = ops.where(ops.arange(shape[1]) < counts[:, None], read, own)
+        rows = ops.broadcast_to(ops.arange(shape[0])[:, None], shape)
+        indices = ops.reshape(ops.stack([rows, places], axis=-1), (-1, 2))
+        return ops.scatter_update(tokens, indices, ops.reshape(read, (-1,)))

@@ -1,0 +1,1 @@
+"""What a page says of runs that fill in words."""

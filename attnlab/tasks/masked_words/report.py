@@ -1,0 +1,131 @@
+"""From what was said of words to a report: measures, baselines, skill, what is said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.records.files import read_table
+from attnlab.tasks.base import Report
+from attnlab.tasks.masked_words.baselines import baselines
+from attnlab.tasks.masked_words.masking import kinds_of
+
+if TYPE_CHECKING:
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.tasks.masked_words.scoring import Told
+    from attnlab.tasks.masked_words.task import MaskedWords
+
+TEXT = ("text", "word", "read", "prediction", "frequency", "neighbours")
+_AROUND = 8  # tokens on each side of a word that predictions.csv shows
+
+
+def build_report(task: MaskedWords, part: str, told: Told) -> Report:
+    """Put what was said of the chosen words of a part beside the baselines.
+
+    The skill is 1 - error / error of the best baseline, the error being the share of wrong words.
+    """
+    data, own = task.data, task.data.parts[part]
+    assert own.asked is not None
+    right = own.words
+    metrics = _measures(told.words == right, told.losses)
+    if told.follows is not None:
+        metrics["follows"] = float(np.mean((told.follows > 0.5) == own.follows))
+    rules = baselines(data.parts["train"].tokens, own.asked, right, task.tokenizer.size)
+    others = {name: _measures(said == right, losses) for name, (said, losses) in rules.items()}
+    if told.follows is not None:
+        most = max(float(own.follows.mean()), 1 - float(own.follows.mean()))
+        others = {name: {**each, "follows": most} for name, each in others.items()}
+    best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
+    skills = {name: _skill(metrics, other) for name, other in others.items()}
+    columns = _predictions(task, part, told, {name: said for name, (said, _) in rules.items()})
+    return Report(
+        metrics=metrics,
+        baselines=others,
+        best_baseline=best,
+        skill=skills[best],
+        notes=data.notes(),
+        predictions=columns,
+        units="shares of the words that were chosen",
+        skills=skills,
+        metric="accuracy",
+        details={"groups": _by_kind(columns)},
+    )
+
+
+def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
+    """The columns of predictions.csv: words are text even where all look like numbers.
+
+    Raises:
+        RequestError: it is missing or damaged.
+    """
+    return read_table(run.path / "predictions.csv", text=TEXT)
+
+
+def result_line(metrics: Mapping[str, Any]) -> str:
+    """The test result in a line, beside the best baseline's."""
+    test = metrics.get("test", {})
+    if test.get("accuracy") is None:
+        return ""
+    text = f"test accuracy {test['accuracy']:.4g}   perplexity {test['perplexity']:.4g}"
+    baseline = str(metrics.get("best_baseline"))
+    other = metrics.get("baselines", {}).get(baseline, {}).get("accuracy")
+    if other is not None:
+        text += f"   best baseline: {baseline} {other:.4g}"
+    return text
+
+
+def _measures(right: np.ndarray, losses: np.ndarray) -> dict[str, float | None]:
+    perplexity = float(np.exp(np.mean(losses)))
+    known = perplexity if np.isfinite(perplexity) else None
+    return {"accuracy": float(np.mean(right)), "perplexity": known}
+
+
+def _skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
+    error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
+    return 1.0 - error / other if other else None
+
+
+def _by_kind(columns: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    """Words and accuracy of those that were masked, replaced, or kept."""
+    right = columns["prediction"] == columns["word"]
+    found = {}
+    for kind in ("masked", "replaced", "kept"):
+        own = right[columns["read"] == kind]
+        if len(own):
+            found[kind] = {"n": len(own), "accuracy": float(own.mean())}
+    return found
+
+
+def _predictions(
+    task: MaskedWords, part: str, told: Told, rules: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    own = task.data.parts[part]
+    asked = own.asked
+    assert asked is not None
+    rows, columns = np.nonzero(asked.known)
+    places = asked.places[rows, columns]
+    read = task.words(asked.tokens)
+
+    def words(numbers: np.ndarray) -> np.ndarray:
+        return np.array(task.tokenizer.pieces(numbers), object)
+
+    kinds = kinds_of(asked.tokens[rows, places], own.tokens[rows, places], task.mask)
+    return {
+        "row": rows,
+        "place": places,
+        "text": np.array([_around(read[row], at) for row, at in zip(rows, places, strict=True)]),
+        "read": np.array(kinds, object),
+        "word": words(own.words),
+        "prediction": words(told.words),
+        "probability": np.round(told.probabilities.astype(np.float64), 6),
+        **{name: words(said) for name, said in rules.items()},
+    }
+
+
+def _around(words: np.ndarray, place: int) -> str:
+    """The words around a place as they are read, those at the place in brackets."""
+    first = max(place - _AROUND, 1)
+    before, behind = words[first:place], words[place + 1 : place + 1 + _AROUND]
+    return " ".join(word for word in (*before, f"[{words[place].strip('[]')}]", *behind) if word)

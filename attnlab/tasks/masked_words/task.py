@@ -1,0 +1,313 @@
+"""Masked words: texts without labels, of which a model learns to fill in words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.files import write_json
+from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
+from attnlab.tasks.masked_words.data import MaskedTexts, Part
+from attnlab.tasks.masked_words.kind import KIND
+from attnlab.tasks.masked_words.masking import choose
+from attnlab.tasks.masked_words.rows import Row, filled, packed, paired
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
+    from attnlab.tasks.masked_words.models.model import Guesses, MaskedWordModel
+
+MASK = "[MASK]"  # as it is written in a text
+_FILE, _TOKENIZER = "masked_words.json", "tokenizer.json"
+_TOGETHER = 256  # rows that a model reads at a time
+
+
+class Guess(NamedTuple):
+    """A word for a mask."""
+
+    word: str
+    probability: float
+
+
+class MaskedWords:
+    """Fill in the words of a corpus's texts, and so learn an encoder of texts.
+
+    Attributes:
+        monitor: the validation metric that chooses the best epoch, and its direction.
+        data: the corpus in tokens, once it is loaded.
+        width: tokens of a row, S.
+
+    The settings are those of conf/task/masked_words.yaml; `cache` is the folder of downloads.
+    """
+
+    kind: ClassVar[Kind] = KIND
+    name: ClassVar[str] = "masked_words"
+    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
+    data: MaskedTexts
+    tokenizer: Tokenizer
+    width: int
+
+    def __init__(
+        self,
+        *,
+        corpus: Corpus,
+        cache: Path,
+        tokenizer: str = "word",
+        vocabulary: int = 20_000,
+        min_count: int = 1,
+        lowercase: bool = True,
+        max_length: int = 128,
+        next_sentence: bool = False,
+    ) -> None:
+        self.corpus, self.cache = corpus, Path(cache).expanduser()
+        self.next_sentence = next_sentence
+        self.text = {
+            "tokenizer": tokenizer,
+            "vocabulary": vocabulary,
+            "min_count": min_count,
+            "lowercase": lowercase,
+            "max_length": max_length,
+            "next_sentence": next_sentence,
+        }
+
+    @property
+    def mask(self) -> int:
+        """The number of the mask, one more than that of the last word."""
+        return self.tokenizer.size
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> MaskedTexts:
+        """Find the corpus, divide it by the seed, cut its texts into tokens, choose words.
+
+        Raises:
+            RequestError: the corpus is missing, damaged or too small.
+        """
+        self.corpus.open(self.cache, progress)
+        parts = divided(self.corpus, seed)
+        self.tokenizer = Tokenizer.fit(
+            (normalized(sentence) for sentence in chain.from_iterable(parts["train"])),
+            kind=self.text["tokenizer"],
+            size=self.text["vocabulary"],
+            min_count=self.text["min_count"],
+            lowercase=self.text["lowercase"],
+        )
+        rows, cut = {}, 0
+        for part, documents in parts.items():
+            rows[part], count = self._rows(documents, seed)
+            cut += count
+        longest = max(row.length for part in rows.values() for row in part)
+        self.width = min(longest, self.text["max_length"])
+        found = {part: self._part(part, own) for part, own in rows.items()}
+        unknown = sum(int(np.sum(part.tokens == UNKNOWN)) for part in found.values())
+        decisive = [self.corpus.digest(), self.text, seed]
+        self.data = MaskedTexts(
+            name=self.corpus.name,
+            source=self.corpus.origin,
+            digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
+            parts=found,
+            cut=cut,
+            unknown=unknown,
+            paired=self.next_sentence,
+        )
+        return self.data
+
+    def _rows(self, documents: Sequence[Sequence[str]], seed: int) -> tuple[list[Row], int]:
+        sentences = [normalized(each) for document in documents for each in document]
+        cut = iter(self.tokenizer.encode(sentences))
+        tokens = [[next(cut) for _ in document] for document in documents]
+        tokens = [[each for each in document if each] for document in tokens]
+        most = self.text["max_length"]
+        if not self.next_sentence:
+            rows, count = packed(tokens, most)
+        elif sum(len(document) > 0 for document in tokens) < 2:
+            raise RequestError(
+                "task.next_sentence: expected documents of two or more sentences, at least two in "
+                f"each part, got {len(tokens)} of data={self.corpus.name}."
+            )
+        else:
+            rows, count = paired([document for document in tokens if document], most, seed)
+        if not rows:
+            what = "two or more sentences in a document" if self.next_sentence else "words"
+            raise RequestError(f"data={self.corpus.name}: expected {what} in each part, got none.")
+        return rows, count
+
+    def _part(self, name: str, rows: Sequence[Row]) -> Part:
+        tokens = filled(rows, self.width)
+        # The same words whatever the run's seed, so that runs can be compared word by word.
+        asked = None if name == "train" else choose(tokens, self.mask, seed=0)
+        return Part(tokens, np.array([row.follows for row in rows], np.int32), asked)
+
+    def build(self, attention: Callable[[], Attention], model: Option) -> MaskedWordModel:
+        """The model, its weights drawn: rows (B, S) to logits (B, S, V).
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+        return self._build(attention, model, self.tokenizer.size, self.width)
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        self._build(attention, model, 8, 4)
+
+    def _build(
+        self, attention: Callable[[], Attention], model: Option, words: int, width: int
+    ) -> MaskedWordModel:
+        from attnlab.layers.text_encoder import TextEncoder
+        from attnlab.tasks.masked_words.models.model import MaskedWordModel
+
+        settings = dict(model.settings)
+        layers = [attention() for _ in range(settings.pop("layers"))]
+        sizes = {"vocabulary": words + 1, "most": max(width, self.text["max_length"])}
+        encoder = TextEncoder(attention=layers, name="encoder", **sizes, **settings)
+        found = MaskedWordModel(encoder=encoder, next_sentence=self.next_sentence)
+        found.build((None, width))
+        return found
+
+    @staticmethod
+    def loss(target: tf.Tensor, found: Guesses) -> tf.Tensor:
+        """Cross entropy in nats: a row's mean over its chosen words, (B,).
+
+        That of whether its texts follow each other is added where it is learned.
+
+        Args:
+            target: (B, 1 + S): whether the second text follows, then the tokens as written.
+            found: of the model.
+        """
+        import tensorflow as tf
+
+        words = tf.gather(target[:, 1:], found.places, batch_dims=1)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(words, found.logits)
+        counts = tf.cast(found.counts, losses.dtype)
+        known = tf.cast(tf.sequence_mask(found.counts, tf.shape(losses)[1]), losses.dtype)
+        mean = tf.reduce_sum(losses * known, axis=1) / tf.maximum(counts, 1.0)
+        if found.follows is None:
+            return mean
+        return mean + tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 0], found.follows)
+
+    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
+        """Fill in the words of a part and score them beside the baselines.
+
+        Raises:
+            RequestError: the run has no such part.
+        """
+        parts = [name for name, own in self.data.parts.items() if own.asked is not None]
+        if part not in parts:
+            raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
+        from attnlab.tasks.masked_words.report import build_report
+        from attnlab.tasks.masked_words.scoring import told
+
+        return build_report(self, part, told(model, self.data.parts[part]))
+
+    def vectors(self, model: MaskedWordModel, texts: Sequence[str]) -> np.ndarray:
+        """A vector of each text, (N, W): the mean of what the encoder makes of its tokens.
+
+        Of a text that is longer than a row the beginning counts.
+        """
+        rows = self.rows(texts)
+        found = [
+            np.asarray(model.encoder(rows[start : start + _TOGETHER]).vectors)
+            for start in range(0, len(rows), _TOGETHER)
+        ]
+        vectors, real = np.concatenate(found).astype(np.float64), (rows > END)[..., None]
+        real |= rows[..., None] == UNKNOWN
+        return (vectors * real).sum(axis=1) / real.sum(axis=1)
+
+    def rows(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts as the model reads them, (N, S) int32; `[MASK]` in them is the mask."""
+        rows = []
+        for text in texts:
+            pieces = self.tokenizer.encode([normalized(piece) for piece in text.split(MASK)])
+            tokens = [*pieces[0], *chain.from_iterable((self.mask, *each) for each in pieces[1:])]
+            rows.append(Row((tokens or [UNKNOWN])[: self.width - 2]))
+        return filled(rows, self.width)
+
+    def words(self, tokens: np.ndarray) -> np.ndarray:
+        """A readable label for each token of rows (N, S), "" where there is padding."""
+        found = np.full(tokens.shape, "", dtype=object)
+        for row, own in zip(found, tokens, strict=True):
+            real = own[own != PAD]
+            known = self.tokenizer.pieces(np.where(real == self.mask, UNKNOWN, real))
+            row[: len(known)] = known
+            row[: len(real)][real == self.mask] = MASK
+        return found.astype(str)
+
+    def fill(self, model: MaskedWordModel, text: str, count: int = 1) -> list[list[Guess]]:
+        """The most probable words for each `[MASK]` of a text, the best one first.
+
+        Raises:
+            RequestError: there is no mask in it, or one stands behind what the model can read.
+        """
+        rows = self.rows([text])
+        places = np.flatnonzero(rows[0] == self.mask)
+        if not len(places) or len(places) < text.count(MASK):
+            what = f"within the first {self.width - 2} tokens" if MASK in text else "in it"
+            raise RequestError(f"TEXT: expected {MASK} {what}, got {text!r}.")
+        logits = np.asarray(model(rows, training=False))[0, places].astype(np.float64)
+        logits[:, [PAD, START, END]] = -np.inf  # which stand for nothing that is written
+        shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        best = np.argsort(-shares, axis=-1, kind="stable")[:, :count]
+        return [
+            [Guess(self.tokenizer.pieces([word])[0], float(own[word])) for word in words]
+            for own, words in zip(shares, best.tolist(), strict=True)
+        ]
+
+    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
+        """Texts (N,), or a column of N, with their masks filled in, (N,).
+
+        Raises:
+            RequestError: there are none, or one has no mask.
+        """
+        if inputs is None:
+            raise RequestError(f"inputs: expected a list of texts with {MASK}, got none.")
+        texts = [str(text) for text in np.asarray(inputs).reshape(-1)]
+        return np.array([filled_in(text, self.fill(model, text)) for text in texts], dtype=object)
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer, and how texts are treated."""
+        self.tokenizer.save(folder / _TOKENIZER)
+        write_json(folder / _FILE, {"text": self.text, "width": self.width})
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote; then words can be filled in without the corpus.
+
+        Raises:
+            RequestError: a file is missing, damaged, or of other settings.
+        """
+        path = folder / _FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            saved, width = content["text"], int(content["width"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+        if saved != self.text:
+            raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
+        self.width = width
+        self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
+
+
+def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
+    """A text with the best word in the place of each mask."""
+    pieces = text.split(MASK)
+    words = [each[0].word for each in guesses]
+    return pieces[0] + "".join(map("".join, zip(words, pieces[1:], strict=True)))
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An input of the model that MLflow serves, a text with a mask, and an output."""
+    return (
+        {"values": ["The keys to the cabinet [MASK] old."], "dtype": "object"},
+        {"values": ["The keys to the cabinet are old."], "dtype": "object"},
+    )

@@ -1,0 +1,1 @@
+SHELF = None
