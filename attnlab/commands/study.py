@@ -141,7 +141,7 @@ def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
     """Run what is missing, each grid as a sweep; what one of them ended with."""
     failed = None
     place = [f"paths.runs={runs_folder(runs)}"] if runs else []
-    for words, sweep in zip(study.grids(), _sweeps(study), strict=True):
+    for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
         click.echo(f"attnlab -m {shlex.join(words)}")
         try:
             train(["-m", *words, *place, f"sweep.name={sweep}"])
@@ -150,15 +150,10 @@ def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
     return failed
 
 
-def _sweeps(study: Study) -> list[str]:
-    """The name of each sweep."""
-    return [f"study-{study.title}-{number}" for number, _ in enumerate(study.runs, start=1)]
-
-
 def _entries(study: Study, runs: str | None) -> list[ListedRun]:
     """The runs of the study, the oldest first, without those of seeds that are too many."""
     listed = listed_runs(runs)
-    names = {run.run.path for sweep in _sweeps(study) for run in runs_of_sweep(listed, sweep)}
+    names = {run.run.path for sweep in study.compared for run in runs_of_sweep(listed, sweep)}
     return [entry for entry in listed if entry.run.path in names]
 
 

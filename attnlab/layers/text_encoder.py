@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -10,9 +11,20 @@ from keras import ops
 from attnlab.attention.base import Attention
 from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.transformer import EncoderLayerOutput
 
 PAD, END = 0, 3  # of `attnlab.text.tokenizers`
+
+
+class Encoding(NamedTuple):
+    """What an encoder makes of rows (B, S) of tokens.
+
+    Attributes:
+        vectors: (B, S, W) of the last layer.
+        weights: (B, H, S, S) of its self-attention.
+    """
+
+    vectors: Any
+    weights: Any
 
 
 class TextEncoder(EncoderStack, keras.layers.Layer):
@@ -40,8 +52,8 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         training: whether to drop.
 
     Returns:
-        `EncoderLayerOutput(vectors, attention)`: (B, S, units), and of the last layer's
-        self-attention the context and the weights (B, H, S, S).
+        `Encoding(vectors, weights)`: (B, S, units), and of the last layer's self-attention the
+        weights (B, H, S, S).
     """
 
     def __init__(
@@ -96,7 +108,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         self.norm.build(shape)
         self.build_stack(shape)
 
-    def call(self, tokens, training=None) -> EncoderLayerOutput:
+    def call(self, tokens, training=None) -> Encoding:
         """Encode (B, S) tokens."""
         ends = ops.cast(ops.equal(tokens, END), "int32")
         behind = ops.cast(ops.cumsum(ends, axis=1) - ends > 0, "int32")
@@ -104,4 +116,4 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         vectors = self.dropout(self.norm(vectors), training=training)
         mask = ops.not_equal(tokens, PAD)[:, None]
         vectors, attended = self.through_stack(vectors, mask, training)
-        return EncoderLayerOutput(self.normed(vectors), attended)
+        return Encoding(self.normed(vectors), attended.weights)

@@ -10,6 +10,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from attnlab.config.options import option_content, options
@@ -26,6 +27,7 @@ _OPTIONAL, _VALUE = Rule("str", optional=True), Rule("float")
 _RULES = {
     "question": _TEXT,
     "source": _OPTIONAL,
+    "first": _OPTIONAL,
     "runs": _WORDS,
     "seeds": _SEEDS,
     "minutes": _MINUTES,
@@ -37,7 +39,7 @@ _RULES = {
     "published": _WORDS,
     "differences": _WORDS,
 }
-_QUICK = {"runs": _WORDS, "words": _WORDS, "seeds": _SEEDS, "minutes": _MINUTES}
+_QUICK = {"first": _OPTIONAL, "runs": _WORDS, "words": _WORDS, "seeds": _SEEDS, "minutes": _MINUTES}
 _PUBLISHED = {"metric": _TEXT, "system": _TEXT, "source": _TEXT, "why": _OPTIONAL}
 _SEVERAL = {"each": _TEXT, "values": Rule("mapping")}
 
@@ -63,7 +65,8 @@ class Published:
 class Study:
     """A named experiment.
 
-    Each of `runs` is what follows `attnlab -m`, in one text; seeds are added.
+    Each of `runs` is what follows `attnlab -m`, in one text; seeds are added. `{first}` in them is
+    the folder of the sweep of `first`.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Study:
     runs: Sequence[str]
     by: str  # keys that make the groups, commas between
     seeds: int = 5
+    first: str | None = None  # what is trained before, in the same form; no group of its own
     within: str | None = None  # keys with commas between, see `compare.grouping.Choice`
     source: str | None = None  # a paper or a book, where the question comes from one
     minutes: float | None = None  # that it took on 2 cores; None: not measured
@@ -104,14 +108,31 @@ class Study:
         digest = f"-{hashlib.sha256(changes.encode()).hexdigest()[:6]}" if changes else ""
         return f"{self.name}{'-quick' if self.quick else ''}{digest}"
 
-    def grids(self) -> list[list[str]]:
-        """What follows `attnlab -m` for each sweep; the last word for a key counts."""
-        seeds = f"seed=range({self.seeds})"
-        found = []
-        for grid in self.runs:
-            words = [*shlex.split(grid), seeds, *self.words, *self.added]
-            found.append(list({word.partition("=")[0]: word for word in words}.values()))
+    def sweeps(self, folder: Path) -> dict[str, list[str]]:
+        """The name of each sweep, and what follows `attnlab -m`; the last word for a key counts.
+
+        Of what is added, `first` gets what decides nothing: its task is another one.
+
+        Args:
+            folder: of all sweeps.
+        """
+        seeds, name = f"seed=range({self.seeds})", f"study-{self.title}"
+        found = {}
+        if self.first:
+            idle = [word for word in self.added if word.startswith(_IDLE)]
+            found[f"{name}-first"] = [*shlex.split(self.first), seeds, *idle]
+        place = json.dumps(str(folder / f"{name}-first"))  # which may have spaces in it
+        for number, grid in enumerate(self.runs, start=1):
+            own = [word.replace("{first}", place) for word in shlex.split(grid)]
+            words = [*own, seeds, *self.words, *self.added]
+            last = {word.partition("=")[0]: word for word in words}
+            found[f"{name}-{number}"] = list(last.values())
         return found
+
+    @property
+    def compared(self) -> list[str]:
+        """The names of the sweeps whose runs are compared."""
+        return [f"study-{self.title}-{number}" for number, _ in enumerate(self.runs, start=1)]
 
 
 def names() -> list[str]:

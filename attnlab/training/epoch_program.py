@@ -68,7 +68,8 @@ class Compiled:
     ) -> None:
         self.model, self.loss = model, loss
         self.generators = RandomStates(model)
-        self._update = OptimizerFunction(optimizer, model.trainable_variables)
+        factors = getattr(model, "rate_factors", None)
+        self._update = OptimizerFunction(optimizer, model.trainable_variables, factors)
         self.optimizer = self._update.optimizer
         self._train = compiled(self._train_loop, jit)
         self._predict = compiled(self._predict_batch, jit)

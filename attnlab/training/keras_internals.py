@@ -86,11 +86,18 @@ class OptimizerFunction:
     Args:
         optimizer: of Keras, or of a class that does by other means what its `plain` one does.
         variables: those that it trains.
+        factors: of each variable, by what its learning rate is multiplied; None: by 1.
     """
 
     _OF_EACH_RUN = ("weight_decay", "global_clipnorm", "clipvalue")
 
-    def __init__(self, optimizer: keras.Optimizer, variables: Sequence[keras.Variable]) -> None:
+    def __init__(
+        self,
+        optimizer: keras.Optimizer,
+        variables: Sequence[keras.Variable],
+        factors: Sequence[float] | None = None,
+    ) -> None:
+        self._factors = None if factors is None or {*factors} == {1.0} else factors
         kind = getattr(optimizer, "plain", type(optimizer))
         own = type(kind.__name__, (_Functional, kind), {})
         self.optimizer, self._variables = own.from_config(optimizer.get_config()), variables
@@ -113,5 +120,11 @@ class OptimizerFunction:
             new = [
                 [keras.ops.cast(scope.get_current_value(v), v.dtype) for v in of]
                 for of in (variables, optimizer.variables)
+            ]
+        if self._factors is not None:
+            # What an optimizer takes off is its rate times something that has no rate in it.
+            new[0] = [
+                value + factor * (own - value)
+                for value, own, factor in zip(values, new[0], self._factors, strict=True)
             ]
         return new[0], new[1]

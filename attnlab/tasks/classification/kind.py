@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from attnlab.encoders.opening import with_own_attention
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.classification"
 _MCNEMAR = f"{_HERE}.item_test:item_test"
+
+
+def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
+    task = document.get("task", {})
+    if task.get("name") == "classify":
+        document = {**document, "task": {"encoder": None, **task}}
+    return with_own_attention(document)
+
 
 KIND = Kind(
     name="classification",
@@ -41,6 +54,7 @@ KIND = Kind(
     together=True,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
+    resolved=resolved_config,
     tries={
         "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
         **dict.fromkeys(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from attnlab.encoders.opening import open_source, save_source, saved_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.encoders.source import Source
     from attnlab.tasks.classification.models.classifier import Classifier
+    from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
+
+    Model = Classifier | PretrainedClassifier
 
 _FILE, _TOKENIZER = "classes.json", "tokenizer.json"
 
@@ -50,6 +55,8 @@ class Classify:
     data: LabelledTexts
     tokenizer: Tokenizer
     length: int  # S, to which all texts are padded
+    source: Source | None = None  # of an encoder that was trained before
+    _is_saved = False  # whether the model gets the weights of a run
 
     def __init__(
         self,
@@ -61,6 +68,7 @@ class Classify:
         min_count: int = 1,
         lowercase: bool = True,
         max_length: int = 256,
+        encoder: str | None = None,
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
         self.text = {
@@ -70,6 +78,7 @@ class Classify:
             "lowercase": lowercase,
             "max_length": max_length,
         }
+        self.encoder = encoder
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledTexts:
         """Find the corpus, divide it by the seed, and cut its texts into tokens.
@@ -79,18 +88,17 @@ class Classify:
         """
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed)
-        self.tokenizer = Tokenizer.fit(
-            (normalized(each.text) for each in parts["train"]),
-            kind=self.text["tokenizer"],
-            size=self.text["vocabulary"],
-            min_count=self.text["min_count"],
-            lowercase=self.text["lowercase"],
-        )
+        self.tokenizer = self._tokenizer([each.text for each in parts["train"]], seed)
         self.classes = class_names(parts)
         tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
         longest = max(map(len, chain.from_iterable(tokens.values())))
-        self.length = min(longest, self.text["max_length"])
+        most = self.text["max_length"]
+        if self.source and self.source.most:
+            most = min(most, self.source.most - 2)  # START and END stand around a text
+        self.length = min(longest, most)
         decisive = [self.corpus.digest(), self.text, seed]
+        if self.source:
+            decisive += [self.tokenizer.vocabulary, self.length]
         self.data = LabelledTexts(
             name=self.corpus.name,
             source=self.corpus.origin,
@@ -100,6 +108,19 @@ class Classify:
             cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
         )
         return self.data
+
+    def _tokenizer(self, texts: Sequence[str], seed: int) -> Tokenizer:
+        """That of the encoder, or one that is fitted on texts."""
+        if self.encoder:
+            self.source = open_source(self.encoder, seed)
+            return self.source.tokenizer
+        return Tokenizer.fit(
+            map(normalized, texts),
+            kind=self.text["tokenizer"],
+            size=self.text["vocabulary"],
+            min_count=self.text["min_count"],
+            lowercase=self.text["lowercase"],
+        )
 
     def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> Part:
         numbers = {label: number for number, label in enumerate(self.classes)}
@@ -133,21 +154,27 @@ class Classify:
             row[: len(known)] = known
         return found.astype(str)
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> Classifier:
+    def build(self, attention: Callable[[], Attention], model: Option) -> Model:
         """The classifier, its weights drawn: (B, S) tokens to (B, C) logits.
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
+        from attnlab.encoders.tuning import begin
+
         sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
-        return self._build(attention, model, **sizes, length=self.length)
+        found = self._build(attention, model, **sizes, length=self.length, source=self.source)
+        if not self._is_saved:
+            begin(found)
+        return found
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse what `build` would, whatever the corpus; called before it is read."""
-        self._build(attention, model, vocabulary=8, classes=2, length=4)
+        source = open_source(self.encoder) if self.encoder else None
+        self._build(attention, model, vocabulary=8, classes=2, length=4, source=source)
 
     @staticmethod
-    def _build(attention: Callable[[], Attention], model: Option, **sizes: int) -> Classifier:
+    def _build(attention: Callable[[], Attention], model: Option, **sizes: Any) -> Model:
         from attnlab.tasks.classification.models.build import build_classifier
 
         return build_classifier(model.name, model.settings, attention, **sizes)
@@ -200,6 +227,8 @@ class Classify:
         self.tokenizer.save(folder / _TOKENIZER)
         content = {"text": self.text, "classes": list(self.classes), "length": self.length}
         write_json(folder / _FILE, content)
+        if self.source:
+            save_source(folder, self.source)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then texts can be classified without the corpus.
@@ -218,6 +247,7 @@ class Classify:
             raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
         self.classes, self.length = classes, length
         self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
+        self.source, self._is_saved = saved_source(folder, self.tokenizer), True
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attnlab.attention.base import Attention
+from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.models.classifier import Classifier
 from attnlab.tasks.classification.models.embeddings import EmbeddingsClassifier
+from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
 from attnlab.tasks.classification.models.recurrent import RecurrentClassifier
 from attnlab.tasks.classification.models.transformer import TransformerClassifier
 
@@ -21,24 +23,31 @@ def build_classifier(
     vocabulary: int,
     classes: int,
     length: int,
-) -> Classifier:
+    source: Source | None = None,
+) -> Classifier | PretrainedClassifier:
     """A classifier with its weights, for texts of `length` tokens.
 
-    `settings` are those of the architecture `name`: `embeddings`, `rnn` or `transformer`;
-    `attention` makes one mechanism and is called for each place that wants one.
+    `settings` are those of the architecture `name`: `embeddings`, `rnn`, `transformer`, or
+    `pretrained`, whose encoder comes from `source`; `attention` makes one mechanism and is called
+    for each place that wants one.
 
     Raises:
         RequestError: another name, or parts that don't fit.
     """
     given = {**settings, "vocabulary": vocabulary, "classes": classes}
+    model: Classifier | PretrainedClassifier
     if name == "embeddings":
-        model: Classifier = EmbeddingsClassifier(**given)
+        model = EmbeddingsClassifier(**given)
     elif name == "rnn":
         model = RecurrentClassifier(attention=attention(), **given)
     elif name == "transformer":
         layers = [attention() for _ in range(given.pop("layers"))]
         model = TransformerClassifier(attention=layers, **given)
+    elif name == "pretrained" and source is not None:
+        own = {key: value for key, value in settings.items() if key != "path"}
+        model = PretrainedClassifier(source=source, classes=classes, **own)
     else:
-        raise RequestError(f"model.name: expected embeddings, rnn or transformer, got {name}.")
+        valid = "embeddings, rnn, transformer or pretrained"
+        raise RequestError(f"model.name: expected {valid}, got {name}.")
     model.build((None, length))
     return model

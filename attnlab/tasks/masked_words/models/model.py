@@ -94,7 +94,7 @@ class MaskedWordModel(keras.Model):
 
     def attend(self, tokens):
         """The last layer's attention weights (B, H, S, S)."""
-        return self.encoder(tokens, training=False).attention.weights
+        return self.encoder(tokens, training=False).weights
 
     def _guesses(self, vectors, places, counts) -> Guesses:
         there = ops.take_along_axis(vectors, places[..., None], axis=1)

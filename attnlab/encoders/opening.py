@@ -1,0 +1,105 @@
+"""An encoder by its path: a run of this project, or a preset of keras-hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from attnlab.config.options import option_content
+from attnlab.encoders.run_source import RunSource, is_of_runs
+from attnlab.encoders.source import Source
+from attnlab.errors import RequestError
+from attnlab.records.files import write_json
+from attnlab.text.tokenizers import Tokenizer
+
+_FILE = "encoder.json"
+_MODEL = "pretrained"
+
+
+def open_source(path: str | None, seed: int | None = None) -> Source:
+    """The encoder at a path.
+
+    Args:
+        path: folder of a run of `task=masked_words`, or of a sweep of such runs, of which the one
+            with the seed is meant; or what `keras_hub.models.Backbone.from_preset` takes, a folder
+            or a handle.
+        seed: of the run that wants the encoder; None: any of a sweep's.
+
+    Raises:
+        RequestError: there is none, or a file is damaged.
+    """
+    if not path:
+        raise RequestError(
+            "model.path: expected a run of task=masked_words, or a preset of keras-hub, got null."
+        )
+    if is_of_runs(Path(path).expanduser()):
+        return RunSource.open(path, seed)
+    from attnlab.encoders.hub import HubSource
+
+    return HubSource.open(path)
+
+
+def save_source(folder: Path, source: Source) -> None:
+    """Write what making an encoder again takes, beside its tokenizer."""
+    write_json(folder / _FILE, source.describe())
+
+
+def saved_source(folder: Path, tokenizer: Tokenizer) -> Source | None:
+    """What `save_source` wrote; None where it wrote nothing.
+
+    Raises:
+        RequestError: the file is damaged.
+    """
+    path = folder / _FILE
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["kind"] == RunSource.kind:
+            return RunSource(content, tokenizer)
+        from attnlab.encoders.hub import HubSource
+
+        return HubSource.described(content, tokenizer)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise RequestError(f"{path}: damaged: expected an encoder, got {error!r}.") from error
+
+
+@lru_cache
+def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
+    return open_source(path, seed).attention
+
+
+def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A configuration in which `attention` is that of the encoder, where `model=pretrained`.
+
+    One that can't be opened is told of when its run begins; that of an ended run may be gone.
+
+    Raises:
+        RequestError: another mechanism was asked for, or another setting of it.
+    """
+    model, given = document.get("model", {}), document.get("attention", {})
+    if not isinstance(model, Mapping) or model.get("name") != _MODEL:
+        return document
+    path = model.get("path")
+    if not path:
+        return document
+    try:
+        own = _attention(str(path), document.get("seed"))
+    except RequestError:
+        return document
+    if given.get("name") != own["name"]:
+        raise RequestError(
+            f"attention: expected {own['name']}, which the encoder at {path} has, got "
+            f"{given.get('name')}."
+        )
+    defaults = option_content("attention", own["name"]) or {}
+    for key, value in given.items():
+        if key in own and value not in (own[key], defaults.get(key)):
+            raise RequestError(
+                f"attention.{key}: expected {own[key]}, which the encoder at {path} has, got "
+                f"{value}."
+            )
+    return {**document, "attention": {**given, **own}}

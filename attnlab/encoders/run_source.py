@@ -1,0 +1,144 @@
+"""Encoders that a run of `task=masked_words` has trained."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.config.options import option_class
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory, list_runs
+from attnlab.records.sweep_runs import runs_of_sweep
+from attnlab.text.tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from attnlab.layers.text_encoder import TextEncoder
+
+_TASK = "masked_words"
+_NO_SETTINGS = ("name",)
+
+
+class RunSource:
+    """The encoder of a run, with the weights of its best epoch; see `Source`."""
+
+    kind = "run"
+
+    def __init__(
+        self, content: Mapping[str, Any], tokenizer: Tokenizer, run: RunDirectory | None = None
+    ) -> None:
+        self._content, self.tokenizer, self._run = content, tokenizer, run
+        self.path: str = content["path"]
+        self.attention: Mapping[str, Any] = content["attention"]
+        self.most: int | None = content["most"]
+
+    @classmethod
+    def open(cls, path: str, seed: int | None = None) -> RunSource:
+        """The encoder of a run's folder, or of the run with a seed of a sweep's folder.
+
+        Raises:
+            RequestError: it is no such run, or it hasn't ended, or a file of it is damaged.
+        """
+        run = _run_of(Path(path).expanduser(), seed)
+        config = run.read_config()
+        if config["task"]["name"] != _TASK:
+            raise RequestError(
+                f"model.path: expected a run of task={_TASK}, got {path}, a run of "
+                f"task={config['task']['name']}."
+            )
+        run.status.require_completed("")
+        tokenizer = Tokenizer.load(run.assets / "tokenizer.json")
+        model = {key: value for key, value in config["model"].items() if key not in _NO_SETTINGS}
+        # Positions are learned up to the longest row that the task allows, whatever the texts have.
+        content = {
+            "kind": cls.kind,
+            "path": path,
+            "attention": config["attention"],
+            "model": model,
+            "words": tokenizer.size + 1,
+            "most": config["task"]["max_length"],
+        }
+        return cls(content, tokenizer, run)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the weights and the tokenizer."""
+        run = self._trained()
+        paths = [self._weights(run), run.assets / "tokenizer.json"]
+        digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+        return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+
+    def make(self) -> TextEncoder:
+        """The layer, not built."""
+        from attnlab.layers.text_encoder import TextEncoder
+
+        settings = dict(self._content["model"])
+        mechanism = {key: value for key, value in self.attention.items() if key != "name"}
+        layers = [
+            option_class("attention", self.attention["name"])(**mechanism)
+            for _ in range(settings.pop("layers"))
+        ]
+        sizes = {"vocabulary": self._content["words"], "most": self.most}
+        return TextEncoder(attention=layers, name="encoder", **sizes, **settings)
+
+    def fill(self, encoder: TextEncoder) -> None:
+        """Give a built layer of `make` the trained weights; see `Source.fill`."""
+        import keras
+
+        class Holder(keras.Model):
+            """Has the encoder where the model that was trained has it, and nothing else."""
+
+            def load_own_variables(self, store: Any) -> None:
+                """Leave what the file has for the output."""
+
+        path = self._weights(self._trained())
+        holder = Holder()
+        holder.encoder = encoder
+        holder.built = True
+        try:
+            holder.load_weights(path)
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise RequestError(f"{path}: expected the weights of an encoder: {reason}") from error
+
+    def describe(self) -> dict[str, Any]:
+        """What making it again takes; see `Source.describe`."""
+        return dict(self._content)
+
+    def _trained(self) -> RunDirectory:
+        if self._run is None:
+            raise RequestError(f"model.path: expected a run of task={_TASK}, got {self.path}.")
+        return self._run
+
+    @staticmethod
+    def _weights(run: RunDirectory) -> Path:
+        path = run.weights_path(int(run.read_metrics()["best_epoch"]))
+        if not path.is_file():
+            raise RequestError(f"model.path: {path} is missing, the weights of its best epoch.")
+        return path
+
+
+def is_of_runs(path: Path) -> bool:
+    """Whether a folder is a run's or a sweep's."""
+    return (path / "status.json").is_file() or (path / "sweep.json").is_file()
+
+
+def _run_of(path: Path, seed: int | None) -> RunDirectory:
+    if not (path / "sweep.json").is_file():
+        return RunDirectory.open(path)
+    runs = path.parent.parent
+    found = [each.run for each in runs_of_sweep(list_runs(runs), path.name)]
+    if not found:
+        raise RequestError(f"model.path: expected a sweep with runs, got {path}, which has none.")
+    if seed is None:
+        return found[0]
+    own = [run for run in found if run.read_config().get("seed") == seed]
+    if len(own) != 1:
+        raise RequestError(
+            f"model.path: expected a sweep that has one run with seed={seed}, got {path}, which "
+            f"has {len(own)}."
+        )
+    return own[0]

@@ -1,0 +1,82 @@
+"""A classifier on an encoder that was trained before."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.encoders.framing import framed
+from attnlab.encoders.source import Source
+from attnlab.encoders.tuning import FineTuned
+from attnlab.tasks.classification.models.classifier import mean_of
+from attnlab.text.tokenizers import PAD
+
+
+class PretrainedClassifier(FineTuned, keras.Model):
+    """Texts (B, S) of tokens, padded at the end, to the logits of classes (B, C).
+
+    The output reads the encoder's vector of START, which stands before a text, or the mean of the
+    vectors of its words.
+
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.1. Differences: any encoder; the mean.
+
+    Args:
+        source: where the encoder comes from.
+        classes: C.
+        pool: `class_token` or `mean`.
+        dropout: share of what the output reads that is dropped in training.
+        start: see `FineTuned`, as for `frozen` and `layer_decay`.
+        frozen: whether the encoder stays as it is.
+        layer_decay: how much slower deeper layers learn.
+        **kwargs: of every Keras model.
+    """
+
+    fixed_length = None  # encoders read texts of any length
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        classes: int,
+        pool: str = "class_token",
+        dropout: float = 0.1,
+        start: str = "trained",
+        frozen: bool = False,
+        layer_decay: float = 1.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.stand_on(source, start=start, frozen=frozen, layer_decay=layer_decay)
+        self.pool, self.dropout = pool, keras.layers.Dropout(dropout)
+        self.output_layer = keras.layers.Dense(classes, name="output")
+
+    def build(self, tokens_shape) -> None:
+        """Create the weights for texts of shape (B, S)."""
+        batch, steps = tokens_shape
+        self.build_encoder((batch, steps + 2))
+        self.output_layer.build((batch, self.encoder.width))
+
+    def call(self, tokens, training=None):
+        """Logits (B, C) in float32."""
+        vectors = self._encode(tokens, training)[0]
+        real = ops.not_equal(tokens, PAD)
+        read = mean_of(vectors[:, 1:-1], real) if self.pool == "mean" else vectors[:, 0]
+        return ops.cast(self.output_layer(self.dropout(read, training=training)), "float32")
+
+    def attend(self, tokens):
+        """The last layer's weights on the words: START's (B, H, 1, S), or their own (B, H, S, S).
+
+        They sum to less than 1: the rest is on START and END.
+        """
+        weights = self._encode(tokens, False)[1]
+        first = slice(1, -1) if self.pool == "mean" else slice(0, 1)
+        real = ops.cast(ops.not_equal(tokens, PAD), weights.dtype)
+        return weights[:, :, first, 1:-1] * real[:, None, None]
+
+    def stackable(self, batch: int) -> int:
+        """How many models are sooner trained in one stack than alone: none are."""
+        return 1
+
+    def _encode(self, tokens, training) -> tuple:
+        """The encoder's vectors (B, 2 + S, W), and weights (B, H, 2 + S, 2 + S)."""
+        return self.encoder(framed(tokens), training=training and not self.frozen)
