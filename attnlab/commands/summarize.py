@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @click.option("--sentences", default=3, type=click.IntRange(min=1), help="How many to choose.")
 @click.option("--language", default="en", help="Code of the text's language, to find sentences.")
 @click.option(
-    "--encoder", metavar="RUN", help="A run whose encoder makes the vectors, in place of TF-IDF."
+    "--encoder",
+    metavar="RUN|DIR",
+    help="A run, or a preset of keras-hub, whose encoder makes the vectors, in place of TF-IDF.",
 )
 @click.option("--epoch", default="best", help="Of the encoder: a number, best or last.")
 @click.option(
@@ -44,7 +46,8 @@ def command(
     """Choose the sentences of a text that say most of it: those nearest to the centres of k-means.
 
     FILE is UTF-8; - is standard input. The vectors of sentences are TF-IDF and truncated SVD, or
-    those of a run's encoder. Prints a sentence a line, in their order of the text.
+    those of an encoder: a run's, or that of a preset's folder. Prints a sentence a line, in their
+    order of the text.
     """
     text = read_text(path, "FILE")
     from attnlab.text.summary import summary
@@ -55,7 +58,18 @@ def command(
 
 
 def _encoder(run: str, epoch: str, runs: str | None) -> Encoder:
-    """The vectors of a run; raises `RequestError` where it can't make any."""
+    """The vectors of a run or a preset; raises `RequestError` where it can't make any."""
+    path = Path(run).expanduser()
+    if path.is_dir() and not (path / "status.json").is_file():
+        if epoch != "best":
+            raise RequestError(f"--epoch: expected a run as --encoder, got {run}, a folder.")
+        from attnlab.run.building import import_tensorflow
+
+        import_tensorflow()
+        from attnlab.encoders.opening import open_source
+        from attnlab.encoders.vectors import vectors_by
+
+        return vectors_by(open_source(run))
     folder = find(run, runs)
     if not kind_of_run(folder).encodes:
         names = " or ".join(kind.name for kind in kinds() if kind.encodes)

@@ -8,22 +8,12 @@ these turns them into its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attnlab.layers.encoding import Encoding
 
 if TYPE_CHECKING:
     from attnlab.text.tokenizers import Tokenizer
-
-
-class Encoding(NamedTuple):
-    """What an encoder makes of rows (B, S) of tokens.
-
-    Attributes:
-        vectors: (B, S, W) of the last layer.
-        weights: (B, H, S, S) of its self-attention.
-    """
-
-    vectors: Any
-    weights: Any
 
 
 class Encoder(Protocol):

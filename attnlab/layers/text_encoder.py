@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.layers.encoder_stack import EncoderStack
+from attnlab.layers.encoding import Encoding
 from attnlab.layers.positional_encoding import PositionalEncoding
 
 PAD, END = 0, 3  # of `attnlab.text.tokenizers`
-
-
-class Encoding(NamedTuple):
-    """What an encoder makes of rows (B, S) of tokens.
-
-    Attributes:
-        vectors: (B, S, W) of the last layer.
-        weights: (B, H, S, S) of its self-attention.
-    """
-
-    vectors: Any
-    weights: Any
 
 
 class TextEncoder(EncoderStack, keras.layers.Layer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from attnlab.compare.comparison import Comparison
 from attnlab.compare.curves import baseline_values
@@ -115,5 +116,6 @@ def _baselines(comparison: Comparison) -> str:
 
 def _commands(found: Results) -> list[str]:
     """What was typed, and the sweeps that it ran."""
-    sweeps = [f"attnlab -m {shlex.join(words)}" for words in found.study.grids()]
+    commands = found.study.sweeps(Path("runs") / "sweeps").values()
+    sweeps = [f"attnlab -m {shlex.join(words)}" for words in commands]
     return [os.environ.get(TYPED, f"attnlab study {found.study.name}"), *sweeps]

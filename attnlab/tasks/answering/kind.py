@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from attnlab.encoders.opening import with_own_attention
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.answering"
 _MCNEMAR = f"{_HERE}.item_test:item_test"
+
+
+def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
+    return with_own_attention({**document, "task": {"encoder": None, **document.get("task", {})}})
+
 
 KIND = Kind(
     name="answering",
@@ -32,5 +42,6 @@ KIND = Kind(
     encodes=True,
     bars=("train_loss", "val_loss", "val_f1"),
     monitored="val_f1",
+    resolved=resolved_config,
     tries={"": 'attnlab answer {run} "..." --text FILE; attention={other}, attnlab compare'},
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from attnlab.encoders.opening import open_source, save_source, saved_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.encoders.source import Source
     from attnlab.tasks.answering.models.reader import Reader
 
 _FILE, _TOKENIZER = "reading.json", "tokenizer.json"
@@ -61,6 +63,8 @@ class Answer:
     question_places: int  # Q, END included
     text_places: int  # P
     nullable: bool
+    source: Source | None = None  # of an encoder that was trained before
+    _is_saved = False  # whether the model gets the weights of a run
 
     def __init__(
         self,
@@ -76,9 +80,11 @@ class Answer:
         stride: int = 128,
         max_answer: int = 30,
         null_threshold: float = 0.0,
+        encoder: str | None = None,
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
         self.max_answer, self.null_threshold = max_answer, null_threshold
+        self.encoder = encoder
         self.text = {
             "tokenizer": tokenizer,
             "vocabulary": vocabulary,
@@ -97,21 +103,16 @@ class Answer:
         """
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed)
-        train = parts["train"]
-        self.tokenizer = Tokenizer.fit(
-            [*(each.question for each in train), *dict.fromkeys(each.text for each in train)],
-            kind=self.text["tokenizer"],
-            size=self.text["vocabulary"],
-            min_count=self.text["min_count"],
-            lowercase=self.text["lowercase"],
-        )
+        self.tokenizer = self._tokenizer(parts["train"], seed)
         asked = [each for part in parts.values() for each in part]
         questions = [cut_question(self.tokenizer, each.question) for each in asked]
         texts = self._cut_texts(asked, progress)
         self.question_places = 1 + min(max(map(len, questions)), self.text["max_question"])
         longest = max(len(text.tokens) for text in texts.values())
-        self.text_places = min(longest, self.text["max_length"])
+        self.text_places = min(longest, self.text["max_length"], self._most_text())
         decisive = [self.corpus.digest(), self.text, seed]
+        if self.source:
+            decisive += [self.tokenizer.vocabulary, self.text_places]
         cut = iter(questions)
         self.data = AskedTexts(
             name=self.corpus.name,
@@ -122,6 +123,32 @@ class Answer:
         )
         self.nullable = self.data.nullable
         return self.data
+
+    def _tokenizer(self, train: Sequence[Asked], seed: int) -> Tokenizer:
+        """That of the encoder, or one that is fitted on questions and texts."""
+        if self.encoder:
+            self.source = open_source(self.encoder, seed)
+            return self.source.tokenizer
+        return Tokenizer.fit(
+            [*(each.question for each in train), *dict.fromkeys(each.text for each in train)],
+            kind=self.text["tokenizer"],
+            size=self.text["vocabulary"],
+            min_count=self.text["min_count"],
+            lowercase=self.text["lowercase"],
+        )
+
+    def _most_text(self) -> int:
+        """The most tokens of a text for which there is room beside the longest question."""
+        if not self.source or not self.source.most:
+            return self.text["max_length"]
+        most = self.source.most - self.question_places - 2  # START before, END behind
+        if most < 2:
+            raise RequestError(
+                f"task.max_question: expected at most {self.source.most - 5}, which leaves room "
+                f"for a text in the {self.source.most} places of {self.source.path}, got "
+                f"{self.text['max_question']}."
+            )
+        return most
 
     def _cut_texts(self, asked: Sequence[Asked], progress: Progress | None) -> dict[str, Cut]:
         """Each text once: several questions are about it."""
@@ -167,14 +194,22 @@ class Answer:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
         sizes = {"question_places": self.question_places, "text_places": self.text_places}
-        return self._build(attention, model, vocabulary=self.tokenizer.size, **sizes)
+        from attnlab.encoders.tuning import begin
+
+        given = {**sizes, "vocabulary": self.tokenizer.size, "source": self.source}
+        found = self._build(attention, model, **given)
+        if not self._is_saved:
+            begin(found)
+        return found
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse what `build` would, whatever the corpus; called before it is read."""
-        self._build(attention, model, vocabulary=8, question_places=3, text_places=5)
+        source = open_source(self.encoder) if self.encoder else None
+        sizes = {"question_places": 3, "text_places": 5}
+        self._build(attention, model, vocabulary=8, **sizes, source=source)
 
     @staticmethod
-    def _build(attention: Callable[[], Attention], model: Option, **sizes: int) -> Reader:
+    def _build(attention: Callable[[], Attention], model: Option, **sizes: Any) -> Reader:
         from attnlab.tasks.answering.models.build import build_reader
 
         return build_reader(model.name, model.settings, attention, **sizes)
@@ -304,6 +339,8 @@ class Answer:
         self.tokenizer.save(folder / _TOKENIZER)
         sizes = {"question_places": self.question_places, "text_places": self.text_places}
         write_json(folder / _FILE, {"text": self.text, **sizes, "nullable": self.nullable})
+        if self.source:
+            save_source(folder, self.source)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then questions can be answered without the corpus.
@@ -323,6 +360,7 @@ class Answer:
         self.question_places, self.text_places = sizes
         self.nullable = nullable
         self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
+        self.source, self._is_saved = saved_source(folder, self.tokenizer), True
 
 
 def _said(text: str, cut: Cut, span: Span) -> Said:

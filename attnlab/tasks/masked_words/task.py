@@ -211,18 +211,11 @@ class MaskedWords:
         return build_report(self, part, told(model, self.data.parts[part]))
 
     def vectors(self, model: MaskedWordModel, texts: Sequence[str]) -> np.ndarray:
-        """A vector of each text, (N, W): the mean of what the encoder makes of its tokens.
+        """A vector of each text, (N, W); see `mean_vectors`."""
+        from attnlab.encoders.vectors import mean_vectors
 
-        Of a text that is longer than a row the beginning counts.
-        """
-        rows = self.rows(texts)
-        found = [
-            np.asarray(model.encoder(rows[start : start + _TOGETHER]).vectors)
-            for start in range(0, len(rows), _TOGETHER)
-        ]
-        vectors, real = np.concatenate(found).astype(np.float64), (rows > END)[..., None]
-        real |= rows[..., None] == UNKNOWN
-        return (vectors * real).sum(axis=1) / real.sum(axis=1)
+        most = model.fixed_length or self.text["max_length"]
+        return mean_vectors(model.encoder, self.tokenizer, most, texts)
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Texts as the model reads them, (N, S) int32; `[MASK]` in them is the mask."""

@@ -7,10 +7,10 @@ from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
 from attnlab.layers.recurrent import RecurrentEncoder
-from attnlab.tasks.answering.models.reader import Reader
+from attnlab.tasks.answering.models.reader import EmbeddingReader
 
 
-class RecurrentReader(Reader):
+class RecurrentReader(EmbeddingReader):
     """A recurrent encoder reads question and text; each state of the text looks at the question.
 
     The states q_j of the question are the memory, each state h_i of the text is a query, c_i its
@@ -24,7 +24,7 @@ class RecurrentReader(Reader):
     question to text; no characters; starts and ends are read alike. A mechanism whose context has
     another width than the states gets a matrix behind it.
 
-    The settings are those of `RecurrentEncoder` and `Reader`.
+    The settings are those of `RecurrentEncoder` and `EmbeddingReader`.
     """
 
     def __init__(

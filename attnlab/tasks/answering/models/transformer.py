@@ -10,10 +10,10 @@ from keras import ops
 from attnlab.attention.base import Attention, AttentionOutput
 from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.tasks.answering.models.reader import Reader
+from attnlab.tasks.answering.models.reader import EmbeddingReader
 
 
-class TransformerReader(EncoderStack, Reader):
+class TransformerReader(EncoderStack, EmbeddingReader):
     """A Transformer encoder over START, question, END and text, with an embedding of each segment.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), figure 1 and section 4.2; START is their [CLS],
@@ -24,7 +24,7 @@ class TransformerReader(EncoderStack, Reader):
     sum to less than 1: the rest is on START and the text itself.
 
     `attention` has a mechanism for each layer; the other settings are those of
-    `TransformerEncoderLayer`, `PositionalEncoding` and `Reader`.
+    `TransformerEncoderLayer`, `PositionalEncoding` and `EmbeddingReader`.
     """
 
     def __init__(

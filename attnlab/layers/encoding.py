@@ -1,0 +1,17 @@
+"""What encoders of texts give."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Encoding(NamedTuple):
+    """What an encoder makes of rows (B, S) of tokens.
+
+    Attributes:
+        vectors: (B, S, W) of the last layer.
+        weights: (B, H, S, S) of its self-attention.
+    """
+
+    vectors: Any
+    weights: Any

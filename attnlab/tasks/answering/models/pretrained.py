@@ -1,0 +1,66 @@
+"""A reader on an encoder that was trained before."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.encoders.framing import closed_up
+from attnlab.encoders.source import Source
+from attnlab.encoders.tuning import FineTuned
+from attnlab.tasks.answering.models.reader import Reader
+
+
+class PretrainedReader(FineTuned, Reader):
+    """An encoder over START, question, END, text, END; the output reads its vectors.
+
+    The text stands right behind the question, whatever its length, as the encoder has seen two
+    texts stand. `attend` gives the last layer's weights of the text on the question.
+
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.2. Difference: any encoder.
+
+    Args:
+        source: where the encoder comes from.
+        start: see `FineTuned`, as for `frozen` and `layer_decay`.
+        frozen: whether the encoder stays as it is.
+        layer_decay: how much slower deeper layers learn.
+        dropout: share of what the output reads that is dropped in training.
+        **kwargs: of `Reader`.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        start: str = "trained",
+        frozen: bool = False,
+        layer_decay: float = 1.0,
+        dropout: float = 0.1,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.stand_on(source, start=start, frozen=frozen, layer_decay=layer_decay)
+        self.add_output(keras.layers.Dropout(dropout))
+
+    def text_vectors(self, tokens):
+        """The last layer's vectors of the text, (B, P, W)."""
+        return self._encode(tokens, False)[0][:, 1 + self.question_places :]
+
+    def _build_read(self, tokens_shape: tuple) -> int:
+        self.build_encoder((tokens_shape[0], tokens_shape[1] + 1))
+        return self.encoder.width
+
+    def _read(self, tokens, training) -> tuple:
+        vectors, weights, places = self._encode(tokens, training)
+        first = 1 + self.question_places
+        of_text = ops.take_along_axis(weights, places[:, None, first:, None], axis=2)
+        on_question = ops.take_along_axis(of_text, places[:, None, None, 1:first], axis=3)
+        real = ops.cast(self.question(self._real(tokens)), weights.dtype)
+        return self.without_question(vectors), on_question * real[:, None, None]
+
+    def _encode(self, tokens, training) -> tuple:
+        """Vectors (B, 1 + Q + P, W) of all places, weights of closed-up rows, and their places."""
+        rows, places = closed_up(tokens)
+        found = self.encoder(rows, training=training and not self.frozen)
+        vectors = ops.take_along_axis(found.vectors, places[..., None], axis=1)
+        return vectors, found.weights, places
