@@ -1,0 +1,261 @@
+"""Encoders that a run has trained: opened, refused, and what stands on them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+from attnlab.encoders.opening import open_source, save_source, saved_source, with_own_attention
+from attnlab.encoders.tuning import begin
+from attnlab.encoders.vectors import mean_vectors, vectors_by
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.loading import TrainedRun
+from attnlab.tasks.answering.models.pretrained import PretrainedReader
+from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
+from attnlab.training.keras_internals import OptimizerFunction
+
+TEXTS = ["The keys are old.", "The key near the doors is old."]
+CLASSIFY = (
+    *("task=classify", "data.texts=100", "model=pretrained", "trainer.epochs=1"),
+    *("trainer.batch_size=50", "tracking.enabled=false", "trainer.jit=false"),
+)
+
+
+@pytest.fixture(scope="module")
+def run(encoder_runs):
+    return sorted(encoder_runs.glob("masked_words/*/*_s0"))[0]
+
+
+@pytest.fixture(scope="module")
+def source(run):
+    return open_source(str(run))
+
+
+def classifier(source, **settings):
+    model = PretrainedClassifier(source=source, classes=2, **settings)
+    model.build((None, 7))
+    begin(model)
+    return model
+
+
+def values(layer):
+    return [keras.ops.convert_to_numpy(weight) for weight in layer.trainable_weights]
+
+
+def test_the_vectors_of_a_source_are_those_of_its_run(run, source):
+    trained = TrainedRun.load(RunDirectory(run), "best")
+    expected = trained.task.vectors(trained.model, TEXTS)
+    np.testing.assert_array_equal(vectors_by(source)(TEXTS), expected)
+    by_hand = trained.model.encoder(trained.task.rows(TEXTS[:1])).vectors[0]
+    words = len(source.tokenizer.encode(TEXTS[:1])[0])
+    np.testing.assert_allclose(expected[0], np.mean(by_hand[1 : 1 + words], axis=0), rtol=1e-5)
+
+
+def test_what_is_saved_makes_the_same_layer_without_the_run(source, tmp_path):
+    save_source(tmp_path, source)
+    again = saved_source(tmp_path, source.tokenizer)
+    layer, other = source.make(), again.make()
+    for each in (layer, other):
+        each.build((None, 9))
+    source.fill(layer)
+    other.set_weights(layer.get_weights())
+    tokens = np.array([[2, 5, 6, 3, 0]], "int32")
+    np.testing.assert_array_equal(layer(tokens).vectors, other(tokens).vectors)
+    assert again.attention == source.attention and again.most == source.most == 24
+    with pytest.raises(RequestError, match="model.path: expected a run of task=masked_words"):
+        again.fill(other)
+    assert saved_source(tmp_path / "nowhere", source.tokenizer) is None
+
+
+def test_of_a_sweep_the_run_with_the_seed_is_meant(encoder_runs, run):
+    sweep = str(encoder_runs / "sweeps/before")
+    digests = [open_source(sweep, seed).digest for seed in (0, 1)]
+    assert digests[0] == open_source(str(run)).digest != digests[1]
+    with pytest.raises(RequestError, match="has one run with seed=2, got .*before, which has 0"):
+        open_source(sweep, 2)
+
+
+def test_the_attention_of_a_configuration_is_the_encoders(run):
+    given = {"model": {"name": "pretrained", "path": str(run)}, "seed": 0}
+    defaults = {"name": "multi_head", "heads": 4, "units": None, "book": False, "dropout": 0.0}
+    found = with_own_attention({**given, "attention": defaults})
+    assert found["attention"] == {**defaults, "heads": 2}
+    assert with_own_attention(found) == found
+    for other, word in (
+        ({"name": "bahdanau"}, "attention: expected multi_head"),
+        ({**defaults, "heads": 8}, "attention.heads: expected 2, which the encoder at .* got 8"),
+    ):
+        with pytest.raises(RequestError, match=word):
+            with_own_attention({**given, "attention": other})
+    other = {"model": {"name": "rnn"}, "attention": {"name": "bahdanau"}}
+    assert with_own_attention(other) is other
+
+
+def test_a_classifier_begins_with_the_encoder_or_without(source):
+    expected = source.make()
+    expected.build((None, 9))
+    source.fill(expected)
+    trained, drawn = classifier(source), classifier(source, start="drawn")
+    for own, other, known in zip(*map(values, (trained.encoder, drawn.encoder, expected))):
+        np.testing.assert_array_equal(own, known)
+    assert not np.array_equal(values(drawn.encoder)[0], values(expected)[0])
+
+
+def test_the_class_token_reads_the_text_and_no_padding(source):
+    model = classifier(source)
+    short, long = np.array([[5, 6, 7]], "int32"), np.array([[5, 6, 7, 0, 0, 0, 0]], "int32")
+    np.testing.assert_allclose(model(short), model(long), atol=1e-6)
+    weights = np.asarray(model.attend(long))
+    assert weights.shape == (1, 2, 1, 7) and not weights[..., 3:].any()
+    assert (weights.sum(-1) < 1).all() and (weights[..., :3] > 0).all()
+    mean = classifier(source, pool="mean")
+    vectors = mean.encoder(np.array([[2, 5, 6, 7, 3]], "int32")).vectors[:, 1:4]
+    np.testing.assert_allclose(
+        mean(long), mean.output_layer(keras.ops.mean(vectors, axis=1)), atol=1e-6
+    )
+    assert np.asarray(mean.attend(long)).shape == (1, 2, 7, 7)
+
+
+def test_deeper_layers_learn_slower(source):
+    model = classifier(source, layer_decay=0.5)
+    factors = dict(
+        zip([each.path for each in model.trainable_variables], model.rate_factors, strict=True)
+    )
+    found = {each: {factors[v.path] for v in part.trainable_variables} for each, part in (
+        ("embeddings", model.encoder.embedding), ("first", model.encoder.encoder[0]),
+        ("last", model.encoder.encoder[1]), ("final", model.encoder.final_norm),
+        ("output", model.output_layer),
+    )}  # fmt: skip
+    expected = {"embeddings": 0.125, "first": 0.25, "last": 0.5, "final": 0.5, "output": 1.0}
+    assert found == {name: {value} for name, value in expected.items()}
+    assert not classifier(source, frozen=True).encoder.trainable_variables
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        keras.optimizers.Adam(),
+        keras.optimizers.AdamW(weight_decay=0.1),
+        keras.optimizers.SGD(momentum=0.9),
+    ],
+)
+def test_a_factor_is_one_of_the_rate(optimizer):
+    variables = [keras.Variable(np.array([1.0, -2.0], "float32")) for _ in range(2)]
+    optimizer.build(variables)
+    states = [keras.ops.convert_to_tensor(each) for each in optimizer.variables]
+    start = [keras.ops.convert_to_tensor(each) for each in variables]
+    gradients = [keras.ops.array([0.3, 0.1]) for _ in variables]
+
+    def steps(factors, rate):
+        update, now, kept = OptimizerFunction(optimizer, variables, factors), start, states
+        settings = update.settings(optimizer)
+        for _ in range(3):
+            now, kept = update(kept, rate, settings, gradients, now)
+        return [np.asarray(each) for each in now]
+
+    whole, half = steps(None, 0.1), steps(None, 0.025)
+    mixed = steps([1.0, 0.25], 0.1)
+    np.testing.assert_allclose(mixed[0], whole[0], rtol=1e-6)
+    np.testing.assert_allclose(mixed[1], half[1], rtol=1e-5)
+
+
+def test_a_reader_reads_a_question_and_a_text_without_the_gap_between(source):
+    def logits(question, places, text):
+        reader = PretrainedReader(source=source, question_places=places, text_places=5)
+        reader.build((None, 1 + places + 5))
+        begin(reader)
+        keras.utils.set_random_seed(1)
+        reader.output_layer.set_weights([np.ones((8, 2)) * [1, -1], np.zeros(2)])
+        row = [2, *question, 3, *[0] * (places - len(question) - 1), *text, *[0] * (5 - len(text))]
+        tokens = np.array([row], "int32")
+        return np.asarray(reader(tokens)), np.asarray(reader.attend(tokens)), reader, tokens
+
+    near, weights, reader, tokens = logits([7, 8], 3, [5, 6, 9])
+    far = logits([7, 8], 6, [5, 6, 9])
+    np.testing.assert_allclose(near[:, :, :4], far[0][:, :, :4], atol=1e-5)
+    assert (near[:, :, 4:] < -1e8).all()
+    np.testing.assert_allclose(weights[:, :, :3, :3], far[1][:, :, :3, :3], atol=1e-6)
+    assert not far[1][..., 3:].any()
+    whole = reader.encoder(np.array([[2, 7, 8, 3, 5, 6, 9, 3]], "int32"))
+    np.testing.assert_allclose(weights[0, :, :3, :3], whole.weights[0, :, 4:7, 1:4], atol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(reader.text_vectors(tokens))[0, :3], whole.vectors[0, 4:7], atol=1e-5
+    )
+
+
+def test_a_run_on_an_encoder_is_used_when_the_encoder_is_gone(here, run, tmp_path, no_figures):
+    place = tmp_path / "encoder"
+    shutil.copytree(run, place)
+    code, _, err = here(*CLASSIFY, f"model.path={place}", "model.frozen=true")
+    assert code == 0, err
+    (made,) = here.run_folders()
+    attention = json.loads(json.dumps(RunDirectory(made).read_config()["attention"]))
+    assert attention["heads"] == 2 and made.parent.name == "multi_head"
+    before = classifier(open_source(str(place)))
+    shutil.rmtree(place)
+    trained = TrainedRun.load(RunDirectory(made), "best")
+    for own, known in zip(
+        trained.model.encoder.get_weights(), before.encoder.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(own, known)
+    code, out, err = here("classify", made, "The key is old.")
+    assert code == 0 and out.strip() in ("right", "wrong"), err
+
+
+@pytest.mark.slow
+def test_a_run_on_an_encoder_resumes_to_the_same_bits(here, run, no_figures):
+    whole = ("trainer.epochs=3", "model.layer_decay=0.7")
+    assert here(*CLASSIFY, f"model.path={run}", *whole)[0] == 0
+    (first,) = here.run_folders()
+    assert here(*CLASSIFY, f"model.path={run}", "trainer.epochs=2", *whole[1:])[0] == 0
+    second = next(each for each in here.run_folders() if each != first)
+    assert here("resume", second, "trainer.epochs=3")[0] == 0
+    ends = [RunDirectory(each).weights_path(3).read_bytes() for each in (first, second)]
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("model.path=null",), "model.path: expected a run of task=masked_words"),
+        (("model.path=/nowhere",), "model.path"),
+        (("attention=bahdanau",), "attention: expected multi_head, which the encoder at"),
+        (("attention.heads=8",), "attention.heads: expected 2"),
+        (("model.start=old",), "model.start: expected one of trained, drawn"),
+        (("model.layer_decay=0",), "model.layer_decay"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_a_sentence(here, run, words, said):
+    path = () if words[0].startswith("model.path") else (f"model.path={run}",)
+    code, _, err = here(*CLASSIFY, *path, *words)
+    assert code == 2 and said in err, err
+
+
+def test_another_run_is_no_encoder(tmp_path, run):
+    other = tmp_path / "other"
+    shutil.copytree(run, other)
+    config = (other / "config.yaml").read_text().replace("name: masked_words", "name: fib")
+    (other / "config.yaml").write_text(config)
+    with pytest.raises(RequestError, match="expected a run of task=masked_words, got .* task=fib"):
+        open_source(str(other))
+    shutil.rmtree(other / "weights")
+    (other / "config.yaml").write_text(config.replace("name: fib", "name: masked_words"))
+    found = open_source(str(other))
+    with pytest.raises(RequestError, match="is missing, the weights of its best epoch"):
+        found.fill(SimpleNamespace())
+
+
+def test_sentences_are_chosen_by_an_encoder(here, run, source, no_figures):
+    (here.folder / "text.txt").write_text(" ".join([*TEXTS, "The letters fell.", "A boat."]))
+    code, out, err = here("summarize", "text.txt", "--sentences", 2, "--encoder", run)
+    assert code == 0 and len(out.splitlines()) == 2, err
+    model = source.make()
+    model.build((None, 24))
+    source.fill(model)
+    assert mean_vectors(model, source.tokenizer, 24, TEXTS).shape == (2, 8)

@@ -1,0 +1,40 @@
+"""Rows as encoders read them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from keras import ops
+
+from attnlab.encoders.framing import closed_up, framed
+
+START, END = 2, 3
+
+
+def test_a_text_gets_start_and_end_and_its_padding_stays_behind():
+    found = ops.convert_to_numpy(framed(np.array([[5, 6, 7], [5, 0, 0], [0, 0, 0]], "int32")))
+    assert found.tolist() == [
+        [START, 5, 6, 7, END],
+        [START, 5, END, 0, 0],
+        [START, END, 0, 0, 0],
+    ]
+
+
+def test_the_gap_between_two_texts_is_closed_and_places_are_told():
+    tokens = np.array([[START, 9, END, 0, 0, 5, 6, 0], [START, 9, 8, 7, END, 5, 6, 4]], "int32")
+    rows, places = map(ops.convert_to_numpy, closed_up(tokens))
+    assert rows.tolist() == [
+        [START, 9, END, 5, 6, END, 0, 0, 0],
+        [START, 9, 8, 7, END, 5, 6, 4, END],
+    ]
+    real = tokens != 0
+    there = np.take_along_axis(rows, places, axis=1)
+    assert (there[real] == tokens[real]).all()
+
+
+@pytest.mark.parametrize("row", [[START, 7, END, 4, 4], [START, END, 0, 4, 0]])
+def test_rows_are_closed_up_alike_whatever_stands_beside_them(row):
+    alone = ops.convert_to_numpy(closed_up(np.array([row], "int32"))[0])
+    other = [START, 7, 7, END, 0]
+    beside = ops.convert_to_numpy(closed_up(np.array([row, other], "int32"))[0])
+    assert alone[0].tolist() == beside[0].tolist()
