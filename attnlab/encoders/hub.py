@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from attnlab.encoders.hub_preset import BACKBONES, need_keras_hub, read_preset
+from attnlab.encoders.hub_preset import BACKBONES, in_short, need_keras_hub, read_preset
 from attnlab.encoders.hub_tokenizer import order
 from attnlab.encoders.source import Encoding
 from attnlab.errors import RequestError
@@ -196,7 +196,9 @@ class HubSource:
             size, digest = config["vocabulary_size"], str(content["digest"])
             known = content["kind"] == KIND and name in BACKBONES
         except (KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"model.path: expected a description of {KIND}, got one.") from error
+            raise RequestError(
+                f"model.path: expected the description of a preset of keras-hub, got {content}."
+            ) from error
         if not known or size != tokenizer.size or tokenizer.manner is None:
             raise RequestError(
                 f"model.path: expected {name} with a tokenizer of {size} tokens, "
@@ -264,8 +266,7 @@ def _trained(path: str) -> Parts:
     try:
         backbone = keras_hub.models.Backbone.from_preset(str(folder) if folder.is_dir() else path)
     except Exception as error:  # keras-hub, Keras and h5py have errors of their own
-        reason = " ".join(str(error).split())
         raise RequestError(
-            f"model.path: expected the weights of {path}, got {type(error).__name__}: {reason}"
+            f"model.path: expected the weights of {path}, got {in_short(error)}"
         ) from error
     return Parts.of(backbone)

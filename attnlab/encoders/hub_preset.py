@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,6 +72,12 @@ def need_keras_hub() -> None:
         )
 
 
+def in_short(error: Exception) -> str:
+    """An error of another library as a part of a sentence; the one that caused it knows more."""
+    first = error.__cause__ or error
+    return f"{type(first).__name__}: {textwrap.shorten(str(first), 300, placeholder='...')}"
+
+
 def _backbone(path: str) -> tuple[str, dict[str, Any]]:
     """The class of a preset's backbone, and the arguments that say its sizes."""
     file = _file(path, _CONFIG)
@@ -84,7 +91,9 @@ def _backbone(path: str) -> tuple[str, dict[str, Any]]:
         raise RequestError(f"model.path: expected {_one_of(BACKBONES)} in {path}, got {name}.")
     config = content.get("config")
     if not isinstance(config, dict) or not all(_is_size(config.get(size)) for size in _SIZES):
-        raise RequestError(f"model.path: expected the numbers {', '.join(_SIZES)} in {file}.")
+        raise RequestError(
+            f"model.path: expected the numbers {', '.join(_SIZES)} in {file}, got {config}."
+        )
     return name, {key: value for key, value in config.items() if key not in _OF_THE_LAYER}
 
 
@@ -95,18 +104,37 @@ def _weights(path: str) -> list[Path]:
     try:
         files = [_file(path, _WEIGHTS)]
     except RequestError as error:
-        try:
-            names = _json(_file(path, _SHARDS))["weight_map"].values()
-        except RequestError:
-            raise error from error.__cause__
-        shards = {shard for name in names for shard in ([name] if isinstance(name, str) else name)}
-        files = [_file(path, shard) for shard in sorted(shards)]
+        files = [_file(path, shard) for shard in _shards(path, error)]
     for file in files:
         try:
             h5py.File(file, "r").close()
         except OSError as error:
-            raise RequestError(f"model.path: expected whole weights in {file}: {error}.") from error
+            raise RequestError(
+                f"model.path: expected whole weights in {file}, got {in_short(error)}."
+            ) from error
     return files
+
+
+def _shards(path: str, without: RequestError) -> list[str]:
+    """The names of the files that a preset's weights are divided into.
+
+    Raises:
+        RequestError: they aren't divided, so the error is the one of going `without`; or the list
+            is damaged.
+    """
+    try:
+        file = _file(path, _SHARDS)
+    except RequestError:
+        raise without from without.__cause__
+    try:
+        names = _json(file)["weight_map"].values()
+    except (KeyError, AttributeError) as error:
+        raise RequestError(
+            f'model.path: expected "weight_map" in {file}, got an object without.'
+        ) from error
+    return sorted(
+        {shard for name in names for shard in ([name] if isinstance(name, str) else name)}
+    )
 
 
 def _file(path: str, name: str) -> Path:
@@ -127,10 +155,8 @@ def _downloaded(path: str, name: str) -> Path:
     try:
         return Path(get_file(path, name))
     except Exception as error:  # each hub has errors of its own
-        reason = " ".join(str(error).split())
         raise RequestError(
-            f"model.path: expected to download {name} of {path}, got {type(error).__name__}: "
-            f"{reason}"
+            f"model.path: expected to download {name} of {path}, got {in_short(error)}"
         ) from error
 
 
@@ -138,9 +164,11 @@ def _json(file: Path) -> Mapping[str, Any]:
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
-        raise RequestError(f"model.path: expected JSON in {file}, got {error}.") from error
+        raise RequestError(
+            f"model.path: expected JSON in {file}, got {in_short(error)}."
+        ) from error
     if not isinstance(content, dict):
-        raise RequestError(f"model.path: expected an object of JSON in {file}.")
+        raise RequestError(f"model.path: expected an object of JSON in {file}, got another value.")
     return content
 
 
