@@ -6,10 +6,11 @@ Like those of `token_cutters` they match no special tokens: no text leads to one
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
 TRAINED_KINDS = ("wordpiece", "gpt2_bpe")
 _UNKNOWN = SPECIAL_TOKENS[1]
-# As in keras-hub: only the white space of ASCII, other control and format characters, are cut away.
-_SPACE = r"[ \t\n\r\f]|\p{Cc}|\p{Cf}"
-_MARK = r"[!-/:-@\[-`{-~]|\p{P}"
+# As keras-hub has them: what is no letter or digit in ASCII is a mark, and of white space only that
+# of ASCII is cut away, with all control and format characters.
+_ASCII_MARKS = r"!-/:-@\[-`{-~"
 _CJK = (
-    r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
-    r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
+    r"\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002B73F"
+    r"\U0002B740-\U0002B81F\U0002B820-\U0002CEAF\uF900-\uFAFF\U0002F800-\U0002FA1F"
 )
+_ASSIGNED = ((0, 0x20000), (0xE0000, 0xE1000))  # no marks or format characters are outside of these
 # Unicode's Default_Ignorable_Code_Point.
 _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -33,6 +35,7 @@ _IGNORABLE = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _MOST_BYTES = 100  # of a word; a longer one is unknown
+_MOST_SEEN = 1 << 17  # words that are kept with their pieces
 
 
 class Manner(NamedTuple):
@@ -68,6 +71,7 @@ class Pieces(NamedTuple):
 
 def gpt2_cutter(vocabulary: Vocabulary, manner: Manner) -> tokenizers.Tokenizer:
     """Joins bytes inside of GPT-2's words (Radford et al. 2019); what has no byte is unknown."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # see `token_cutters.cutter`
     import tokenizers
     from tokenizers import models, pre_tokenizers
 
@@ -85,70 +89,87 @@ class WordPieceCutter:
     """
 
     def __init__(self, vocabulary: Vocabulary, manner: Manner, *, lowercase: bool) -> None:
-        import tokenizers
-        from tokenizers import models, normalizers
+        from tokenizers import models
 
-        ids = _numbers(vocabulary.tokens)
-        model = models.WordPiece(
-            ids,
+        self._model = models.WordPiece(
+            _numbers(vocabulary.tokens),
             unk_token=_UNKNOWN,
             continuing_subword_prefix=manner.suffix,
             max_input_chars_per_word=_MOST_BYTES,
         )
-        self._lowercase, self._strip_accents = lowercase, manner.strip_accents
-        self._words = _word_splitter(manner.split_on_cjk)
-        self._pieces = tokenizers.Tokenizer(model)
-        # For ASCII, where folding is lower-casing, the library does all of it, in threads.
-        self._plain = tokenizers.Tokenizer(model)
-        self._plain.pre_tokenizer = self._words
-        if lowercase:
-            self._plain.normalizer = normalizers.Lowercase()
+        self._manner, self._lowercase = manner, lowercase
+        self._seen: dict[str, Pieces] = {}
 
-    def encode_batch_fast(self, texts: Sequence[str]) -> list[Pieces]:
-        """The tokens of each text; the offsets may be missing."""
-        plain = iter(self._plain.encode_batch_fast([text for text in texts if text.isascii()]))
-        cut = (next(plain) if text.isascii() else self._cut(text) for text in texts)
-        return [Pieces(each.ids, []) for each in cut]
+    def encode_batch_fast(self, texts: Iterable[str]) -> list[Pieces]:
+        """The tokens of each text, without the places."""
+        return [Pieces(self._ids(text), []) for text in texts]
 
     def encode(self, text: str) -> Pieces:
         """The tokens of a text, and where each stands in it."""
-        if not text.isascii():
-            return self._cut(text)
-        cut = self._plain.encode(text)
-        return Pieces(cut.ids, cut.offsets)
+        bare, places = self._bare(text)
+        ids: list[int] = []
+        offsets: list[tuple[int, int]] = []
+        for match in self._words(bare).finditer(bare):
+            pieces, at = self._word(match[0]), match.start()
+            ids += pieces.ids
+            offsets += [(at + start, at + end) for start, end in pieces.offsets]
+        if places is not None:
+            offsets = [(places[start], places[end - 1] + 1) for start, end in offsets]
+        return Pieces(ids, offsets)
 
-    def _cut(self, text: str) -> Pieces:
-        bare, places = _without_accents(text) if self._strip_accents else (text, range(len(text)))
-        found = self._words.pre_tokenize_str(bare)
-        spans = [(places[start], places[end - 1] + 1) for _, (start, end) in found]
-        words = [self._folded(word) for word, _ in found]
-        cut = self._pieces.encode(words, is_pretokenized=True)
-        offsets = []
-        for (first, last), word in zip(cut.offsets, cut.word_ids, strict=True):
-            assert word is not None
-            start, end = spans[word]
-            as_long = end - start == len(words[word])
-            offsets.append((start + first, start + last) if as_long else (start, end))
-        return Pieces(cut.ids, offsets)
+    def _ids(self, text: str) -> list[int]:
+        bare, _ = self._bare(text)
+        words = self._words(bare).findall(bare)
+        return [token for word in words for token in self._word(word).ids]
 
-    def _folded(self, word: str) -> str:
-        if self._lowercase:
-            word = _casefolded(word)
-        return word if len(word.encode()) <= _MOST_BYTES else _UNKNOWN
+    def _bare(self, text: str) -> tuple[str, list[int] | None]:
+        strip = self._manner.strip_accents and not text.isascii()
+        return _without_accents(text) if strip else (text, None)
+
+    def _words(self, text: str) -> re.Pattern[str]:
+        return _word_pattern(self._manner.split_on_cjk, text.isascii())
+
+    def _word(self, word: str) -> Pieces:
+        """The pieces of a word; a text has the same ones over and over."""
+        found = self._seen.get(word)
+        if found is None:
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen.clear()
+            found = self._seen[word] = self._cut(word)
+        return found
+
+    def _cut(self, word: str) -> Pieces:
+        folded = _casefolded(word) if self._lowercase else word
+        if not folded:
+            return Pieces([], [])
+        whole = (0, len(word))
+        if len(folded.encode()) > _MOST_BYTES:
+            return Pieces([SPECIAL_TOKENS.index(_UNKNOWN)], [whole])
+        tokens = self._model.tokenize(folded)
+        if len(folded) != len(word) or len(tokens) == 1:
+            return Pieces([token.id for token in tokens], [whole] * len(tokens))
+        ends = [0]
+        for token in tokens:
+            suffix = self._manner.suffix if ends[-1] else ""
+            ends.append(ends[-1] + len(token.value) - len(suffix))
+        return Pieces([token.id for token in tokens], list(itertools.pairwise(ends)))
 
 
-def _word_splitter(split_on_cjk: bool) -> tokenizers.pre_tokenizers.PreTokenizer:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # see `token_cutters.cutter`
-    import tokenizers
-    from tokenizers import pre_tokenizers
+@functools.cache
+def _word_pattern(split_on_cjk: bool, ascii_only: bool) -> re.Pattern[str]:
+    """A word between marks and spaces; or a mark or, if it stands alone, a Chinese character."""
+    if ascii_only:
+        return re.compile(f"[0-9A-Za-z]+|[{_ASCII_MARKS}]")
+    alone = _ASCII_MARKS + _CJK * split_on_cjk + _of_categories(lambda kind: kind[0] == "P")
+    space = " " + _of_categories(lambda kind: kind in ("Cc", "Cf"))
+    return re.compile(f"[^{alone}{space}]+|[{alone}]")
 
-    alone = f"{_MARK}|{_CJK}" if split_on_cjk else _MARK
-    return pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(tokenizers.Regex(_SPACE), "removed"),
-            pre_tokenizers.Split(tokenizers.Regex(alone), "isolated"),
-        ]
-    )
+
+def _of_categories(wanted: Callable[[str], bool]) -> str:
+    """The characters of some categories as a part of a regular expression's class."""
+    numbers = itertools.chain.from_iterable(itertools.starmap(range, _ASSIGNED))
+    found = (number for number in numbers if wanted(unicodedata.category(chr(number))))
+    return "".join(f"\\U{number:08x}" for number in found)
 
 
 def _numbers(tokens: Iterable[str]) -> dict[str, int]:
@@ -166,7 +187,6 @@ def _without_accents(text: str) -> tuple[str, list[int]]:
     return "".join(part for part, _ in bare), [place for _, place in bare]
 
 
-@functools.lru_cache(maxsize=1 << 16)
 def _casefolded(word: str) -> str:
     """Unicode's NFKC_Casefold, which keras-hub takes for lower-casing."""
     folded = unicodedata.normalize("NFKC", word).casefold()

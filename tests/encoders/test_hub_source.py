@@ -18,8 +18,6 @@ from attnlab.errors import RequestError
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 from attnlab.training.keras_internals import having, shapes_alone
 
-# NumPy 2 calls deprecated what Keras hands it, and libraries that keras-hub imports warn as well.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 ROWS = np.array(
     [
         [START, 9, 4, 17, END, 30, 5, END, PAD, PAD, PAD],

@@ -1,6 +1,7 @@
 """Tokenizers of keras-hub's presets: the same tokens, in this project's order."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -52,7 +53,6 @@ def theirs(rows):
 
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("strip_accents", [False, True])
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_word_pieces_are_those_of_keras_hub(tmp_path, lowercase, strip_accents):
     pytest.importorskip("tensorflow_text")
     keras_hub = pytest.importorskip("keras_hub")
@@ -62,7 +62,6 @@ def test_word_pieces_are_those_of_keras_hub(tmp_path, lowercase, strip_accents):
     assert [order(own)[row].tolist() for row in own.encode(TEXTS)] == theirs(their(TEXTS))
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_byte_pairs_are_those_of_keras_hub(tokenizers):
     """Its graph splits texts as GPT-2 does; called directly, 0.32 splits them as Llama 3 does."""
     pytest.importorskip("tensorflow_text")
@@ -140,6 +139,12 @@ def test_the_most_frequent_words_come_behind_the_characters(tokenizers, name):
     assert len(found) == 3
     if name != "roberta":
         assert tokenizer.pieces(found) == ["the", "quick", "fox"]
+
+
+@every
+def test_a_copy_is_the_same(tokenizers, name):
+    copy = pickle.loads(pickle.dumps(tokenizers[name]))
+    assert copy.encode(TEXTS) == tokenizers[name].encode(TEXTS)
 
 
 @every
