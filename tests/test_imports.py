@@ -51,6 +51,7 @@ BELOW = {
     "tasks.right_answers": {"records", "tasks.base"},
     "tasks.resident": {"config", "tasks.base", "training"},
     "tasks": set(),
+    "encoders": {"attention", "layers", "records", "text"},
     "text": {"records"},
     "records": set(),
     "layers": {"attention"},
@@ -59,10 +60,11 @@ BELOW = {
     "errors": set(),
     "__init__": set(),
 }
-TENSOR_ROOMS = {"attention", "layers", "training", "run", "tasks.resident", *KINDS}
+TENSOR_ROOMS = {"attention", "encoders", "layers", "training", "run", "tasks.resident", *KINDS}
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
     "keras": TENSOR_ROOMS,
+    "keras_hub": {"encoders"},
     "hydra": {"cli", "config", "sweeps"},
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},

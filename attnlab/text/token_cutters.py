@@ -92,8 +92,11 @@ def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
 
 
 def bytes_of(piece: str) -> bytes:
-    """The bytes that a token of BPE stands for."""
-    return bytes(map(_byte_numbers().__getitem__, piece))
+    """The bytes that a token of BPE stands for; one that isn't written in bytes is its own text."""
+    try:
+        return bytes(map(_byte_numbers().__getitem__, piece))
+    except KeyError:
+        return piece.encode()
 
 
 def _either_way(ids: dict[str, int]) -> dict[str, int]:

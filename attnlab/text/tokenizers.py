@@ -1,4 +1,4 @@
-"""Between text and token numbers: words, characters or byte pairs (BPE)."""
+"""Between text and token numbers: words, characters, byte pairs (BPE) or somebody else's pieces."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from attnlab.text.token_cutters import (
     cutter,
     learned,
 )
+from attnlab.text.trained_cutters import TRAINED_KINDS, Manner, WordPieceCutter, gpt2_cutter
 from attnlab.text.words import split_words, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 UNKNOWN_TEXT = "⁇"
 _LABELS = {PAD: "<pad>", UNKNOWN: UNKNOWN_TEXT, START: "<start>", END: "<end>"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_OF_BYTES = ("bpe", "gpt2_bpe")
 _FORMAT = 1
 
 
@@ -40,18 +42,30 @@ class Tokenizer:
     `bpe` joins bytes inside of words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
     characters as in Radford et al. 2019), so that every text comes back as it was.
 
+    `wordpiece` and `gpt2_bpe` have vocabularies that were made elsewhere and are never fitted here:
+    those of BERT and of RoBERTa. A text in `wordpiece` comes back as words and marks with single
+    spaces.
+
     Ids are PAD 0, UNKNOWN 1, START 2, END 3, then the tokens. No text is encoded as PAD, START or
     END, whatever is written in it.
 
     Attributes:
-        kind: `word`, `char` or `bpe`.
+        kind: `word`, `char`, `bpe`, `wordpiece` or `gpt2_bpe`.
         lowercase: whether texts are lower-cased before they are cut.
         vocabulary: tokens and merges.
+        manner: what else the maker settled of a vocabulary that was made elsewhere; None of others.
     """
 
-    def __init__(self, kind: str, vocabulary: Vocabulary, *, lowercase: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        vocabulary: Vocabulary,
+        *,
+        lowercase: bool = False,
+        manner: Manner | None = None,
+    ) -> None:
         self.kind, self.vocabulary, self.lowercase = kind, vocabulary, lowercase
-        self._cutter = cutter(kind, vocabulary)
+        self.manner, self._cutter = manner, _cutter(kind, vocabulary, lowercase, manner)
 
     @classmethod
     def fit(
@@ -110,7 +124,7 @@ class Tokenizer:
             content = self._contents[token]
             first = content[:8].decode("utf-8", "replace")[:1]
             goes_on = len(split_words(before + first)) == 1 and not first.isspace()
-            marked = bool(before) and goes_on and self.kind == "bpe"
+            marked = bool(before) and goes_on and self.kind not in ("word", "char")
             labels.append(_LABELS.get(token) or "·" * marked + _readable(content))
             before = content.decode("utf-8", "replace")[-1:].strip() * (token not in _LABELS)
         return labels
@@ -133,9 +147,11 @@ class Tokenizer:
         """The ids of the words that are most frequent in what it was fitted on, up to `most`.
 
         A vocabulary is in the order of frequency behind its special tokens; that of BPE has all
-        bytes first, then pieces in the order of their merges.
+        bytes first, then pieces in the order of their merges, and that of WordPiece all characters.
         """
         first = len(SPECIAL_TOKENS) + (BYTES if self.kind == "bpe" else 0)
+        if self.kind == "wordpiece":
+            first += _characters(self.vocabulary.tokens[first:])
         if first + 2 >= self.size:  # nothing was merged
             first = len(SPECIAL_TOKENS)
         return range(first, min(first + most, self.size))
@@ -146,6 +162,8 @@ class Tokenizer:
             **{"format": _FORMAT, "kind": self.kind, "lowercase": self.lowercase},
             **self.vocabulary._asdict(),
         }
+        if self.manner is not None:
+            content["manner"] = self.manner._asdict()
         write_text(path, json.dumps(content, ensure_ascii=False))
 
     @classmethod
@@ -157,8 +175,9 @@ class Tokenizer:
         """
         try:
             content = json.loads(path.read_bytes())
-            vocabulary = _checked(content)
-            return cls(content["kind"], vocabulary, lowercase=bool(content["lowercase"]))
+            vocabulary, kind = _checked(content), content["kind"]
+            manner = Manner.read(content["manner"]) if kind in TRAINED_KINDS else None
+            return cls(kind, vocabulary, lowercase=bool(content["lowercase"]), manner=manner)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise RequestError(f"{path}: expected a tokenizer, but: {reason}.") from error
@@ -171,7 +190,9 @@ class Tokenizer:
         """The UTF-8 that each token stands for; nothing for PAD, START and END."""
         tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
         unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
-        known = map(bytes_of if self.kind == "bpe" else str.encode, tokens)
+        if self.manner and self.kind == "wordpiece":
+            tokens = [_joined(token, self.manner.suffix) for token in tokens]
+        known = map(bytes_of if self.kind in _OF_BYTES else str.encode, tokens)
         return [b"", unknown.encode(), b"", b"", *known]
 
     def _text(self, row: Sequence[int]) -> str:
@@ -185,11 +206,32 @@ def _prepared(text: str, kind: str, lowercase: bool) -> str:
     """What the cutter gets: for words, one space before each but after an opening quote."""
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", text)
+    if kind in TRAINED_KINDS:
+        return text
     if lowercase:
         text = text.lower()
     if kind == "word":
         text = " ".join(text.split())
     return f" {text}" if text and kind != "char" else text
+
+
+def _cutter(kind: str, vocabulary: Vocabulary, lowercase: bool, manner: Manner | None) -> Any:
+    if manner is None:
+        return cutter(kind, vocabulary)
+    if kind == "wordpiece":
+        return WordPieceCutter(vocabulary, manner, lowercase=lowercase)
+    return gpt2_cutter(vocabulary, manner)
+
+
+def _joined(token: str, suffix: str) -> str:
+    """The text of a piece: a word has a space in front, what goes on with one has none."""
+    goes_on = token.startswith(suffix) and len(token) > len(suffix)
+    return token[len(suffix) :] if goes_on else f" {token}"
+
+
+def _characters(tokens: Iterable[str]) -> int:
+    """How many tokens stand before the first word that is longer than a character."""
+    return sum(1 for _ in takewhile(lambda token: len(token) < 2 or not token.isalpha(), tokens))
 
 
 def _plain(row: Sequence[int]) -> list[int]:
@@ -209,7 +251,8 @@ def _checked(content: Any) -> Vocabulary:
     """The vocabulary in a file's content; raises whatever shows that it is none."""
     if content["format"] != _FORMAT:
         raise ValueError(f"format {content['format']!r}")
-    check_size(content["kind"], len(content["tokens"]))
+    if content["kind"] not in TRAINED_KINDS:
+        check_size(content["kind"], len(content["tokens"]))
     tokens = [str(token) for token in content["tokens"]]
     if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS or len({*tokens}) < len(tokens):
         raise ValueError("a vocabulary with missing or repeated tokens")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attnlab.attention.base import Attention
+from attnlab.encoders.opening import open_source
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.models.pretrained import PretrainedReader
@@ -40,8 +41,9 @@ def build_reader(
     elif name == "transformer":
         layers = [attention() for _ in range(given.pop("layers"))]
         model = TransformerReader(attention=layers, **given)
-    elif name == "pretrained" and source is not None:
+    elif name == "pretrained":
         own = {key: value for key, value in settings.items() if key != "path"}
+        source = source or open_source(settings["path"])  # which says what is missing
         model = PretrainedReader(source=source, **sizes, **own)
     else:
         raise RequestError(f"model.name: expected rnn, transformer or pretrained, got {name}.")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attnlab.attention.base import Attention
+from attnlab.encoders.opening import open_source
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.models.classifier import Classifier
@@ -43,8 +44,9 @@ def build_classifier(
     elif name == "transformer":
         layers = [attention() for _ in range(given.pop("layers"))]
         model = TransformerClassifier(attention=layers, **given)
-    elif name == "pretrained" and source is not None:
+    elif name == "pretrained":
         own = {key: value for key, value in settings.items() if key != "path"}
+        source = source or open_source(settings["path"])  # which says what is missing
         model = PretrainedClassifier(source=source, classes=classes, **own)
     else:
         valid = "embeddings, rnn, transformer or pretrained"

@@ -1,0 +1,272 @@
+"""Encoders from keras-hub: BERT, DistilBERT and RoBERTa as they were trained before.
+
+The layers are keras-hub's own; it is imported only where one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from attnlab.encoders.hub_preset import BACKBONES, in_short, need_keras_hub, read_preset
+from attnlab.encoders.hub_tokenizer import order
+from attnlab.errors import RequestError
+from attnlab.layers.encoding import Encoding
+from attnlab.text.tokenizers import END, PAD, Tokenizer
+
+KIND = "hub"
+
+
+class HubEncoder(keras.layers.Layer):
+    """A backbone of keras-hub on this project's numbers of tokens.
+
+    Devlin et al. 2019 (arXiv:1810.04805), Sanh et al. 2019 (arXiv:1910.01108), Liu et al. 2019
+    (arXiv:1907.11692). Difference from keras-hub: BERT's pooled output is left out, and the weights
+    of the last layer are given out.
+
+    Call arguments:
+        tokens: (B, S) of `Tokenizer`'s numbers: START, a text, END, perhaps a second text and END,
+            then PAD. For BERT the segment is 1 from behind the first END to the last one.
+        training: whether to drop out.
+
+    Returns an `Encoding`: vectors (B, S, W) and weights (B, H, S, S).
+
+    Args:
+        class_name: of the backbone.
+        config: its arguments.
+        order: (N,) for each of our numbers the backbone's.
+        **kwargs: of a layer.
+    """
+
+    def __init__(
+        self, *, class_name: str, config: Mapping[str, Any], order: Any, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self._class_name, self._config, self._order = class_name, dict(config), order
+        self.width, self.most = config["hidden_dim"], config.get("max_sequence_length")
+        self.depths: dict[str, int] = {}
+
+    def build(self, tokens_shape: tuple) -> None:
+        """Create the weights, drawn anew, for rows of shape (B, S).
+
+        Raises:
+            ValueError: S is more than the backbone knows places for.
+        """
+        length = tokens_shape[-1]
+        if self.most and length and length > self.most:
+            raise ValueError(f"HubEncoder: expected rows of at most {self.most}, got {length}")
+        import keras_hub
+
+        make = getattr(keras_hub.models, self._class_name)
+        parts = Parts.of(make(**self._config, dtype=self.dtype_policy))
+        # Each for itself: Keras doesn't save what is in lists of tuples.
+        self._embeddings, self._norm, self._dropout, self._blocks = parts
+        self.depths = {
+            weight.path: depth for depth, part in parts.by_depth() for weight in part.weights
+        }
+
+    def call(self, tokens: Any, training: bool | None = None) -> Encoding:
+        """Encode rows (B, S)."""
+        settings = {"padding_mask": ops.not_equal(tokens, PAD), "training": training}
+        x = self._dropout(self._norm(self._embedded(tokens)), training=training)
+        *first, last = self._blocks
+        for layer in first:
+            x = layer(x, **settings)
+        return Encoding(*last(x, **settings, return_attention_scores=True))
+
+    def compute_output_spec(self, tokens: Any, training: bool | None = None) -> Encoding:
+        """The shapes of vectors and weights."""
+        batch, length = tokens.shape
+        heads = self._config["num_heads"]
+        return Encoding(
+            keras.KerasTensor((batch, length, self.width), self.compute_dtype),
+            keras.KerasTensor((batch, heads, length, length), self.compute_dtype),
+        )
+
+    def _embedded(self, tokens: Any) -> Any:
+        """The sum (B, S, W) of the vectors of tokens, places and, for BERT, segments."""
+        numbers = ops.take(ops.convert_to_tensor(self._order), tokens, axis=0)
+        of_tokens, *others = self._embeddings
+        x = of_tokens(numbers)
+        if not others:
+            return x
+        of_places, of_segments = others
+        return x + of_places(x) + of_segments(segments(tokens))
+
+
+class Parts(NamedTuple):
+    """The layers of a backbone that make its vectors.
+
+    Attributes:
+        embeddings: of tokens, places and segments; or one of both tokens and places.
+        norm: of their sum.
+        dropout: behind it.
+        blocks: the Transformer's layers, first one first.
+    """
+
+    embeddings: list[keras.layers.Layer]
+    norm: keras.layers.Layer
+    dropout: keras.layers.Layer
+    blocks: list[keras.layers.Layer]
+
+    @classmethod
+    def of(cls, backbone: keras.Model) -> Parts:
+        """Those of a backbone of keras-hub."""
+        if hasattr(backbone, "segment_embedding"):
+            names = ("token_embedding", "position_embedding", "segment_embedding")
+        else:
+            names = ("embeddings",)
+        return cls(
+            [getattr(backbone, name) for name in names],
+            backbone.embeddings_layer_norm,
+            backbone.embeddings_dropout,
+            list(backbone.transformer_layers),
+        )
+
+    def by_depth(self) -> list[tuple[int, keras.layers.Layer]]:
+        """All that have weights, each with the number of its layer."""
+        first = [(0, part) for part in (*self.embeddings, self.norm)]
+        return [*first, *enumerate(self.blocks, start=1)]
+
+    def weights(self) -> list[keras.Variable]:
+        """The weights of them all, in the order of `by_depth`."""
+        return [weight for _, part in self.by_depth() for weight in part.weights]
+
+
+def segments(tokens: Any) -> Any:
+    """BERT's segments (B, S) int32: 1 from behind the first END up to the last one, else 0."""
+    ends = ops.cast(ops.equal(tokens, END), "int32")
+    before = ops.cumsum(ends, axis=1) - ends
+    return ops.cast((before > 0) & (before < ops.sum(ends, axis=1, keepdims=True)), "int32")
+
+
+class HubSource:
+    """A preset of keras-hub: `BertBackbone`, `DistilBertBackbone` or `RobertaBackbone`.
+
+    See `attnlab.encoders.source.Source`.
+
+    Args:
+        path: a preset's folder, or a handle of keras-hub.
+        class_name: of the backbone.
+        config: its arguments.
+        tokenizer: of the preset.
+        digest: SHA-256 of its weights and its vocabulary.
+        weights_known: whether `fill` may look for the weights at `path`.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        class_name: str,
+        config: Mapping[str, Any],
+        tokenizer: Tokenizer,
+        digest: str,
+        weights_known: bool,
+    ) -> None:
+        self.path, self.tokenizer, self.digest = path, tokenizer, digest
+        self._class_name, self._config, self._weights_known = class_name, config, weights_known
+        self.attention = {"name": "multi_head", "heads": config["num_heads"]}
+        self.most: int | None = config.get("max_sequence_length")
+
+    @classmethod
+    def open(cls, path: str) -> HubSource:
+        """The source at a folder, or at a handle, whose files are downloaded.
+
+        Raises:
+            RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
+                damaged, or it is no encoder of texts that this project knows.
+        """
+        preset = read_preset(path)
+        return cls(path, weights_known=True, **preset._asdict())
+
+    @classmethod
+    def described(cls, content: Mapping[str, Any], tokenizer: Tokenizer) -> HubSource:
+        """The source that `describe` described, without the preset, so without its weights.
+
+        Raises:
+            RequestError: `content` is no such description, or isn't one for this tokenizer.
+        """
+        try:
+            path, name, config = content["path"], content["class"], dict(content["config"])
+            size, digest = config["vocabulary_size"], str(content["digest"])
+            known = content["kind"] == KIND and name in BACKBONES
+        except (KeyError, TypeError, ValueError) as error:
+            raise RequestError(
+                f"model.path: expected the description of a preset of keras-hub, got {content}."
+            ) from error
+        if not known or size != tokenizer.size or tokenizer.manner is None:
+            raise RequestError(
+                f"model.path: expected {name} with a tokenizer of {size} tokens, "
+                f"got {tokenizer.kind} with {tokenizer.size}."
+            )
+        return cls(
+            str(path),
+            class_name=name,
+            config=config,
+            tokenizer=tokenizer,
+            digest=digest,
+            weights_known=False,
+        )
+
+    def make(self) -> HubEncoder:
+        """The layer, not built.
+
+        Raises:
+            RequestError: keras-hub is missing.
+        """
+        need_keras_hub()
+        return HubEncoder(
+            class_name=self._class_name,
+            config=self._config,
+            order=order(self.tokenizer),
+            name="encoder",
+        )
+
+    def fill(self, encoder: HubEncoder) -> None:
+        """Give a built layer of `make` the trained weights.
+
+        Raises:
+            RequestError: they can't be read, or are not those of such a layer.
+        """
+        if not self._weights_known:
+            raise RequestError(
+                f"model.path: expected the weights of {self.path} beside its description, got none."
+            )
+        need_keras_hub()
+        own, trained = encoder.weights, _trained(self.path).weights()
+        if [weight.shape for weight in own] != [weight.shape for weight in trained]:
+            raise RequestError(
+                f"model.path: expected weights of the sizes {self._config} in {self.path}, "
+                "got others."
+            )
+        for weight, value in zip(own, trained, strict=True):
+            weight.assign(value)
+
+    def describe(self) -> dict[str, Any]:
+        """What making it again takes, without its tokenizer and its weights; JSON-ready."""
+        return {
+            "kind": KIND,
+            "path": self.path,
+            "class": self._class_name,
+            "config": dict(self._config),
+            "digest": self.digest,
+        }
+
+
+def _trained(path: str) -> Parts:
+    """The layers of a preset with their trained weights."""
+    import keras_hub
+
+    folder = Path(path).expanduser()
+    try:
+        backbone = keras_hub.models.Backbone.from_preset(str(folder) if folder.is_dir() else path)
+    except Exception as error:  # keras-hub, Keras and h5py have errors of their own
+        raise RequestError(
+            f"model.path: expected the weights of {path}, got {in_short(error)}"
+        ) from error
+    return Parts.of(backbone)
