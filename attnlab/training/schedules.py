@@ -42,15 +42,23 @@ def learning_rates(
     """
     step = np.arange(first_step + 1, first_step + steps + 1, dtype=np.float64)
     if name == "plateau":
-        share = np.full(steps, plateau(monitored, monitor, **settings))
+        own = {key: value for key, value in settings.items() if key != "warmup"}
+        share = constant(step, total_steps, warmup=settings.get("warmup", 0.0))
+        share *= plateau(monitored, monitor, **own)
     else:
         share = _OF_STEPS[name](step, total_steps, **settings)
     return peak * share
 
 
-def constant(step: np.ndarray, total_steps: int) -> np.ndarray:
-    """1 at every step."""
-    return np.ones_like(step)
+def constant(step: np.ndarray, total_steps: int, *, warmup: float = 0.0) -> np.ndarray:
+    """Linear warm-up, where a task asks for one, then 1.
+
+    Args:
+        step: (n,) steps from 1.
+        total_steps: steps of the run.
+        warmup: share of the run that the warm-up takes.
+    """
+    return np.minimum(step / max(round(warmup * total_steps), 1), 1.0)
 
 
 def cosine(step: np.ndarray, total_steps: int, *, warmup: float, final: float) -> np.ndarray:
