@@ -13,6 +13,7 @@ from attnlab.text.tokenizers import END
 SHARE = 0.15
 MASKED, REPLACED = 0.8, 0.1  # the others stay
 
+MASK = "[MASK]"  # as it is written in a text
 _KINDS = ("masked", "replaced", "kept")
 
 
@@ -50,6 +51,11 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Asked:
     tokens = rows.copy()
     np.put_along_axis(tokens, places, np.where(known, read, own), axis=1)
     return Asked(tokens, np.where(known, places, 0).astype(np.int32), counts.astype(np.int32))
+
+
+def marked(word: str) -> str:
+    """A word that is asked for, beside others that may be masked, too."""
+    return f"»{word}«"
 
 
 def kinds_of(read: np.ndarray, own: np.ndarray, mask: int) -> Sequence[str]:
