@@ -74,7 +74,7 @@ class MaskedWords:
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
         self.next_sentence = next_sentence
-        self.text = {
+        self.text: dict[str, Any] = {
             "tokenizer": tokenizer,
             "vocabulary": vocabulary,
             "min_count": min_count,

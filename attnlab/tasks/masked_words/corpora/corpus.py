@@ -94,7 +94,8 @@ def _held_out(
     corpus: Corpus, documents: Sequence[tuple[str, ...]], missing: Sequence[str], seed: int
 ) -> dict[tuple[str, ...], str]:
     """The part of each document that isn't trained on."""
-    rest, taken = _shuffled(documents, seed), {}
+    rest = _shuffled(documents, seed)
+    taken: dict[tuple[str, ...], str] = {}
     for part in missing:
         count = max(round(getattr(corpus, part) * len(documents)), 1)
         some, rest = rest[:count], rest[count:]

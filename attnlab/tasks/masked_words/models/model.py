@@ -55,7 +55,8 @@ class MaskedWordModel(keras.Model):
         self.encoder, self.mask = encoder, encoder.embedding.input_dim - 1
         self.transform = keras.layers.Dense(encoder.width, activation="gelu", name="transform")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
-        self.pooled = self.follows = None
+        self.pooled: Any = None
+        self.follows: Any = None
         if next_sentence:
             self.pooled = keras.layers.Dense(encoder.width, activation="tanh", name="pooled")
             self.follows = keras.layers.Dense(2, name="follows")
