@@ -44,7 +44,8 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Asked:
     counts = np.minimum(np.maximum(np.round(SHARE * numbers).astype(np.int32), 1), numbers)
     ranks = np.where(words, draw.random(rows.shape), 2.0)
     places = np.argsort(ranks, axis=1, kind="stable")[:, : max(int(counts.max(initial=1)), 1)]
-    kinds, others = draw.random(places.shape), draw.integers(END + 1, mask, places.shape)
+    kinds = draw.random(places.shape)
+    others = draw.integers(END + 1, max(mask, END + 2), places.shape)
     own = np.take_along_axis(rows, places, axis=1)
     read = np.where(kinds < MASKED, mask, np.where(kinds < MASKED + REPLACED, others, own))
     known = np.arange(places.shape[1]) < counts[:, None]

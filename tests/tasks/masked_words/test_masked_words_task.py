@@ -26,8 +26,9 @@ from attnlab.tasks.masked_words.page.attention import attention_parts
 TINY = (
     *("task=masked_words", "data=text", "data.path=days.txt", "task.next_sentence=true"),
     *("data.validation=0.1", "data.test=0.1", "model.units=16", "model.feed_forward=32"),
-    *("model.layers=1", "model.dropout=0.1", "attention.heads=2", "trainer.epochs=3"),
-    *("optimizer.learning_rate=0.01", "trainer.jit=false", "tracking.enabled=false"),
+    *("model.layers=1", "model.dropout=0.1", "attention.heads=2", "trainer.epochs=8"),
+    *("optimizer.learning_rate=0.02", "trainer.batch_size=16", "trainer.jit=false"),
+    "tracking.enabled=false",
 )
 
 
@@ -96,7 +97,7 @@ def test_words_are_filled_in(trained, monkeypatch):
     shares = [float(row[2]) for row in rows[6:]]
     assert shares == sorted(shares, reverse=True) and rows[6][3] == first.split()[2]
 
-    lines = io.BytesIO("the old [MASK] sleeps\nmy [MASK]\n".encode())
+    lines = io.BytesIO(b"the old [MASK] sleeps\nmy [MASK]\n")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
     code, out, _ = trained("fill", "latest", "--json", "--top", "2", "--average", "2")
     found = [json.loads(line) for line in out.splitlines()]
@@ -110,7 +111,7 @@ def test_words_are_filled_in(trained, monkeypatch):
     [
         (["no mask"], "TEXT 1: expected a text with [MASK], got 'no mask'."),
         (["a [MASK]", " "], "TEXT 2: expected a text with [MASK], got an empty one."),
-        (["the " * 90 + "[MASK]"], "within the first 16 tokens, which is what the run reads"),
+        (["the " * 90 + "[MASK]"], "within the first 17 tokens, which is what the run reads"),
         (["--file", "none.txt"], "--file: none.txt can't be read"),
         (["--top", "0", "a [MASK]"], "Invalid value for '--top'"),
     ],
@@ -172,7 +173,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(trained, monkeypatch):
     validate = MaskedWordLearner.validate
 
     def stopped(self, epoch):
-        if epoch == 2:
+        if epoch == 4:
             raise KeyboardInterrupt
         return validate(self, epoch)
 
