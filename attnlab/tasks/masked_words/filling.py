@@ -13,7 +13,9 @@ from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
 _WORD = "a"  # any
-_GOES_ON = "·"  # before the label of a token that goes on with the word before it
+# Of `Tokenizer.pieces`: before the label of a token that goes on with the word before it, and the
+# label of white space.
+_GOES_ON, _SPACE = "·", "␣"
 
 
 class Guess(NamedTuple):
@@ -85,7 +87,7 @@ def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
     """A text with the best word in the place of each mask."""
     filled, *pieces = text.split(MASK)
     for (best, *_), piece in zip(guesses, pieces, strict=True):
-        word = best.word
+        word = " " if best.word == _SPACE else best.word
         if len(word) > 1 and word.startswith(_GOES_ON):
             filled, word = filled.rstrip(), word.removeprefix(_GOES_ON)
         filled += word + piece

@@ -89,6 +89,7 @@ def test_the_best_words_are_no_special_tokens_and_their_shares_add_up():
         ("[MASK]", ["key"], "key"),
         ("it is sing [MASK] now", ["·ing"], "it is singing now"),
         ("a [MASK] b", ["·"], "a · b"),
+        ("a[MASK]b", ["␣"], "a b"),
     ],
 )
 def test_texts_are_filled_in_as_they_stand(text, words, expected):
