@@ -28,7 +28,7 @@ from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import MASK, choose
 from attnlab.tasks.masked_words.rows import Row, filled, packed, paired
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import END, PAD, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import PAD, UNKNOWN, Tokenizer
 
 if TYPE_CHECKING:
     import keras
