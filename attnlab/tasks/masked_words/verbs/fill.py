@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.commands.options import find, require_kind, run_argument, runs_option
-from attnlab.tasks.masked_words.filling import check_text, filled_in
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.text.reading import input_lines, read_text
 
@@ -63,6 +62,8 @@ def command(
     """
     folder = find(run, runs)
     require_kind(folder, KIND)
+    from attnlab.tasks.masked_words.filling import check_text
+
     given = [*texts, *(read_text(path, "--file") for path in files)]
     for number, text in enumerate(given, 1):
         check_text(text, f"TEXT {number}")
@@ -76,9 +77,13 @@ def command(
         if as_json:
             click.echo(_as_json(text, found))
         else:
-            click.echo(
-                _as_table(number, found) if top else " ".join(filled_in(text, found).split())
-            )
+            click.echo(_as_table(number, found) if top else " ".join(_filled(text, found).split()))
+
+
+def _filled(text: str, found: Sequence[Sequence[Guess]]) -> str:
+    from attnlab.tasks.masked_words.filling import filled_in
+
+    return filled_in(text, found)
 
 
 def _as_table(number: int, found: Sequence[Sequence[Guess]]) -> str:
@@ -95,5 +100,5 @@ def _as_json(text: str, found: Sequence[Sequence[Guess]]) -> str:
         [{"word": each.word, "probability": round(each.probability, 6)} for each in guesses]
         for guesses in found
     ]
-    content = {"text": text, "filled": filled_in(text, found), "masks": masks}
+    content = {"text": text, "filled": _filled(text, found), "masks": masks}
     return json.dumps(content, ensure_ascii=False)
