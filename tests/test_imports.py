@@ -28,7 +28,7 @@ OF_A_KIND = {
         "tasks.downloads",
         "text",
     ),
-    *("tasks.resident", "tasks.right_answers", "training"),
+    *("tasks.resident", "tasks.right_answers", "tasks.text_corpus", "tasks.text_task", "training"),
 }
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
 # `commands`, at the top, wherever their files lie.
@@ -70,6 +70,8 @@ BELOW = {
     "tasks.downloads": {"records", "tasks.base"},
     "tasks.right_answers": {"records", "tasks.base"},
     "tasks.resident": {"config", "tasks.base", "training"},
+    "tasks.text_corpus": {"tasks.base"},
+    "tasks.text_task": {"encoders", "records", "tasks.base", "text"},
     "tasks": set(),
     "encoders": {"attention", "config", "layers", "records", "text"},
     "text": {"records"},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -181,3 +182,28 @@ def home(text: str) -> str:
     """A path with `~` for the home folder, as people write it."""
     folder = str(Path.home())
     return text.replace(folder, "~", 1) if text.startswith(folder + os.sep) else text
+
+
+def counted(
+    corpus: Any, cache: Path, seed: int, describe: Callable[[Any, int], Any]
+) -> dict[str, Any]:
+    """What is in each part of a corpus by `describe`, where the corpus is at hand."""
+    from attnlab.run.screen import screen
+
+    if corpus.fetchable and corpus.location(cache) is None:
+        return {}
+    with screen() as shown:
+        corpus.open(cache, shown.working)
+        parts = describe(corpus, seed)
+    return {"notes": list(getattr(corpus, "notes", ())), "parts": parts}
+
+
+def headed(row: Mapping[str, Any], what: str) -> Console:
+    """A console on which stands what a corpus is, and where it is from."""
+    console = plain_console(width=TABLE_WIDTH)
+    console.print(f"{row['name']}, {what}: {row['origin']}")
+    console.print(f"licence: {row['license']}")
+    console.print(f"where: {home(row['where'])}", soft_wrap=True)
+    for note in row.get("notes", []):
+        console.print(f"note: {note}")
+    return console

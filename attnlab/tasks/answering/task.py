@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from attnlab.encoders.opening import open_source, require_known, save_source, saved_source
+from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.records.files import write_json
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
 from attnlab.tasks.answering.corpora.division import divided
 from attnlab.tasks.answering.data import AskedTexts, Part
@@ -20,7 +19,8 @@ from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_r
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import Span, best_spans
 from attnlab.tasks.base import Kind, Progress, Report
-from attnlab.text.tokenizers import PAD, UNKNOWN, Tokenizer
+from attnlab.tasks.text_task import TextTask
+from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
     import keras
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.encoders.source import Source
     from attnlab.tasks.answering.models.reader import Reader
 
-_FILE, _TOKENIZER = "reading.json", "tokenizer.json"
 _TOGETHER = 256  # rows that a model reads at a time
 
 
@@ -44,7 +42,7 @@ class Said(NamedTuple):
     probability: float
 
 
-class Answer:
+class Answer(TextTask):
     """Find the answers to a corpus's questions in their texts.
 
     Attributes:
@@ -59,12 +57,11 @@ class Answer:
     name: ClassVar[str] = "answer"
     monitor: ClassVar[tuple[str, str]] = ("val_f1", "max")
     data: AskedTexts
-    tokenizer: Tokenizer
     question_places: int  # Q, END included
     text_places: int  # P
     nullable: bool
-    source: Source | None = None  # of an encoder that was trained before
-    _is_saved = False  # whether the model gets the weights of a run
+
+    _file = "reading.json"
 
     def __init__(
         self,
@@ -103,7 +100,9 @@ class Answer:
         """
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed)
-        self.tokenizer = self._tokenizer(parts["train"], seed)
+        train = parts["train"]
+        texts = [*(each.question for each in train), *dict.fromkeys(each.text for each in train)]
+        self.find_tokenizer(texts, seed)
         asked = [each for part in parts.values() for each in part]
         questions = [cut_question(self.tokenizer, each.question) for each in asked]
         texts = self._cut_texts(asked, progress)
@@ -125,19 +124,6 @@ class Answer:
         )
         self.nullable = self.data.nullable
         return self.data
-
-    def _tokenizer(self, train: Sequence[Asked], seed: int) -> Tokenizer:
-        """That of the encoder, or one that is fitted on questions and texts."""
-        if self.encoder:
-            self.source = open_source(self.encoder, seed)
-            return self.source.tokenizer
-        return Tokenizer.fit(
-            [*(each.question for each in train), *dict.fromkeys(each.text for each in train)],
-            kind=self.text["tokenizer"],
-            size=self.text["vocabulary"],
-            min_count=self.text["min_count"],
-            lowercase=self.text["lowercase"],
-        )
 
     def _most_text(self) -> int:
         """The most tokens of a text for which there is room beside the longest question."""
@@ -177,14 +163,6 @@ class Answer:
         sizes = {"question_places": self.question_places, "text_places": self.text_places}
         return make_rows(questions, texts, answers, stride=self.text["stride"], **sizes)
 
-    def words(self, tokens: np.ndarray) -> np.ndarray:
-        """A readable label for each token of rows (N, S), "" where there is padding."""
-        found = np.full(tokens.shape, "", dtype=object)
-        for row, own in zip(found, tokens, strict=True):
-            real = own != PAD
-            row[real] = self.tokenizer.pieces(own[real])
-        return found.astype(str)
-
     def unknown(self, text: str) -> list[str]:
         """The words of a text that the vocabulary doesn't have."""
         return self.tokenizer.unknown(text)
@@ -196,13 +174,8 @@ class Answer:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
         sizes = {"question_places": self.question_places, "text_places": self.text_places}
-        from attnlab.encoders.tuning import begin
-
         given = {**sizes, "vocabulary": self.tokenizer.size, "source": self.source}
-        found = self._build(attention, model, **given)
-        if not self._is_saved:
-            begin(found)
-        return found
+        return self.begun(self._build(attention, model, **given))
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse what `build` would, whatever the corpus; called before it is read."""
@@ -338,11 +311,8 @@ class Answer:
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, and how questions and texts are treated."""
-        self.tokenizer.save(folder / _TOKENIZER)
         sizes = {"question_places": self.question_places, "text_places": self.text_places}
-        write_json(folder / _FILE, {"text": self.text, **sizes, "nullable": self.nullable})
-        if self.source:
-            save_source(folder, self.source)
+        self.save_text(folder, **sizes, nullable=self.nullable)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then questions can be answered without the corpus.
@@ -350,19 +320,13 @@ class Answer:
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
         """
-        path = folder / _FILE
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            saved, nullable = content["text"], bool(content["nullable"])
-            sizes = int(content["question_places"]), int(content["text_places"])
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        if saved != self.text:
-            raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
-        self.question_places, self.text_places = sizes
-        self.nullable = nullable
-        self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
-        self.source, self._is_saved = saved_source(folder, self.tokenizer), True
+
+        def take(content: Mapping[str, Any]) -> None:
+            self.nullable = bool(content["nullable"])
+            self.question_places = int(content["question_places"])
+            self.text_places = int(content["text_places"])
+
+        self.read_text(folder, take)
 
 
 def _said(text: str, cut: Cut, span: Span) -> Said:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from attnlab.encoders.opening import open_source, require_known, save_source, saved_source
+from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.data import LabelledTexts, Part
 from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import PAD, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
     import keras
@@ -28,16 +28,13 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.encoders.source import Source
     from attnlab.tasks.classification.models.classifier import Classifier
     from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
 
     Model = Classifier | PretrainedClassifier
 
-_FILE, _TOKENIZER = "classes.json", "tokenizer.json"
 
-
-class Classify:
+class Classify(TextTask):
     """Sort a corpus's texts into its classes.
 
     Attributes:
@@ -53,10 +50,9 @@ class Classify:
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     classes: Sequence[str]
     data: LabelledTexts
-    tokenizer: Tokenizer
     length: int  # S, to which all texts are padded
-    source: Source | None = None  # of an encoder that was trained before
-    _is_saved = False  # whether the model gets the weights of a run
+
+    _file = "classes.json"
 
     def __init__(
         self,
@@ -88,7 +84,7 @@ class Classify:
         """
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed)
-        self.tokenizer = self._tokenizer([each.text for each in parts["train"]], seed)
+        self.find_tokenizer((each.text for each in parts["train"]), seed)
         self.classes = class_names(parts)
         tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
         if self.source:
@@ -110,19 +106,6 @@ class Classify:
             cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
         )
         return self.data
-
-    def _tokenizer(self, texts: Sequence[str], seed: int) -> Tokenizer:
-        """That of the encoder, or one that is fitted on texts."""
-        if self.encoder:
-            self.source = open_source(self.encoder, seed)
-            return self.source.tokenizer
-        return Tokenizer.fit(
-            map(normalized, texts),
-            kind=self.text["tokenizer"],
-            size=self.text["vocabulary"],
-            min_count=self.text["min_count"],
-            lowercase=self.text["lowercase"],
-        )
 
     def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> Part:
         numbers = {label: number for number, label in enumerate(self.classes)}
@@ -148,27 +131,15 @@ class Classify:
         """Texts as a model reads them, (N, S) int32."""
         return self._padded(self._cut(texts))
 
-    def words(self, tokens: np.ndarray) -> np.ndarray:
-        """A readable label for each token of texts (N, S), "" behind their ends."""
-        found = np.full(tokens.shape, "", dtype=object)
-        for row, own in zip(found, tokens, strict=True):
-            known = self.tokenizer.pieces(own[own != PAD])
-            row[: len(known)] = known
-        return found.astype(str)
-
     def build(self, attention: Callable[[], Attention], model: Option) -> Model:
         """The classifier, its weights drawn: (B, S) tokens to (B, C) logits.
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        from attnlab.encoders.tuning import begin
-
         sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
-        found = self._build(attention, model, **sizes, length=self.length, source=self.source)
-        if not self._is_saved:
-            begin(found)
-        return found
+        given = {**sizes, "length": self.length, "source": self.source}
+        return self.begun(self._build(attention, model, **given))
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse what `build` would, whatever the corpus; called before it is read."""
@@ -226,11 +197,7 @@ class Classify:
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, the classes, and how texts are treated."""
-        self.tokenizer.save(folder / _TOKENIZER)
-        content = {"text": self.text, "classes": list(self.classes), "length": self.length}
-        write_json(folder / _FILE, content)
-        if self.source:
-            save_source(folder, self.source)
+        self.save_text(folder, classes=list(self.classes), length=self.length)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then texts can be classified without the corpus.
@@ -238,18 +205,12 @@ class Classify:
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
         """
-        path = folder / _FILE
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            saved, length = content["text"], int(content["length"])
-            classes = [str(name) for name in content["classes"]]
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        if saved != self.text:
-            raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
-        self.classes, self.length = classes, length
-        self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
-        self.source, self._is_saved = saved_source(folder, self.tokenizer), True
+
+        def take(content: Mapping[str, Any]) -> None:
+            self.length = int(content["length"])
+            self.classes = [str(name) for name in content["classes"]]
+
+        self.read_text(folder, take)
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
 from attnlab.tasks.masked_words.data import MaskedTexts, Part
@@ -27,8 +26,9 @@ from attnlab.tasks.masked_words.filling import (
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import MASK, choose
 from attnlab.tasks.masked_words.rows import Row, filled, packed, paired
+from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import PAD, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import UNKNOWN
 
 if TYPE_CHECKING:
     import keras
@@ -38,11 +38,10 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.masked_words.models.model import Guesses, MaskedWordModel
 
-_FILE, _TOKENIZER = "masked_words.json", "tokenizer.json"
 _TOGETHER = 256  # rows that a model reads at a time
 
 
-class MaskedWords:
+class MaskedWords(TextTask):
     """Fill in the words of a corpus's texts, and so learn an encoder of texts.
 
     Attributes:
@@ -57,8 +56,9 @@ class MaskedWords:
     name: ClassVar[str] = "masked_words"
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     data: MaskedTexts
-    tokenizer: Tokenizer
     width: int
+
+    _file = "masked_words.json"
 
     def __init__(
         self,
@@ -96,13 +96,7 @@ class MaskedWords:
         """
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed)
-        self.tokenizer = Tokenizer.fit(
-            (normalized(sentence) for sentence in chain.from_iterable(parts["train"])),
-            kind=self.text["tokenizer"],
-            size=self.text["vocabulary"],
-            min_count=self.text["min_count"],
-            lowercase=self.text["lowercase"],
-        )
+        self.find_tokenizer(chain.from_iterable(parts["train"]), seed)
         rows, cut = {}, 0
         for part, documents in parts.items():
             rows[part], count = self._rows(documents, seed)
@@ -229,11 +223,9 @@ class MaskedWords:
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
         """A readable label for each token of rows (N, S), "" where there is padding."""
-        found = np.full(tokens.shape, "", dtype=object)
-        for row, own in zip(found, tokens, strict=True):
-            real = own[own != PAD]
-            known = self.tokenizer.pieces(np.where(real == self.mask, UNKNOWN, real))
-            row[: len(known)] = np.where(real == self.mask, MASK, known)
+        masked = tokens == self.mask
+        found = super().words(np.where(masked, UNKNOWN, tokens)).astype(object)
+        found[masked] = MASK
         return found.astype(str)
 
     def labels(self, tokens: np.ndarray) -> list[str]:
@@ -278,8 +270,7 @@ class MaskedWords:
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, and how texts are treated."""
-        self.tokenizer.save(folder / _TOKENIZER)
-        write_json(folder / _FILE, {"text": self.text, "width": self.width})
+        self.save_text(folder, width=self.width)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then words can be filled in without the corpus.
@@ -287,16 +278,11 @@ class MaskedWords:
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
         """
-        path = folder / _FILE
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            saved, width = content["text"], int(content["width"])
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        if saved != self.text:
-            raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
-        self.width = width
-        self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
+
+        def take(content: Mapping[str, Any]) -> None:
+            self.width = int(content["width"])
+
+        self.read_text(folder, take)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.corpora.corpus import PARTS, Asked, Corpus
+from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
+from attnlab.tasks.text_corpus import PARTS
 from attnlab.text.same import text_key
 
 
@@ -22,7 +23,7 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
     Raises:
         RequestError: a question can't be read, or there are too few texts.
     """
-    parts = {part: list(corpus.questions(part)) for part in corpus.own_parts}
+    parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
     _leave_out_repeated(parts)
     missing = [part for part in ("test", "validation") if part not in parts]
     if missing:

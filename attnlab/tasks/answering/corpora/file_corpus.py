@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.corpora.corpus import PARTS, Asked, Corpus
+from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
+from attnlab.tasks.text_corpus import PARTS
 
 
 class FileCorpus(Corpus):

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any
 
-from attnlab.tasks.answering.corpora.corpus import PARTS, Answer, Asked, Corpus
+from attnlab.tasks.answering.corpora.corpus import Answer, Asked, Corpus
 from attnlab.tasks.answering.corpora.passages_grammar import QUESTION_WORDS, Told, told
+from attnlab.tasks.text_corpus import PARTS
 
 VERSION = 1  # of the grammar; another one may write other passages
 HELD_OUT = 250  # passages for validation, and as many for the test

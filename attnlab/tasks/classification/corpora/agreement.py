@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus, Labelled
+from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
+from attnlab.tasks.text_corpus import PARTS
 from attnlab.text.agreement import HELD_OUT, VERSION, drawn, held_out
 from attnlab.text.agreement_grammar import Twins
 

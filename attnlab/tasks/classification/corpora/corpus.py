@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
+from attnlab.tasks.text_corpus import TextCorpus
 from attnlab.text.same import text_key
-
-PARTS = ("train", "validation", "test")
 
 
 class Labelled(NamedTuple):
@@ -41,64 +33,8 @@ class Item(Protocol):
         """What is the same of items that count as one, so that no two parts have them."""
 
 
-class Corpus:
-    """Labelled texts, or other items; the base of every corpus.
+class Corpus(TextCorpus):
+    """Labelled texts, or other items; see `TextCorpus`."""
 
-    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments, and gives
-    `_read` and `_content`.
-    """
-
-    name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`
-    origin: ClassVar[str] = ""  # who made it, and where it is from
-    license: ClassVar[str] = ""  # the terms it is given under
-    noun: ClassVar[str] = "text"  # what an item of it is called
-    fetchable: ClassVar[bool] = False  # whether it can be downloaded
-    # the settings without which there is no corpus, as on the command line
-    needs: ClassVar[str] = ""
-
-    # the corpus's own division, of `PARTS`; those that are missing are held out from train
-    own_parts: tuple[str, ...] = ("train",)
-    limit: int | None = None  # only the first so many texts of train count; None takes all
-    validation: float = 0.1  # share for validation, of what has no parts of its own
-    test: float = 0.1  # share for the test
     # what the user should know of how the corpus was read, one sentence each
     notes: tuple[str, ...] = ()
-
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the corpus's files, downloading them into `cache` where they are missing.
-
-        Raises:
-            RequestError: a file is missing, can't be downloaded or is not what it should be.
-        """
-
-    def location(self, cache: Path) -> Path | None:
-        """Where the corpus's files lie, without opening them; None where there are none (yet)."""
-        path = getattr(self, "path", None)
-        return Path(path).expanduser() if path else None
-
-    def items(self, part: str = "train") -> Iterator[Any]:
-        """The items of one of `own_parts`, in an order that is always the same.
-
-        Raises:
-            RequestError: an item that can't be read, named, or none at all.
-        """
-        found = itertools.islice(self._read(part), self.limit if part == "train" else None)
-        empty = True
-        for each in found:
-            empty = False
-            yield each
-        if empty:
-            raise RequestError(f"{self.name}, part {part}: expected {self.noun}s, got none.")
-
-    def digest(self) -> str:
-        """SHA-256 that changes with the content and with every setting that decides the items."""
-        keys = ("own_parts", "limit", "validation", "test")
-        decisive = {**{key: getattr(self, key) for key in keys}, "content": self._content()}
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
-
-    def _read(self, part: str) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def _content(self) -> Any:
-        """What identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
-        raise NotImplementedError

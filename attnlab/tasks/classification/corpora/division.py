@@ -8,7 +8,8 @@ from hashlib import blake2b
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus, Item
+from attnlab.tasks.classification.corpora.corpus import Corpus, Item
+from attnlab.tasks.text_corpus import PARTS
 
 
 def divided(corpus: Corpus, seed: int) -> dict[str, list[Any]]:

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus, Labelled
+from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import read_texts
 from attnlab.tasks.downloads import cache_folder, fetch
+from attnlab.tasks.text_corpus import PARTS
 
 
 class FileCorpus(Corpus):

@@ -39,7 +39,7 @@ class TextFiles(Corpus):
     def __init__(
         self,
         *,
-        path: str | None,
+        path: str | None = None,
         language: str = "en",
         limit: int | None = None,
         validation: float = 0.05,

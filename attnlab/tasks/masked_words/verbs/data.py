@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attnlab.commands.data import TABLE_WIDTH, corpora, home, make_corpus
+from attnlab.commands.data import corpora, counted, headed, make_corpus
 from attnlab.tasks.base import Shelf
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
-from attnlab.terminal.console import plain_console, plain_table
+from attnlab.terminal.console import plain_table
 
 
 def _about(corpus: Corpus) -> dict[str, str]:
@@ -17,22 +17,13 @@ def _about(corpus: Corpus) -> dict[str, str]:
 
 
 def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
-    """What is in a corpus, where it is at hand."""
-    from attnlab.run.screen import screen
     from attnlab.tasks.masked_words.corpora.corpus_statistics import describe
 
-    if corpus.fetchable and corpus.location(cache) is None:
-        return {}
-    with screen() as shown:
-        corpus.open(cache, shown.working)
-        return {"parts": describe(corpus, seed)}
+    return counted(corpus, cache, seed, describe)
 
 
 def _print(row: Mapping[str, Any]) -> None:
-    console = plain_console(width=TABLE_WIDTH)
-    console.print(f"{row['name']}, {row['items']} without labels: {row['origin']}")
-    console.print(f"licence: {row['license']}")
-    console.print(f"where: {home(row['where'])}", soft_wrap=True)
+    console = headed(row, f"{row['items']} without labels")
     if "parts" not in row:
         return
     # A column for each part, a row for each number.

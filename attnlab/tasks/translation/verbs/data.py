@@ -10,10 +10,9 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from attnlab.commands.data import TABLE_WIDTH, corpora, home, make_corpus
+from attnlab.commands.data import corpora, headed, home, make_corpus
 from attnlab.tasks.base import Shelf
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.terminal.console import plain_console
 
 _NAMES = {
     "pairs": "pairs",
@@ -50,12 +49,7 @@ def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
 
 
 def _print(row: Mapping[str, Any]) -> None:
-    console = plain_console(width=TABLE_WIDTH)
-    console.print(f"{row['name']}, {row['source']} to {row['target']}: {row['origin']}")
-    console.print(f"licence: {row['license']}")
-    console.print(f"where: {home(row['where'])}", soft_wrap=True)
-    for note in row.get("notes", []):
-        console.print(f"note: {note}")
+    console = headed(row, f"{row['source']} to {row['target']}")
     for reason, count in row.get("dropped", {}).items():
         console.print(f"left out: {count:,} {reason}")
     if "parts" in row:

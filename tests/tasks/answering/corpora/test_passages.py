@@ -79,7 +79,7 @@ def test_rules_without_a_network_answer_few_of_them(parts):
 
 
 def test_a_seed_makes_other_passages_and_more_of_them_begin_alike():
-    some, more = (list(Passages(questions=size).questions()) for size in (100, 140))
+    some, more = (list(Passages(questions=size).items()) for size in (100, 140))
     assert more[:100] == some
-    assert [*Passages(questions=100, seed=1).questions()][0].text != some[0].text
+    assert [*Passages(questions=100, seed=1).items()][0].text != some[0].text
     assert Passages(seed=1).digest() != Passages().digest()

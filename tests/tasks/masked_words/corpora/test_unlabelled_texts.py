@@ -20,7 +20,7 @@ from attnlab.text.agreement import held_out
 def texts_of(path: Path, *names: str, **settings) -> list[list[str]]:
     corpus = TextFiles(path=str(path), **settings)
     corpus.open(Path("."))
-    return [[*document] for document in corpus.documents()]
+    return [[*document] for document in corpus.items()]
 
 
 # Sentences
@@ -28,7 +28,7 @@ def texts_of(path: Path, *names: str, **settings) -> list[list[str]]:
 
 def test_sentences_are_right_and_none_of_them_is_tested_on_elsewhere():
     corpus = Sentences(sentences=3000)
-    parts = {part: [*corpus.documents(part)] for part in corpus.own_parts}
+    parts = {part: [*corpus.items(part)] for part in corpus.own_parts}
     assert [*map(len, parts.values())] == [3000, 500, 500]
     assert all(len(document) == 1 for part in parts.values() for document in part)
     train = {document[0] for document in parts["train"]}
@@ -46,7 +46,7 @@ def test_sentences_are_right_and_none_of_them_is_tested_on_elsewhere():
 
 def test_another_seed_has_other_sentences_and_more_begin_with_the_same():
     few, more, other = (
-        [*Sentences(sentences=count, seed=seed).documents()]
+        [*Sentences(sentences=count, seed=seed).items()]
         for count, seed in ((100, 0), (150, 0), (100, 1))
     )
     assert more[:100] == few and other != few

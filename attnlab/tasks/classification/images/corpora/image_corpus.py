@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.classification.corpora.corpus import PARTS, Corpus
+from attnlab.tasks.classification.corpora.corpus import Corpus
+from attnlab.tasks.text_corpus import PARTS
 
 
 class LabelledImage(NamedTuple):

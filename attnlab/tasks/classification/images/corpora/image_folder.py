@@ -9,9 +9,9 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.classification.corpora.corpus import PARTS
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import SUFFIXES, read_image
+from attnlab.tasks.text_corpus import PARTS
 
 _REPORT_EVERY = 64
 
