@@ -9,13 +9,14 @@ from attnlab.encoders.opening import with_own_attention
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.classification"
+_ENCODED = ("classify", "digits", "images")  # tasks whose early runs knew no encoder
 _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 
 def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
     task = document.get("task", {})
-    if task.get("name") == "classify":
+    if task.get("name") in _ENCODED:
         document = {**document, "task": {"encoder": None, **task}}
     return with_own_attention(document)
 
