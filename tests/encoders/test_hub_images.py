@@ -283,7 +283,7 @@ def test_a_run_on_a_preset_is_used_when_the_preset_is_gone(here, small, no_figur
 
 @pytest.mark.slow
 def test_a_run_on_a_preset_resumes_to_the_same_bits(here, small, no_figures):
-    whole = (*RUN, f"model.path={small}", "model.layer_decay=0.7", "task.flip=true")
+    whole = (*RUN, f"model.path={small}", "schedule=constant", "model.layer_decay=0.7")
     assert here(*whole, "trainer.epochs=3")[0] == 0
     (first,) = here.run_folders()
     assert here(*whole, "trainer.epochs=2")[0] == 0
