@@ -36,7 +36,8 @@ CONFIGURATIONS = [
     ("experiment=book_fibb", "Did you mean book_fib?"),
     (
         "task=null",
-        "task: expected one of answer, classify, digits, ett, fib, fib_random, images, series, ",
+        "task: expected one of answer, classify, digits, ett, fib, fib_random, images, ",
+        "images, masked_words, series, ",
     ),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),

@@ -17,7 +17,17 @@ KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 EVERYWHERE = {"errors", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
 OF_A_KIND = {
-    *("config", "figures", "layers", "page", "records", "tasks.base", "tasks.downloads", "text"),
+    *(
+        "config",
+        "encoders",
+        "figures",
+        "layers",
+        "page",
+        "records",
+        "tasks.base",
+        "tasks.downloads",
+        "text",
+    ),
     *("tasks.resident", "tasks.right_answers", "training"),
 }
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
@@ -28,7 +38,17 @@ BELOW = {
     "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {
-        *("attention", "compare", "config", "figures", "page", "records", "report", "run"),
+        *(
+            "attention",
+            "compare",
+            "config",
+            "encoders",
+            "figures",
+            "page",
+            "records",
+            "report",
+            "run",
+        ),
         *("studies", "terminal", "text", *KIND),
     },
     "verbs": {
@@ -51,7 +71,7 @@ BELOW = {
     "tasks.right_answers": {"records", "tasks.base"},
     "tasks.resident": {"config", "tasks.base", "training"},
     "tasks": set(),
-    "encoders": {"attention", "layers", "records", "text"},
+    "encoders": {"attention", "config", "layers", "records", "text"},
     "text": {"records"},
     "records": set(),
     "layers": {"attention"},

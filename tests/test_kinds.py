@@ -23,6 +23,7 @@ TRANSLATION = (
     *TINY,
 )
 CLASSIFICATION = ("task=classify", "data.texts=200", "model.embedding=4", *TINY)
+MASKED_WORDS = ("task=masked_words", "data.sentences=100", *TINY)
 ANSWERING = ("task=answer", "data.questions=100", "trainer.batch_size=50", *TINY)
 
 
@@ -58,6 +59,7 @@ def begin_store(folder: Path, empty_store: Path) -> None:
         ("forecasting", FORECASTING, ("forecast", "latest", "--steps", "2")),
         ("translation", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
         ("classification", CLASSIFICATION, ("classify", "latest", "The old dog sleeps.")),
+        ("masked_words", MASKED_WORDS, ("fill", "latest", "The [MASK] sleeps.")),
         ("answering", ANSWERING, ("answer", "latest", "Who met Anna?", "--text", "a.txt")),
     ],
 )

@@ -33,7 +33,7 @@ _settings_argument = click.argument("settings", metavar="[SETTING=VALUE]...", na
 @click.group("data", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Texts to ask, classify or translate, series to forecast: list, look into one, download it."""
+    """Texts to ask, classify, fill in or translate, series to forecast: list, count, download."""
     if context.invoked_subcommand is None:
         context.invoke(list_command)
 

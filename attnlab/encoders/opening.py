@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from attnlab.encoders.run_source import RunSource, is_of_runs
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.text.tokenizers import Tokenizer
+from attnlab.text.tokenizers import UNKNOWN, Tokenizer
 
 if TYPE_CHECKING:
     from attnlab.encoders.hub_images import ImageSource
@@ -104,6 +104,27 @@ def saved_image_source(folder: Path) -> ImageSource | None:
         raise RequestError(f"{path}: damaged: expected an encoder, got {error!r}.") from error
 
 
+def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
+    """Refuse an encoder whose vocabulary lacks more than half of what texts are made of.
+
+    Args:
+        rows: tokens of texts, by the encoder's tokenizer.
+        source: the encoder.
+
+    Raises:
+        RequestError: it does.
+    """
+    total = unknown = 0
+    for row in rows:
+        total += len(row)
+        unknown += sum(token == UNKNOWN for token in row)
+    if 2 * unknown > total:
+        raise RequestError(
+            "model.path: expected an encoder that knows the words of the texts, got "
+            f"{source.path}, which doesn't know {unknown / total:.0%} of them."
+        )
+
+
 @lru_cache
 def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
     if not is_of_runs(Path(path).expanduser()) and backbone_class(path) in OF_IMAGES:
@@ -117,7 +138,8 @@ def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
     One that can't be opened is told of when its run begins; that of an ended run may be gone.
 
     Raises:
-        RequestError: another mechanism was asked for, or another setting of it.
+        RequestError: another mechanism was asked for, or another setting of it, or texts are to be
+            cut as for another encoder.
     """
     model, given = document.get("model", {}), document.get("attention", {})
     if not isinstance(model, Mapping) or model.get("name") != _MODEL:
@@ -125,6 +147,12 @@ def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
     path = model.get("path")
     if not path:
         return document
+    cutter = document.get("task", {}).get("encoder")
+    if cutter != path:
+        raise RequestError(
+            f"task.encoder: expected {path}, as model.path, whose vocabulary the model has, got "
+            f"{'null' if cutter is None else cutter}."
+        )
     try:
         own = _attention(str(path), document.get("seed"))
     except RequestError:

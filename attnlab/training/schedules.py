@@ -41,24 +41,20 @@ def learning_rates(
         (steps,) rates.
     """
     step = np.arange(first_step + 1, first_step + steps + 1, dtype=np.float64)
+    if name not in _FLAT:
+        return peak * _OF_STEPS[name](step, total_steps, **settings)
+    own = dict(settings)
+    rise = max(round(own.pop("warmup", 0.0) * total_steps), 1)  # of tasks that bring a warm-up
     if name == "plateau":
-        own = {key: value for key, value in settings.items() if key != "warmup"}
-        share = constant(step, total_steps, warmup=settings.get("warmup", 0.0))
-        share *= plateau(monitored, monitor, **own)
+        share = np.full(steps, plateau(monitored, monitor, **own))
     else:
-        share = _OF_STEPS[name](step, total_steps, **settings)
-    return peak * share
+        share = constant(step, total_steps, **own)
+    return peak * share * np.minimum(step / rise, 1.0)
 
 
-def constant(step: np.ndarray, total_steps: int, *, warmup: float = 0.0) -> np.ndarray:
-    """Linear warm-up, where a task asks for one, then 1.
-
-    Args:
-        step: (n,) steps from 1.
-        total_steps: steps of the run.
-        warmup: share of the run that the warm-up takes.
-    """
-    return np.minimum(step / max(round(warmup * total_steps), 1), 1.0)
+def constant(step: np.ndarray, total_steps: int) -> np.ndarray:
+    """1 at every step."""
+    return np.ones_like(step)
 
 
 def cosine(step: np.ndarray, total_steps: int, *, warmup: float, final: float) -> np.ndarray:
@@ -135,8 +131,8 @@ def plateau(
     return share
 
 
+_FLAT = ("constant", "plateau")  # what has no warm-up of its own
 _OF_STEPS = {
-    "constant": constant,
     "cosine": cosine,
     "noam": noam,
     "inverse_square_root": inverse_square_root,

@@ -48,11 +48,12 @@ def test_defaults_are_those_of_each_task(capsys):
     assert main(["explain", "trainer.epochs=3"]) == 0
     said = capsys.readouterr().out
     others = "5 with task=answer,ett; 12 with task=classify,translate; 60 with task=digits; "
-    others += "40 with task=series,sunspots"
+    others += "6 with task=masked_words; 40 with task=series,sunspots"
     assert said.endswith(f"default 30; {others}\n")
     assert main(["explain", "optimizer.learning_rate"]) == 0
     assert "(optimizer=adam)" in (said := capsys.readouterr().out)
     others = "0.005 with task=answer,classify; 0.001 with task=digits,images; 0.0003 with task=ett"
+    others += "; 0.002 with task=masked_words"
     assert f"default 0.003; {others}\n" in said
 
 

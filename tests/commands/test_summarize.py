@@ -41,7 +41,7 @@ def test_sentences_come_a_line_each_in_their_order(lab):
         (("large.txt",), "large.txt: expected a text of at most 1,000,000 bytes, got 10,000,000."),
         (("article.txt", "--sentences", "7"), "at most the 6 different sentences of the text, got"),
         (("article.txt", "--sentences", "0"), "--sentences"),
-        (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering, got "),
+        (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering or "),
     ],
 )
 def test_a_wrong_request_is_told_in_a_sentence(lab, words, message):

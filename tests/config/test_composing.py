@@ -52,7 +52,7 @@ def of_group(group: str):
 
 @by_file
 def test_the_name_is_the_files(path):
-    assert content(path)["name"] == (path.stem.partition("_")[2] if path in MODELS else path.stem)
+    assert content(path)["name"] == (path.stem.rpartition("_")[2] if path in MODELS else path.stem)
     words = "the first line is a comment that says what the option is, `# Cosine of query and key.`"
     assert path.read_text(encoding="utf-8").startswith("# "), words
 
@@ -78,10 +78,11 @@ def task_of(path: Path) -> str:
 
 def overrides(path: Path) -> list[str]:
     if path in MODELS:
-        purpose, name = path.stem.split("_")
+        purpose, _, name = path.stem.rpartition("_")
         task = {
             **{"answering": "answer", "classification": "classify"},
-            **{"forecasting": "fib", "translation": "translate"},
+            **{"forecasting": "fib", "masked_words": "masked_words"},
+            **{"translation": "translate"},
         }
         own = "digits" if name == "vit" else task[purpose]
         return [f"task={own}", f"model={name}", *NEEDED.get(name, [])]

@@ -83,7 +83,8 @@ def test_of_a_sweep_the_run_with_the_seed_is_meant(encoder_runs, run):
 
 
 def test_the_attention_of_a_configuration_is_the_encoders(run):
-    given = {"model": {"name": "pretrained", "path": str(run)}, "seed": 0}
+    task = {"name": "classify", "encoder": str(run)}
+    given = {"task": task, "model": {"name": "pretrained", "path": str(run)}, "seed": 0}
     defaults = {"name": "multi_head", "heads": 4, "units": None, "book": False, "dropout": 0.0}
     found = with_own_attention({**given, "attention": defaults})
     assert found["attention"] == {**defaults, "heads": 2}
@@ -228,6 +229,7 @@ def test_a_run_on_an_encoder_resumes_to_the_same_bits(here, run, no_figures):
         (("model.path=/nowhere",), "model.path"),
         (("attention=bahdanau",), "attention: expected multi_head, which the encoder at"),
         (("attention.heads=8",), "attention.heads: expected 2"),
+        (("task.encoder=null",), "task.encoder: expected"),
         (("model.start=old",), "model.start: expected one of trained, drawn"),
         (("model.layer_decay=0",), "model.layer_decay"),
     ],
@@ -236,6 +238,14 @@ def test_what_does_not_fit_is_told_in_a_sentence(here, run, words, said):
     path = () if words[0].startswith("model.path") else (f"model.path={run}",)
     code, _, err = here(*CLASSIFY, *path, *words)
     assert code == 2 and said in err, err
+
+
+def test_an_encoder_of_other_words_is_refused(here, run):
+    rows = [f"zebra lion tiger n{n},{'ab'[n % 2]}" for n in range(40)]
+    (here.folder / "zoo.csv").write_text("\n".join(["text,label", *rows]))
+    words = ("data=table", "data.path=zoo.csv", f"model.path={run}")
+    code, _, err = here("task=classify", "model=pretrained", *words)
+    assert code == 2 and "which doesn't know 100% of them" in err, err
 
 
 def test_another_run_is_no_encoder(tmp_path, run):

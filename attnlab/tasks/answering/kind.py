@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab.encoders.opening import with_own_attention
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.answering"
@@ -14,7 +13,12 @@ _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
-    return with_own_attention({**document, "task": {"encoder": None, **document.get("task", {})}})
+    document = {**document, "task": {"encoder": None, **document.get("task", {})}}
+    if document.get("model", {}).get("name") != "pretrained":
+        return document
+    from attnlab.encoders.opening import with_own_attention
+
+    return with_own_attention(document)
 
 
 KIND = Kind(

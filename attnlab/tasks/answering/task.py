@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from attnlab.encoders.opening import open_source, save_source, saved_source
+from attnlab.encoders.opening import open_source, require_known, save_source, saved_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
@@ -107,6 +107,8 @@ class Answer:
         asked = [each for part in parts.values() for each in part]
         questions = [cut_question(self.tokenizer, each.question) for each in asked]
         texts = self._cut_texts(asked, progress)
+        if self.source:
+            require_known([text.tokens for text in texts.values()], self.source)
         self.question_places = 1 + min(max(map(len, questions)), self.text["max_question"])
         longest = max(len(text.tokens) for text in texts.values())
         self.text_places = min(longest, self.text["max_length"], self._most_text())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from attnlab.encoders.opening import open_source, save_source, saved_source
+from attnlab.encoders.opening import open_source, require_known, save_source, saved_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
@@ -91,6 +91,8 @@ class Classify:
         self.tokenizer = self._tokenizer([each.text for each in parts["train"]], seed)
         self.classes = class_names(parts)
         tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
+        if self.source:
+            require_known(tokens["train"], self.source)
         longest = max(map(len, chain.from_iterable(tokens.values())))
         most = self.text["max_length"]
         if self.source and self.source.most:

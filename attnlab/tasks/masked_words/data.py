@@ -65,7 +65,7 @@ class MaskedTexts:
         if self.unknown:
             total = sum(int(np.count_nonzero(part.tokens)) for part in self.parts.values())
             notes.append(
-                f'{self.unknown:,} of {total:,} tokens are not in the vocabulary: "⁇" is the '
-                "right answer there."
+                f"{self.unknown:,} of {total:,} tokens are not in the vocabulary: nobody asks for "
+                "them."
             )
         return notes

@@ -27,7 +27,7 @@ def _answers(run: RunDirectory) -> Answers:
     try:
         columns = (table[name].tolist() for name in ("text", "word"))
         items = list(zip(*columns, strict=True))
-        return Answers(items, table["prediction"] == table["word"], "words")
+        return Answers(items, table["right"] > 0, "words")
     except KeyError as error:
         path = run.path / "predictions.csv"
         raise RequestError(f"{path}: damaged: it has no column {error}") from error

@@ -30,7 +30,5 @@ KIND = Kind(
     encodes=True,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
-    tries={
-        "": 'attnlab fill {run} "The [MASK] ..."; task=classify model=pretrained model.path={run}'
-    },
+    tries={"": 'attnlab fill {run} "The [MASK] ..."; attention={other}, attnlab compare'},
 )

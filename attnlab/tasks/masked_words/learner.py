@@ -8,8 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
+from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.report import build_report
-from attnlab.tasks.masked_words.scoring import Told, told
+from attnlab.tasks.masked_words.scoring import Scorer, Told
 from attnlab.tasks.resident import ResidentLearner
 from attnlab.text.tokenizers import PAD
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.masked_words.models.model import MaskedWordModel
     from attnlab.tasks.masked_words.task import MaskedWords
-
-_EXAMPLES = 8  # rows whose attention is kept
 
 
 class MaskedWordLearner(ResidentLearner):
@@ -37,6 +36,7 @@ class MaskedWordLearner(ResidentLearner):
             given["jit"] = bool(tf.config.list_physical_devices("GPU"))
             given["lengths"] = {name: np.sum(part.tokens != PAD, axis=1) for name, part in parts}
         super().__init__(config, model, task.loss, inputs, targets, **given)
+        self._scorer = Scorer(model, task.width)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats and `val_accuracy`, over words; `val_follows` over pairs of texts."""
@@ -55,26 +55,33 @@ class MaskedWordLearner(ResidentLearner):
         return build_report(self._task, "test", self._told("test"))
 
     def examples(self) -> dict[str, Any]:
-        """Attention on a few test rows: `weights` (N, H, S, S), and their `tokens` (N, S) as read.
+        """Attention on a few test rows, half of them with a word that is said wrongly, those first.
 
-        Of learned per-position weights, too, `places` (N, S) says which words were asked for.
+        Of each row one word that is asked for: `weights` (N, H, 1, S) of its place, the `tokens`
+        (N, S) as they are read, "" behind the end, its `place`, the right `word`, the
+        `prediction`, whether that is `right`, and `index`, the row of predictions.csv, (N,) each.
         """
-        part = self._task.data.parts["test"]
-        assert part.asked is not None
-        rows = part.asked.tokens[:_EXAMPLES]
-        width = int(np.sum(rows != PAD, axis=1).max())
-        width = width if self.model.fixed_length is None else rows.shape[1]
-        asked = np.zeros(rows.shape, bool)
-        known = part.asked.known[:_EXAMPLES]
-        numbers = np.nonzero(known)[0]
-        asked[numbers, part.asked.places[:_EXAMPLES][known]] = True
-        weights = self.program.attend(rows[:, :width])
+        part, told = self._task.data.parts["test"], self._told("test")
+        asked = part.asked
+        assert asked is not None
+        owners, columns = np.nonzero(asked.known)
+        right = told.words == part.words
+        chosen = chosen_words(right, owners)
+        rows, places = owners[chosen], asked.places[owners, columns][chosen]
+        tokens = asked.tokens[rows]
+        if self.model.fixed_length is None:
+            tokens = tokens[:, : int(np.sum(tokens != PAD, axis=1).max())]
+        weights = np.asarray(self.program.attend(tokens), np.float32)
         return {
-            "weights": np.asarray(weights, np.float32),
-            "tokens": self._task.words(rows[:, :width]),
-            "right": self._task.words(part.tokens[:_EXAMPLES, :width]),
-            "asked": asked[:, :width],
+            "weights": weights[np.arange(len(rows)), :, places][:, :, None],
+            "tokens": self._task.words(tokens),
+            "place": places,
+            "word": np.array(self._task.labels(part.words[chosen])),
+            "prediction": np.array(self._task.labels(told.words[chosen])),
+            "right": right[chosen],
+            "index": chosen,
         }
 
     def _told(self, part: str) -> Told:
-        return told(self.program.model, self._task.data.parts[part])
+        assert self.program.model is self._scorer.model  # has what was learned
+        return self._scorer(self._task.data.parts[part])

@@ -13,6 +13,7 @@ from attnlab.text.tokenizers import END
 SHARE = 0.15
 MASKED, REPLACED = 0.8, 0.1  # the others stay
 
+MASK = "[MASK]"  # as it is written in a text
 _KINDS = ("masked", "replaced", "kept")
 
 
@@ -43,13 +44,19 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Asked:
     counts = np.minimum(np.maximum(np.round(SHARE * numbers).astype(np.int32), 1), numbers)
     ranks = np.where(words, draw.random(rows.shape), 2.0)
     places = np.argsort(ranks, axis=1, kind="stable")[:, : max(int(counts.max(initial=1)), 1)]
-    kinds, others = draw.random(places.shape), draw.integers(END + 1, mask, places.shape)
+    kinds = draw.random(places.shape)
+    others = draw.integers(END + 1, max(mask, END + 2), places.shape)
     own = np.take_along_axis(rows, places, axis=1)
     read = np.where(kinds < MASKED, mask, np.where(kinds < MASKED + REPLACED, others, own))
     known = np.arange(places.shape[1]) < counts[:, None]
     tokens = rows.copy()
     np.put_along_axis(tokens, places, np.where(known, read, own), axis=1)
     return Asked(tokens, np.where(known, places, 0).astype(np.int32), counts.astype(np.int32))
+
+
+def marked(word: str) -> str:
+    """A word that is asked for, beside others that may be masked, too."""
+    return f"»{word}«"
 
 
 def kinds_of(read: np.ndarray, own: np.ndarray, mask: int) -> Sequence[str]:

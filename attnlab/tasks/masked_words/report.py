@@ -10,7 +10,7 @@ import numpy as np
 from attnlab.records.files import read_table
 from attnlab.tasks.base import Report
 from attnlab.tasks.masked_words.baselines import baselines
-from attnlab.tasks.masked_words.masking import kinds_of
+from attnlab.tasks.masked_words.masking import kinds_of, marked
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
@@ -89,10 +89,9 @@ def _skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | N
 
 def _by_kind(columns: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
     """Words and accuracy of those that were masked, replaced, or kept."""
-    right = columns["prediction"] == columns["word"]
     found = {}
     for kind in ("masked", "replaced", "kept"):
-        own = right[columns["read"] == kind]
+        own = columns["right"][columns["read"] == kind]
         if len(own):
             found[kind] = {"n": len(own), "accuracy": float(own.mean())}
     return found
@@ -109,7 +108,7 @@ def _predictions(
     read = task.words(asked.tokens)
 
     def words(numbers: np.ndarray) -> np.ndarray:
-        return np.array(task.tokenizer.pieces(numbers), object)
+        return np.array(task.labels(numbers), object)
 
     kinds = kinds_of(asked.tokens[rows, places], own.tokens[rows, places], task.mask)
     return {
@@ -118,14 +117,16 @@ def _predictions(
         "text": np.array([_around(read[row], at) for row, at in zip(rows, places, strict=True)]),
         "read": np.array(kinds, object),
         "word": words(own.words),
+        "p_word": np.round(np.exp(-told.losses.astype(np.float64)), 6),
         "prediction": words(told.words),
+        "right": (told.words == own.words).astype(int),
         "probability": np.round(told.probabilities.astype(np.float64), 6),
         **{name: words(said) for name, said in rules.items()},
     }
 
 
 def _around(words: np.ndarray, place: int) -> str:
-    """The words around a place as they are read, those at the place in brackets."""
+    """The words around a place as they are read, the one at the place between » and «."""
     first = max(place - _AROUND, 1)
     before, behind = words[first:place], words[place + 1 : place + 1 + _AROUND]
-    return " ".join(word for word in (*before, f"[{words[place].strip('[]')}]", *behind) if word)
+    return " ".join(word for word in (*before, marked(words[place]), *behind) if word)

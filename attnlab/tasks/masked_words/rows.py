@@ -68,16 +68,11 @@ def paired(documents: Sequence[Sequence[Tokens]], most: int, seed: int) -> tuple
 
 
 def _cut(first: Tokens, second: Tokens, most: int) -> tuple[Tokens, Tokens]:
-    """Both with at most so many tokens, the longer one shortened first."""
-    over = max(len(first) + len(second) - most, 0)
-    if len(first) >= len(second):
-        taken = (
-            min(over, max(len(first) - len(second), 0))
-            + max(over - abs(len(first) - len(second)) + 1, 0) // 2
-        )
-        return first[: len(first) - taken], second[: len(second) - (over - taken)]
-    second, first = _cut(second, first, most)
-    return first, second
+    """Both with at most so many tokens: the longer one loses its last one until they fit."""
+    sizes = [len(first), len(second)]
+    while sum(sizes) > most:
+        sizes[0 if sizes[0] > sizes[1] else 1] -= 1
+    return first[: sizes[0]], second[: sizes[1]]
 
 
 def filled(rows: Sequence[Row], width: int) -> np.ndarray:

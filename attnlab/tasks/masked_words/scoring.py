@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.masked_words.data import Part
+from attnlab.tasks.masked_words.models.model import MaskedWordModel
 from attnlab.training.steps import compiled
 
 _TOGETHER = 128  # rows that a model reads at a time
@@ -28,31 +28,38 @@ class Told(NamedTuple):
         return float(self.losses.mean())
 
 
-def told(model: keras.Model, part: Part) -> Told:
-    """Fill in the words of a part that are asked for; without dropout."""
-    asked = part.asked
-    assert asked is not None
+class Scorer:
+    """Has a model fill in the words of parts; what is compiled for it is kept.
 
-    def answers(tokens, places, counts, right):
-        found = model.guesses(tokens, places, counts)
+    Args:
+        model: as it is at each call, without dropout.
+        width: tokens of a row.
+    """
+
+    def __init__(self, model: MaskedWordModel, width: int) -> None:
+        self.model = model
+        rows, places = (tf.TensorSpec((None, size), tf.int32) for size in (width, None))
+        shapes = [rows, places, tf.TensorSpec((None,), tf.int32), places]
+        self._answers = compiled(self._of_rows, False, shapes)
+
+    def __call__(self, part: Part) -> Told:
+        """What the model says of the words of a part that are asked for."""
+        asked = part.asked
+        assert asked is not None
+        right = np.take_along_axis(part.tokens, asked.places, axis=1)
+        parts = []
+        for at in range(0, len(part), _TOGETHER):
+            given = (array[at : at + _TOGETHER] for array in (*asked, right))
+            parts.append([np.asarray(each) for each in self._answers(*given)])
+        words, shares, losses, follows = map(np.concatenate, zip(*parts, strict=True))
+        paired = self.model.follows is not None
+        known = asked.known
+        return Told(words[known], shares[known], losses[known], follows if paired else None)
+
+    def _of_rows(self, tokens, places, counts, right):
+        found = self.model.guesses(tokens, places, counts)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(right, found.logits)
         best = tf.argmax(found.logits, axis=-1, output_type=tf.int32)
-        shares = tf.reduce_max(tf.nn.log_softmax(found.logits), axis=-1)
+        shares = tf.exp(tf.reduce_max(tf.nn.log_softmax(found.logits), axis=-1))
         follows = tf.zeros((tf.shape(tokens)[0], 2)) if found.follows is None else found.follows
-        return best, tf.exp(shares), losses, tf.nn.softmax(follows)[:, 1]
-
-    rows = [tf.TensorSpec((None, asked.tokens.shape[1]), tf.int32)]
-    places = [tf.TensorSpec((None, asked.places.shape[1]), tf.int32)]
-    counts = [tf.TensorSpec((None,), tf.int32)]
-    answers = compiled(answers, False, [*rows, *places, *counts, *places])
-    right = np.take_along_axis(part.tokens, asked.places, axis=1)
-    arrays = (*asked, right)
-    starts = range(0, len(part), _TOGETHER)
-    found = [
-        [np.asarray(each) for each in answers(*(array[at : at + _TOGETHER] for array in arrays))]
-        for at in starts
-    ]
-    words, shares, losses, follows = map(np.concatenate, zip(*found, strict=True))
-    known = asked.known
-    there = model.follows is not None
-    return Told(words[known], shares[known], losses[known], follows if there else None)
+        return best, shares, losses, tf.nn.softmax(follows)[:, 1]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,11 +16,19 @@ from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
 from attnlab.tasks.masked_words.data import MaskedTexts, Part
+from attnlab.tasks.masked_words.filling import (
+    Guess,
+    best_words,
+    check_text,
+    filled_in,
+    labels,
+    tokens_of,
+)
 from attnlab.tasks.masked_words.kind import KIND
-from attnlab.tasks.masked_words.masking import choose
+from attnlab.tasks.masked_words.masking import MASK, choose
 from attnlab.tasks.masked_words.rows import Row, filled, packed, paired
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import PAD, UNKNOWN, Tokenizer
 
 if TYPE_CHECKING:
     import keras
@@ -30,16 +38,8 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.masked_words.models.model import Guesses, MaskedWordModel
 
-MASK = "[MASK]"  # as it is written in a text
 _FILE, _TOKENIZER = "masked_words.json", "tokenizer.json"
 _TOGETHER = 256  # rows that a model reads at a time
-
-
-class Guess(NamedTuple):
-    """A word for a mask."""
-
-    word: str
-    probability: float
 
 
 class MaskedWords:
@@ -74,7 +74,7 @@ class MaskedWords:
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
         self.next_sentence = next_sentence
-        self.text = {
+        self.text: dict[str, Any] = {
             "tokenizer": tokenizer,
             "vocabulary": vocabulary,
             "min_count": min_count,
@@ -147,6 +147,11 @@ class MaskedWords:
         tokens = filled(rows, self.width)
         # The same words whatever the run's seed, so that runs can be compared word by word.
         asked = None if name == "train" else choose(tokens, self.mask, seed=0)
+        if asked and not asked.counts.any():
+            raise RequestError(
+                f"data={self.corpus.name}: expected words of the vocabulary in each part, got none "
+                f"in {name}."
+            )
         return Part(tokens, np.array([row.follows for row in rows], np.int32), asked)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> MaskedWordModel:
@@ -206,9 +211,9 @@ class MaskedWords:
         if part not in parts:
             raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
         from attnlab.tasks.masked_words.report import build_report
-        from attnlab.tasks.masked_words.scoring import told
+        from attnlab.tasks.masked_words.scoring import Scorer
 
-        return build_report(self, part, told(model, self.data.parts[part]))
+        return build_report(self, part, Scorer(model, self.width)(self.data.parts[part]))
 
     def vectors(self, model: MaskedWordModel, texts: Sequence[str]) -> np.ndarray:
         """A vector of each text, (N, W); see `mean_vectors`."""
@@ -219,12 +224,8 @@ class MaskedWords:
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Texts as the model reads them, (N, S) int32; `[MASK]` in them is the mask."""
-        rows = []
-        for text in texts:
-            pieces = self.tokenizer.encode([normalized(piece) for piece in text.split(MASK)])
-            tokens = [*pieces[0], *chain.from_iterable((self.mask, *each) for each in pieces[1:])]
-            rows.append(Row((tokens or [UNKNOWN])[: self.width - 2]))
-        return filled(rows, self.width)
+        tokens = [tokens_of(self.tokenizer, text) or [UNKNOWN] for text in texts]
+        return filled([Row(each[: self.width - 2]) for each in tokens], self.width)
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
         """A readable label for each token of rows (N, S), "" where there is padding."""
@@ -232,30 +233,37 @@ class MaskedWords:
         for row, own in zip(found, tokens, strict=True):
             real = own[own != PAD]
             known = self.tokenizer.pieces(np.where(real == self.mask, UNKNOWN, real))
-            row[: len(known)] = known
-            row[: len(real)][real == self.mask] = MASK
+            row[: len(known)] = np.where(real == self.mask, MASK, known)
         return found.astype(str)
 
-    def fill(self, model: MaskedWordModel, text: str, count: int = 1) -> list[list[Guess]]:
+    def labels(self, tokens: np.ndarray) -> list[str]:
+        """A readable label for each of some tokens (M,) of different texts."""
+        return labels(self.tokenizer, tokens)
+
+    def fill(
+        self, model: MaskedWordModel, text: str, count: int = 1, where: str = "TEXT"
+    ) -> list[list[Guess]]:
         """The most probable words for each `[MASK]` of a text, the best one first.
+
+        Args:
+            model: a trained one.
+            text: any that has a mask.
+            count: how many words for each.
+            where: what names the text in complaints.
 
         Raises:
             RequestError: there is no mask in it, or one stands behind what the model can read.
         """
+        check_text(text, where)
         rows = self.rows([text])
         places = np.flatnonzero(rows[0] == self.mask)
-        if not len(places) or len(places) < text.count(MASK):
-            what = f"within the first {self.width - 2} tokens" if MASK in text else "in it"
-            raise RequestError(f"TEXT: expected {MASK} {what}, got {text!r}.")
-        logits = np.asarray(model(rows, training=False))[0, places].astype(np.float64)
-        logits[:, [PAD, START, END]] = -np.inf  # which stand for nothing that is written
-        shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        shares /= shares.sum(axis=-1, keepdims=True)
-        best = np.argsort(-shares, axis=-1, kind="stable")[:, :count]
-        return [
-            [Guess(self.tokenizer.pieces([word])[0], float(own[word])) for word in words]
-            for own, words in zip(shares, best.tolist(), strict=True)
-        ]
+        if len(places) < text.count(MASK):
+            raise RequestError(
+                f"{where}: expected {MASK} within the first {self.width - 2} tokens, which is what "
+                "the run reads, got one behind them."
+            )
+        logits = np.asarray(model(rows, training=False))[0, places]
+        return best_words(self.tokenizer, logits, count)
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
         """Texts (N,), or a column of N, with their masks filled in, (N,).
@@ -289,13 +297,6 @@ class MaskedWords:
             raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
         self.width = width
         self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
-
-
-def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
-    """A text with the best word in the place of each mask."""
-    pieces = text.split(MASK)
-    words = [each[0].word for each in guesses]
-    return pieces[0] + "".join(map("".join, zip(words, pieces[1:], strict=True)))
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnlab.page.by_item import Columns, of_same_items, require_columns
+from attnlab.page.by_item import (
+    Columns,
+    of_same_items,
+    require_columns,
+    which_items,
+    worst_first,
+)
 from attnlab.page.parts import Part, Table
 from attnlab.tasks.answering.report import read_predictions
 from attnlab.tasks.base import Shown
 
-_WORST, _SPREAD = 12, 12  # questions
 _MOST_CHARACTERS = 200
 _COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
 _NOTHING = "(no answer)"
@@ -36,9 +41,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     sure = np.mean([own["probability"] for own in tables.values()], axis=0)
     # Among wrong ones the surest first.
     order = np.lexsort((np.arange(len(mean)), -sure, mean))
-    rest = order[_WORST:]
-    places = np.linspace(0, len(rest) - 1, min(_SPREAD, len(rest))).astype(int)
-    rows = [*order[:_WORST], *rest[places]]
+    rows = worst_first(order)
     cells = [
         [
             _short(str(first["question"][row])),
@@ -54,10 +57,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     header += [f"says {label}" for label in tables] if several else ["prediction"]
     header += [f"F1, {label}" for label in tables] if several else ["F1"]
     header += [f"p, {label}" for label in tables] if several else ["p"]
-    title = f"{len(rows)} of {len(order):,} test questions, by F1"
-    title += f" (mean of {len(tables)} runs)" if several else ""
-    if len(rest):
-        title += f": the {_WORST} worst, then others at equal distances up to the best"
+    title = which_items(len(rows), len(order), "questions, by F1", len(tables))
     return Table(title, header, cells, words=2 + len(tables), prose=True)
 
 

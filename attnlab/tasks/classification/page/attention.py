@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.page.by_item import spread
 from attnlab.page.by_run import attention_by_run
-from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
+from attnlab.page.parts import Part, Slider, Text
+from attnlab.page.shaded import Looked, looked_at, shaded_texts
 from attnlab.tasks.base import Shown
 from attnlab.tasks.classification.page.items import likelihood
 from attnlab.tasks.classification.report import read_predictions
@@ -19,7 +21,7 @@ from attnlab.tasks.classification.word_weights import word_weights
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import LabelledTexts
 
-_MOST_EPOCHS, _MOST_TEXTS, _MOST_HEADS = 30, 8, 8
+_MOST_EPOCHS, _MOST_TEXTS = 30, 8
 _NOTE = (
     "The darker a word, the more weight it had; the darkest has the largest weight of its text. "
     "Point at the predicted class, or reach it by Tab, for the largest ones in numbers. Dotted: "
@@ -29,38 +31,19 @@ _SELF = " Each word asks: a word's weight is the mean over all that do."
 _NAMES = ("text", "class", "predicted")
 
 
-class _Looked(NamedTuple):
-    """What the model of each epoch made of some texts."""
-
-    epochs: list[int]
-    words: list[list[str]]  # of each text, without padding
-    labels: list[str]  # the class of each text
-    said: list[list[str]]  # of each epoch the predicted class of each text
-    weights: np.ndarray  # (E, N, H, S), means over the queries
-    queries: int
-
-
 def attention_parts(shown: Sequence[Shown]) -> list[Part]:
     """A slider over the epochs for each run that attends."""
     return attention_by_run(shown, _run_parts)
 
 
 def _run_parts(run: Shown) -> list[Part]:
-    problems: list[Part] = []
-    try:
-        looked = _by_epoch(run)
-    except RequestError as error:
-        kept = _kept(run)
-        if kept is None:
-            raise
-        looked = kept
-        problems = [Text(f"Only the best epoch is known: {error}", "warning")]
+    looked, problems = looked_at(partial(_by_epoch, run), partial(_kept, run))
     note = Text(_NOTE + _SELF * (looked.queries > 1), "note")
-    slider = Slider(run.frames(looked.epochs), [_sentences(looked, run.room)])
-    return [note, slider, *problems, *run.problems()]
+    texts = shaded_texts(looked, run.room, _NAMES)
+    return [note, Slider(run.frames(looked.epochs), [texts]), *problems, *run.problems()]
 
 
-def _by_epoch(run: Shown) -> _Looked:
+def _by_epoch(run: Shown) -> Looked:
     task: Any = run.task()
     run.load_data()
     data: LabelledTexts = task.data
@@ -71,7 +54,7 @@ def _by_epoch(run: Shown) -> _Looked:
     words = [task.tokenizer.pieces(row[row != 0]) for row in tokens]
     labels = [data.classes[part.labels[row]] for row in rows]
     names = [[data.classes[number] for number in own] for own in said]
-    return _Looked(epochs, words, labels, names, found, queries)
+    return Looked(epochs, words, labels, names, found, queries)
 
 
 def _weights(run: Shown, tokens: np.ndarray) -> tuple[list[int], np.ndarray, list[list[int]], int]:
@@ -98,7 +81,7 @@ def _weights(run: Shown, tokens: np.ndarray) -> tuple[list[int], np.ndarray, lis
     return epochs, np.stack(found), said, queries
 
 
-def _kept(run: Shown) -> _Looked | None:
+def _kept(run: Shown) -> Looked | None:
     """The same of the best epoch alone, as attention.npz has it; None without one."""
     from attnlab.figures.run import read_attention
 
@@ -111,7 +94,7 @@ def _kept(run: Shown) -> _Looked | None:
     labels, said = ([str(name) for name in kept[side]] for side in ("label", "prediction"))
     found = word_weights(weights, tokens != "")[None]
     best = int(run.metrics.get("best_epoch", 1))
-    return _Looked([best], words, labels, [said], found, weights.shape[2])
+    return Looked([best], words, labels, [said], found, weights.shape[2])
 
 
 def _rows(run: Shown, tokens: np.ndarray) -> list[int]:
@@ -127,32 +110,7 @@ def _rows(run: Shown, tokens: np.ndarray) -> list[int]:
     wrong = [row for row in order if not right[row]]
     correct = [row for row in order if right[row]]
     count = min(len(wrong), max(_MOST_TEXTS // 2, _MOST_TEXTS - len(correct)))
-    found = [*_spread(wrong, count), *_spread(correct, _MOST_TEXTS - count)]
+    found = [*spread(wrong, count), *spread(correct, _MOST_TEXTS - count)]
     if not found:
         raise RequestError(f"{run.run.name}: no test text has a word.")
     return found
-
-
-def _spread(rows: Sequence[int], most: int) -> list[int]:
-    places = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)
-    return [int(rows[place]) for place in places]
-
-
-def _sentences(looked: _Looked, room: int) -> Sentences:
-    """The texts for which there is room, a byte for each weight; where it allows, each head."""
-    heads, lengths = looked.weights.shape[2], [len(words) for words in looked.words]
-    cells = np.cumsum(lengths) * len(looked.epochs)
-    every = 1 < heads <= _MOST_HEADS and bool((1 + heads) * cells[-1] <= room)
-    names = [f"mean of {heads} heads"] if heads > 1 else ["weights"]
-    names += [f"head {number + 1}" for number in range(heads)] if every else []
-    sentences = []
-    for place in range(max(int(np.sum(cells <= room)), 1)):
-        own = looked.weights[:, place, :, : lengths[place]]  # (E, H, S)
-        mean = own.mean(axis=1, keepdims=True)
-        maps = np.concatenate([mean, own], axis=1) if every else mean
-        written = [
-            Written([said[place]], each[:, None])
-            for said, each in zip(looked.said, maps, strict=True)
-        ]
-        sentences.append(Sentence(looked.words[place], [looked.labels[place]], [], written))
-    return Sentences(sentences, names, _NAMES, shaded=True)

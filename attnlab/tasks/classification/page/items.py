@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.by_item import Columns, of_same_items, require_columns
+from attnlab.page.by_item import (
+    Columns,
+    accuracy_by_group,
+    of_same_items,
+    require_columns,
+    which_items,
+    worst_first,
+)
 from attnlab.page.parts import Part, Table, chosen
 from attnlab.tasks.base import Shown
 from attnlab.tasks.classification.report import noun_of, read_predictions
 
-_WORST, _SPREAD = 12, 12  # texts
 _MOST_CHARACTERS = 400
 _MOST_CLASSES, _MOST_MISTAKES = 12, 20
 _COLUMNS = ("label", "prediction", "probability")
@@ -29,7 +35,7 @@ def item_parts(shown: Sequence[Shown]) -> list[Part]:
         *([_table(tables)] if tables else []),
         *parts,
         *chosen("group", confused, named=len(shown) > 1),
-        *_groups(shown),
+        *accuracy_by_group(shown, "texts"),
     ]
 
 
@@ -67,9 +73,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     certainties = {label: likelihood(own) for label, own in tables.items()}
     mean = np.mean([*certainties.values()], axis=0)
     order = np.argsort(mean, kind="stable")
-    rest = order[_WORST:]
-    places = np.linspace(0, len(rest) - 1, min(_SPREAD, len(rest))).astype(int)
-    rows = [*order[:_WORST], *rest[places]]
+    rows = worst_first(order)
     grouped = ["group"] if "group" in first else []
     several = len(tables) > 1
     cells = [
@@ -85,10 +89,8 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     said = [f"says {label}" for label in tables] if several else ["prediction"]
     sure = [f"p, {label}" for label in tables] if several else ["p"]
     header = [noun, "class", *grouped, *said, *sure]
-    title = f"{len(rows)} of {len(order):,} test {noun}s, by the probability p of their class"
-    title += f" (mean of {len(tables)} runs)" if several else ""
-    if len(rest):
-        title += f": the {_WORST} worst, then others at equal distances up to the best"
+    what = f"{noun}s, by the probability p of their class"
+    title = which_items(len(rows), len(order), what, len(tables))
     words = 2 + len(grouped) + len(tables)
     return Table(title, header, cells, words=words, prose=True)
 
@@ -138,18 +140,3 @@ def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:
 
 def _share(count: int, total: int) -> str:
     return f"{count / total:.1%}" if total else "-"
-
-
-def _groups(shown: Sequence[Shown]) -> list[Part]:
-    """The accuracy by group of all runs that have them."""
-    known = {run.label: run.metrics["groups"] for run in shown if run.metrics.get("groups")}
-    if not known:
-        return []
-    names = dict.fromkeys(name for groups in known.values() for name in groups)
-    rows = []
-    for name in names:
-        own = [groups.get(name) for groups in known.values()]
-        count = next(each["n"] for each in own if each)
-        cells = [f"{each['accuracy']:.3f}" if each else "-" for each in own]
-        rows.append([name, str(count), *cells])
-    return [Table("accuracy by group", ["group", "texts", *known], rows)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ from attnlab.commands.options import find, require_kind, run_argument, runs_opti
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
+from attnlab.text.reading import input_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +80,7 @@ def command(
     trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
     task: Any = trained.task
     noun = "image" if images else "text"
-    for some in _chunks(given or _lines()):
+    for some in _chunks(given or input_lines()):
         asked = list(map(task.read, some)) if images else some
         for item, shares in zip(some, task.shares(trained.model, asked), strict=True):
             click.echo(_written(task.classes, noun, str(item), shares, scores, as_json))
@@ -122,14 +122,6 @@ def _read(path: Path) -> str:
         raise RequestError(f"--file: {path} can't be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise RequestError(f"--file: {path}: expected UTF-8, got other bytes.") from error
-
-
-def _lines() -> Iterator[str]:
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise RequestError(f"standard input, line {number}: expected UTF-8.") from error
 
 
 def _chunks(items: Any) -> Iterator[list[Any]]:

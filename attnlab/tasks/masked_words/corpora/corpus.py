@@ -77,27 +77,35 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Sequence[str]]]:
     """
     parts = {part: list(corpus.documents(part)) for part in corpus.own_parts}
     missing = [part for part in PARTS if part not in parts]
-    different = [*dict.fromkeys(map(tuple, parts["train"]))] if missing else parts["train"]
+    different = [*dict.fromkeys(map(tuple, parts["train"]))]
     if len(different) <= len(missing):
         raise RequestError(
             f"data={corpus.name}: expected at least {len(missing) + 1} different documents, for "
             f"{', '.join(PARTS)}, got {len(different)}; empty lines end a document."
         )
-    rest = _shuffled(different, seed) if missing else []
+    if missing:
+        taken = _held_out(corpus, different, missing, seed)
+        for part in ("train", *missing):
+            parts[part] = [own for own in different if taken.get(own, "train") == part]
+    return {part: parts[part] for part in PARTS}
+
+
+def _held_out(
+    corpus: Corpus, documents: Sequence[tuple[str, ...]], missing: Sequence[str], seed: int
+) -> dict[tuple[str, ...], str]:
+    """The part of each document that isn't trained on."""
+    rest = _shuffled(documents, seed)
     taken: dict[tuple[str, ...], str] = {}
     for part in missing:
-        count = max(round(getattr(corpus, part) * len(different)), 1)
+        count = max(round(getattr(corpus, part) * len(documents)), 1)
         some, rest = rest[:count], rest[count:]
         taken |= dict.fromkeys(some, part)
-    if missing and not rest:
+    if not rest:
         raise RequestError(
             "data.validation + data.test: expected shares that leave documents to train on, got "
-            f"{corpus.validation:g} + {corpus.test:g} of {len(different)}."
+            f"{corpus.validation:g} + {corpus.test:g} of {len(documents)}."
         )
-    if missing:
-        for part in ("train", *missing):
-            parts[part] = [own for own in different if taken.get(own, "train") == part]  # type: ignore[arg-type]
-    return {part: parts[part] for part in PARTS}
+    return taken
 
 
 def _shuffled(documents: Sequence[Any], seed: int) -> list[Any]:

@@ -9,7 +9,7 @@ from keras import ops
 
 from attnlab.layers.text_encoder import TextEncoder
 from attnlab.tasks.masked_words.masking import MASKED, REPLACED, SHARE
-from attnlab.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END
 
 
 class Guesses(NamedTuple):
@@ -33,7 +33,8 @@ class MaskedWordModel(keras.Model):
     """Rows (B, S) of tokens to the logits of the words that stand there, (B, S, V).
 
     In training 15 % of a row's words, at least one, are chosen anew at every step: 80 % of them are
-    masked, 10 % are replaced by any word, 10 % stay; see `Guesses`. The logits are
+    masked, 10 % are replaced by any word, 10 % stay; see `Guesses`. What the vocabulary doesn't
+    have is never chosen. The logits are
 
         E norm(gelu(W x + b)) + c
 
@@ -54,7 +55,8 @@ class MaskedWordModel(keras.Model):
         self.encoder, self.mask = encoder, encoder.embedding.input_dim - 1
         self.transform = keras.layers.Dense(encoder.width, activation="gelu", name="transform")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
-        self.pooled = self.follows = None
+        self.pooled: Any = None
+        self.follows: Any = None
         if next_sentence:
             self.pooled = keras.layers.Dense(encoder.width, activation="tanh", name="pooled")
             self.follows = keras.layers.Dense(2, name="follows")
@@ -111,16 +113,16 @@ class MaskedWordModel(keras.Model):
 
     def _chosen(self, tokens):
         """Places (B, K) of words drawn from each row, of which the first (B,) count."""
-        words = (tokens != PAD) & (tokens != START) & (tokens != END)
+        words = tokens > END
         width = ops.shape(tokens)[1]
         most = ops.maximum(ops.cast(ops.round(SHARE * ops.cast(width, "float32")), "int32"), 1)
         if isinstance(width, int):  # XLA has to know it
             most = max(round(SHARE * width), 1)
         ranks = keras.random.uniform(ops.shape(tokens), seed=self.choices)
         _, places = ops.top_k(ops.where(words, ranks, -1.0), most)
-        share = SHARE * ops.cast(ops.sum(ops.cast(words, "int32"), axis=1), "float32")
-        counts = ops.maximum(ops.cast(ops.round(share), "int32"), 1)
-        return ops.cast(places, "int32"), ops.minimum(counts, most)
+        numbers = ops.sum(ops.cast(words, "int32"), axis=1)
+        counts = ops.cast(ops.round(SHARE * ops.cast(numbers, "float32")), "int32")
+        return ops.cast(places, "int32"), ops.minimum(ops.maximum(counts, 1), numbers)
 
     def _hidden(self, tokens, places, counts):
         """Rows in which what is at chosen places is masked, replaced, or stays."""

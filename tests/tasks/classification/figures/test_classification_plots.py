@@ -10,6 +10,7 @@ from labelled import CLASSES, answers, attention, labelled, part, some_texts, wr
 
 from attnlab.errors import RequestError
 from attnlab.figures.run import draw_run
+from attnlab.figures.shaded_words import DARKEST
 from attnlab.tasks.classification.figures import words
 from attnlab.tasks.classification.figures.run import (
     calibration_figure,
@@ -136,9 +137,7 @@ def shades(axes):
     known = [patch for patch in axes.patches if patch.get_alpha() is not None]
     words_there = [text for text in axes.texts if text.get_ha() == "center"]
     pairs = zip(words_there, known, strict=True)
-    return [
-        (text.get_text(), round(patch.get_alpha() / words._DARKEST, 6)) for text, patch in pairs
-    ]
+    return [(text.get_text(), round(patch.get_alpha() / DARKEST, 6)) for text, patch in pairs]
 
 
 def kept(weights, tokens, label="good", prediction="good"):

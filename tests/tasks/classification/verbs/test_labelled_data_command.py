@@ -11,6 +11,7 @@ from attnlab.cli import main
 from attnlab.config.options import CONFIG_DIR, option_content, options
 from attnlab.tasks.answering.verbs.data import SHELF as ANSWERING
 from attnlab.tasks.classification.verbs.data import SHELF
+from attnlab.tasks.masked_words.verbs.data import SHELF as MASKED_WORDS
 from attnlab.tasks.translation.verbs.data import SHELF as TRANSLATION
 
 YAML = "name: mine\n_target_: {path}\nrules: {{}}\n"
@@ -33,6 +34,7 @@ def test_each_kind_lists_the_corpora_that_say_so():
     shelves = [
         (SHELF, {"classify", "digits", "images"}),
         (ANSWERING, {"answer"}),
+        (MASKED_WORDS, {"masked_words"}),
         (TRANSLATION, {"translate"}),
     ]
     for shelf, tasks in shelves:

@@ -1,0 +1,71 @@
+"""Texts whose words are shaded by their weights, of one epoch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.page.parts import Part, Sentence, Sentences, Text, Written
+
+_MOST_HEADS = 8
+
+
+class Looked(NamedTuple):
+    """What the model of each epoch made of some texts."""
+
+    epochs: list[int]
+    words: list[list[str]]  # of each text, without padding
+    right: list[str]  # what should be said of each text
+    said: list[list[str]]  # of each epoch what was said of each text
+    weights: np.ndarray  # (E, N, H, S)
+    queries: int = 1  # of how many the weights are means
+
+
+def looked_at(
+    by_epoch: Callable[[], Looked], kept: Callable[[], Looked | None]
+) -> tuple[Looked, list[Part]]:
+    """What is known `by_epoch`, else what was `kept` of the best epoch, and then a sentence why.
+
+    Raises:
+        RequestError: neither is known.
+    """
+    try:
+        return by_epoch(), []
+    except RequestError as error:
+        found = kept()
+        if found is None:
+            raise
+        return found, [Text(f"Only the best epoch is known: {error}", "warning")]
+
+
+def shaded_texts(looked: Looked, room: int, names: tuple[str, str, str]) -> Sentences:
+    """The texts for which there is room, a byte for each weight; where it allows, each head.
+
+    Args:
+        looked: what there is to see.
+        room: bytes.
+        names: what texts, what is right of them, and what was said are called.
+    """
+    heads, lengths = looked.weights.shape[2], [len(words) for words in looked.words]
+    cells = np.cumsum(lengths) * len(looked.epochs)
+    every = 1 < heads <= _MOST_HEADS and bool((1 + heads) * cells[-1] <= room)
+    maps = [f"mean of {heads} heads"] if heads > 1 else ["weights"]
+    maps += [f"head {number + 1}" for number in range(heads)] if every else []
+    sentences = [
+        Sentence(looked.words[place], [looked.right[place]], [], _written(looked, place, every))
+        for place in range(max(int(np.sum(cells <= room)), 1))
+    ]
+    return Sentences(sentences, maps, names, shaded=True)
+
+
+def _written(looked: Looked, place: int, every: bool) -> list[Written]:
+    """What was said of a text at each epoch, with the mean weights, and those of every head."""
+    own = looked.weights[:, place, :, : len(looked.words[place])]  # (E, H, S)
+    mean = own.mean(axis=1, keepdims=True)
+    maps = np.concatenate([mean, own], axis=1) if every else mean
+    return [
+        Written([said[place]], each[:, None]) for said, each in zip(looked.said, maps, strict=True)
+    ]

@@ -1,0 +1,33 @@
+"""What a corpus has in it: counts of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
+from attnlab.text.words import split_words
+
+
+def describe(corpus: Corpus, seed: int) -> dict[str, dict[str, Any]]:
+    """The numbers of each part of an opened corpus, as a run with this seed divides it.
+
+    Raises:
+        RequestError: the corpus can't be read or divided.
+    """
+    parts = divided(corpus, seed)
+    known = {word for document in parts["train"] for text in document for word in split_words(text)}
+    return {part: _counts(documents, known) for part, documents in parts.items()}
+
+
+def _counts(documents: Sequence[Sequence[str]], known: set[str]) -> dict[str, Any]:
+    sentences = [split_words(text) for document in documents for text in document]
+    total = sum(map(len, sentences))
+    unknown = sum(word not in known for sentence in sentences for word in sentence)
+    return {
+        "documents": len(documents),
+        "sentences": len(sentences),
+        "words": total,  # a word is what `split_words` gives
+        "longest": max(map(len, sentences), default=0),  # words of a sentence
+        "unknown": unknown / max(total, 1),  # share of words that are not in train
+    }

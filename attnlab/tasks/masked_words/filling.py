@@ -1,0 +1,94 @@
+"""Texts with masks: as tokens, and with words in place of the masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.masked_words.masking import MASK
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+
+_WORD = "a"  # any
+# Of `Tokenizer.pieces`: before the label of a token that goes on with the word before it, and the
+# label of white space.
+_GOES_ON, _SPACE = "·", "␣"
+
+
+class Guess(NamedTuple):
+    """A word for a mask."""
+
+    word: str
+    probability: float
+
+
+def check_text(text: str, where: str) -> None:
+    """Refuse a text without a mask; `where` names it in the complaint.
+
+    Raises:
+        RequestError: there is none in it.
+    """
+    if MASK not in text:
+        got = repr(text) if text.strip() else "an empty one"
+        raise RequestError(f"{where}: expected a text with {MASK}, got {got}.")
+
+
+def tokens_of(tokenizer: Tokenizer, text: str) -> list[int]:
+    """A text in tokens, START and END left out; `[MASK]` is one more than the last of them."""
+    first, *others = normalized(text).split(MASK)
+    tokens = _encoded(tokenizer, first)
+    for piece in others:
+        tokens += [tokenizer.size, *_behind(tokenizer, piece)]
+    return tokens
+
+
+def _encoded(tokenizer: Tokenizer, piece: str) -> list[int]:
+    # Characters have white space as tokens; else it belongs to the word behind it.
+    return tokenizer.encode([piece if tokenizer.kind == "char" else piece.strip()])[0]
+
+
+def _behind(tokenizer: Tokenizer, piece: str) -> list[int]:
+    """What stands behind a mask, such as a full stop: with or without white space before it."""
+    if not piece or piece[0].isspace():
+        return _encoded(tokenizer, piece)
+    word, whole = _encoded(tokenizer, _WORD), _encoded(tokenizer, _WORD + piece)
+    alone = whole[: len(word)] == word
+    return whole[len(word) :] if alone else _encoded(tokenizer, piece)
+
+
+def labels(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:
+    """A readable label for each of some tokens that don't belong together; see `pieces`."""
+    if tokenizer.kind != "bpe":
+        return [tokenizer.pieces([int(token)])[0] for token in tokens]
+    word = _encoded(tokenizer, _WORD)
+    return [tokenizer.pieces([*word, int(token)])[-1] for token in tokens]
+
+
+def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[list[Guess]]:
+    """The most probable words by logits (M, V), the best ones first; no special token is one."""
+    logits = logits.astype(np.float64)
+    logits[:, [PAD, UNKNOWN, START, END]] = -np.inf
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    best = np.argsort(-shares, axis=-1, kind="stable")[:, : min(count, tokenizer.size - END - 1)]
+    return [
+        [
+            Guess(word, float(own[number]))
+            for word, number in zip(labels(tokenizer, numbers), numbers, strict=True)
+        ]
+        for own, numbers in zip(shares, best, strict=True)
+    ]
+
+
+def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
+    """A text with the best word in the place of each mask."""
+    filled, *pieces = text.split(MASK)
+    for (best, *_), piece in zip(guesses, pieces, strict=True):
+        word = " " if best.word == _SPACE else best.word
+        if len(word) > 1 and word.startswith(_GOES_ON):
+            filled, word = filled.rstrip(), word.removeprefix(_GOES_ON)
+        filled += word + piece
+    return filled

@@ -1,0 +1,104 @@
+"""`attnlab fill RUN`: words for the masks of texts from arguments, files or standard input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.tasks.masked_words.kind import KIND
+from attnlab.text.reading import input_lines, read_text
+
+if TYPE_CHECKING:
+    from attnlab.tasks.masked_words.filling import Guess
+
+_MOST = 1000
+
+
+@click.command("fill")
+@run_argument
+@click.argument("texts", metavar="[TEXT]...", nargs=-1)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file that is one text; may be repeated.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1, _MOST),
+    metavar="K",
+    help="Print the K best words for each mask instead of the text.",
+)
+@click.option("--epoch", help="A number, best or last.  [default: best; with --average: last]")
+@click.option(
+    "--average",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
+@runs_option
+def command(
+    run: str,
+    texts: tuple[str, ...],
+    files: tuple[Path, ...],
+    top: int | None,
+    epoch: str | None,
+    average: int | None,
+    as_json: bool,
+    runs: str | None,
+) -> None:
+    """Fill in each [MASK] of TEXTs, of files, or of standard input line by line, by a trained RUN.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints each text
+    filled in, a line each. With --top a line for each word, the best one first: the number of its
+    text and that of its mask, both from 1, its probability, and the word, with tabs between.
+    """
+    folder = find(run, runs)
+    require_kind(folder, KIND)
+    from attnlab.tasks.masked_words.filling import check_text
+
+    given = [*texts, *(read_text(path, "--file") for path in files)]
+    for number, text in enumerate(given, 1):
+        check_text(text, f"TEXT {number}")
+    from attnlab.run.loading import TrainedRun
+
+    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    task: Any = trained.task
+    for number, text in enumerate(given or input_lines(), 1):
+        where = f"TEXT {number}" if given else f"standard input, line {number}"
+        found = task.fill(trained.model, text, top or 1, where)
+        if as_json:
+            click.echo(_as_json(text, found))
+        else:
+            click.echo(_as_table(number, found) if top else " ".join(_filled(text, found).split()))
+
+
+def _filled(text: str, found: Sequence[Sequence[Guess]]) -> str:
+    from attnlab.tasks.masked_words.filling import filled_in
+
+    return filled_in(text, found)
+
+
+def _as_table(number: int, found: Sequence[Sequence[Guess]]) -> str:
+    lines = [
+        f"{number}\t{mask}\t{guess.probability:.4f}\t{guess.word}"
+        for mask, guesses in enumerate(found, 1)
+        for guess in guesses
+    ]
+    return "\n".join(lines)
+
+
+def _as_json(text: str, found: Sequence[Sequence[Guess]]) -> str:
+    masks = [
+        [{"word": each.word, "probability": round(each.probability, 6)} for each in guesses]
+        for guesses in found
+    ]
+    content = {"text": text, "filled": _filled(text, found), "masks": masks}
+    return json.dumps(content, ensure_ascii=False)

@@ -1,0 +1,74 @@
+"""Runs on presets of keras-hub, from the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hub_presets import TOKENIZER_OF, WORDS, write_preset
+
+from attnlab.records.run_directory import RunDirectory
+
+QUICK = ("trainer.epochs=2", "trainer.batch_size=16", "tracking.enabled=false")
+TUNING = ("model=pretrained", "model.path=preset", "attention.heads=2", "trainer.jit=false")
+
+
+@pytest.fixture
+def lab(here, request, no_figures):
+    """A folder with a preset of random weights, and texts of its words that one word decides."""
+    pytest.importorskip("keras_hub")
+    write_preset(here.folder / "preset", getattr(request, "param", "BertBackbone"))
+    words = [word for word in WORDS if word.isalpha() and word.islower()]
+    draw, rows = np.random.default_rng(0), {}
+    while len(rows) < 60:
+        label = len(rows) % 2
+        text = " ".join([*draw.choice(words[2:], 4), words[label]])
+        rows[text] = f"{text},{'ab'[label]}"
+    (here.folder / "texts.csv").write_text("\n".join(["text,label", *rows.values()]))
+    return here
+
+
+@pytest.mark.parametrize("lab", TOKENIZER_OF, indirect=True)
+def test_a_preset_is_tuned_and_used_without_its_folder(lab):
+    data = ("task=classify", "data=table", "data.path=texts.csv")
+    code, out, err = lab(*data, *TUNING, *QUICK)
+    assert code == 0, err
+    (run,) = lab.run_folders()
+    config = RunDirectory(run).read_config()
+    assert config["attention"] == {**config["attention"], "name": "multi_head", "heads": 2}
+    with np.load(run / "attention.npz") as kept:
+        assert kept["weights"].shape[1] == 2 and np.isfinite(kept["weights"]).all()
+    shutil.rmtree(lab.folder / "preset")
+    text = next(iter((lab.folder / "texts.csv").read_text().splitlines()[1:])).split(",")[0]
+    code, out, err = lab("classify", "latest", "--json", text)
+    assert code == 0, err
+    assert sum(json.loads(out)["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_questions_are_answered_and_sentences_chosen_by_a_preset(lab):
+    words = [word for word in WORDS if word.isalpha() and word.islower()]
+    draw, asked = np.random.default_rng(0), []
+    for number in range(40):
+        text = " ".join(draw.choice(words, 6))
+        answer = text.split()[number % 6]
+        start = f" {text} ".index(f" {answer} ")
+        one = {"id": str(number), "question": words[number % 9], "answers": [
+            {"text": answer, "answer_start": start}]}  # fmt: skip
+        asked.append({"context": text, "qas": [one]})
+    data = {"version": "1.1", "data": [{"title": str(n), "paragraphs": [each]}
+                                       for n, each in enumerate(asked)]}  # fmt: skip
+    (lab.folder / "asked.json").write_text(json.dumps(data))
+    given = ("task=answer", "data=questions", "data.path=asked.json", "task.max_length=12")
+    code, _, err = lab(*given, *TUNING, *QUICK)
+    assert code == 0, err
+    (lab.folder / "text.txt").write_text(asked[0]["context"])
+    code, out, err = lab("answer", "latest", "--text", "text.txt", words[0])
+    assert code == 0 and out.strip(), err
+
+    sentences = " ".join(f"{each['context'].capitalize()}." for each in asked[:6])
+    (lab.folder / "long.txt").write_text(sentences)
+    code, out, err = lab("summarize", "long.txt", "--encoder", "preset", "--sentences", 2)
+    assert code == 0 and len(out.splitlines()) == 2, err

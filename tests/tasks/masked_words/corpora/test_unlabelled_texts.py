@@ -1,0 +1,145 @@
+"""Corpora of texts without labels: sentences of the grammar, and files of the user's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fillers import Documents
+
+from attnlab.cli import main
+from attnlab.errors import RequestError
+from attnlab.tasks.classification.corpora.agreement import Agreement
+from attnlab.tasks.masked_words.corpora.corpus import divided
+from attnlab.tasks.masked_words.corpora.corpus_statistics import describe
+from attnlab.tasks.masked_words.corpora.sentences import Sentences
+from attnlab.tasks.masked_words.corpora.text import TextFiles
+from attnlab.text.agreement import held_out
+
+
+def texts_of(path: Path, *names: str, **settings) -> list[list[str]]:
+    corpus = TextFiles(path=str(path), **settings)
+    corpus.open(Path("."))
+    return [[*document] for document in corpus.documents()]
+
+
+# Sentences
+
+
+def test_sentences_are_right_and_none_of_them_is_tested_on_elsewhere():
+    corpus = Sentences(sentences=3000)
+    parts = {part: [*corpus.documents(part)] for part in corpus.own_parts}
+    assert [*map(len, parts.values())] == [3000, 500, 500]
+    assert all(len(document) == 1 for part in parts.values() for document in part)
+    train = {document[0] for document in parts["train"]}
+    assert len(train) == 3000
+    agreement = Agreement(texts=100)
+    for part in ("validation", "test"):
+        others = {each.text: each.label for each in agreement._read(part)}
+        assert not train & {*others}
+        own = {document[0] for document in parts[part]}
+        # It has either a sentence or its broken twin of each of these.
+        assert {others[text] for text in own & {*others}} == {"right"}
+    wrong = {twins.wrong for _, twins in held_out(0)}
+    assert not wrong & {document[0] for part in parts.values() for document in part}
+
+
+def test_another_seed_has_other_sentences_and_more_begin_with_the_same():
+    few, more, other = (
+        [*Sentences(sentences=count, seed=seed).documents()]
+        for count, seed in ((100, 0), (150, 0), (100, 1))
+    )
+    assert more[:100] == few and other != few
+    assert Sentences(sentences=100).digest() != Sentences(sentences=150).digest()
+
+
+# Files
+
+
+def test_empty_lines_end_a_document(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"\xef\xbb\xbfOne sentence. Another\r\none.\r\n \r\n\r\nA third.\r\n")
+    assert texts_of(file) == [["One sentence.", "Another one."], ["A third."]]
+
+
+def test_without_empty_lines_each_line_is_a_document(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("One. Two.\nThree.\n***\n")
+    assert texts_of(file) == [["One.", "Two."], ["Three."]]
+    assert texts_of(file, limit=1) == [["One.", "Two."]]
+
+
+def test_a_folder_is_read_with_all_below_it(tmp_path):
+    (tmp_path / "b").mkdir()
+    for name in ("c.txt", "b/a.txt", "b/not.md"):
+        (tmp_path / name).write_text(f"In {name}.")
+    assert texts_of(tmp_path) == [["In b/a.txt."], ["In c.txt."]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "a.txt can't be read"),
+        (b"\xff\xfa\n", "expected UTF-8 text"),
+        (b" \n\n", "expected texts, got empty ones"),
+    ],
+)
+def test_files_that_are_no_texts_are_refused(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(RequestError, match=message):
+        texts_of(tmp_path / "a.txt")
+
+
+def test_missing_paths_are_refused(tmp_path):
+    with pytest.raises(RequestError, match=r"expected a folder with files \*.txt"):
+        texts_of(tmp_path)
+    with pytest.raises(RequestError, match="data.path: expected a text file"):
+        TextFiles(path=None).open(tmp_path)
+
+
+# The division
+
+
+def test_documents_are_held_out_by_the_seed():
+    parts = divided(Documents(40), 0)
+    assert {part: len(own) for part, own in parts.items()} == {
+        **{"train": 36, "validation": 2, "test": 2}
+    }
+    whole = {document for own in parts.values() for document in map(tuple, own)}
+    assert len(whole) == 40
+    assert divided(Documents(40), 0) == parts != divided(Documents(40), 1)
+
+
+def test_too_few_documents_are_refused():
+    with pytest.raises(RequestError, match="at least 3 different documents, .* got 2; empty lines"):
+        divided(Documents(2), 0)
+    corpus = Documents(4)
+    corpus.validation = corpus.test = 0.5
+    with pytest.raises(RequestError, match=r"leave documents to train on, got 0.5 \+ 0.5 of 4"):
+        divided(corpus, 0)
+
+
+# What is in them
+
+
+def test_counts_of_a_corpus():
+    found = describe(Documents(40), 0)
+    assert found["train"] == {
+        **{"documents": 36, "sentences": 180, "words": 36 * (4 * 5 + 5 * 4)},
+        **{"longest": 8, "unknown": 0},
+    }
+    # The number of its day, in each of five sentences.
+    assert found["test"]["unknown"] == 5 * 2 / found["test"]["words"]
+
+
+def test_they_are_listed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("One dog. Two dogs.\n\nA cat.\n\nA bird sings.\n")
+    assert main(["data", "list", "text", "path=a.txt"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["documents", "1", "1", "1"] in rows and rows[0][:4] == ["text,", "texts", "without",
+                                                                    "labels:"]  # fmt: skip
+    assert main(["data", "list", "sentences", "sentences=100"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["sentences", "100", "500", "500"] in rows

@@ -1,0 +1,142 @@
+"""Small models that fill in words, texts for them, and runs that said some words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.masked_words.corpora.corpus import Corpus
+from attnlab.tasks.masked_words.data import MaskedTexts, Part
+from attnlab.tasks.masked_words.filling import labels
+from attnlab.tasks.masked_words.masking import choose
+from attnlab.tasks.masked_words.report import build_report
+from attnlab.tasks.masked_words.rows import Row, filled
+from attnlab.tasks.masked_words.task import MaskedWords
+from attnlab.text.tokenizers import Tokenizer
+
+SENTENCES = (
+    "the old dog sleeps",
+    "a young cat waits",
+    "the birds sing loudly",
+    "my friend reads books",
+    "we like green apples",
+)
+
+
+def document(number: int) -> list[str]:
+    """Sentences that follow each other in one way alone, so that this can be learned."""
+    return [f"{each} on day {number} ." for each in SENTENCES]
+
+
+class Documents(Corpus):
+    """So many of those."""
+
+    name = "documents"
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def _read(self, part):
+        return map(document, range(self.count))
+
+    def _content(self):
+        return self.count
+
+
+def task_of(count: int = 40, **settings) -> MaskedWords:
+    return MaskedWords(corpus=Documents(count), cache=Path("."), **settings)
+
+
+def small_model(words: int = 50, width: int = 30, next_sentence: bool = False):
+    """Two layers of multi-head attention, without dropout."""
+    from attnlab.attention.multi_head import MultiHeadAttention
+    from attnlab.layers.text_encoder import TextEncoder
+    from attnlab.tasks.masked_words.models.model import MaskedWordModel
+
+    keras.utils.set_random_seed(3)
+    layers = [MultiHeadAttention(units=6, heads=2) for _ in range(2)]
+    sizes = {"vocabulary": words + 1, "most": width, "units": 6, "feed_forward": 11}
+    model = MaskedWordModel(
+        encoder=TextEncoder(attention=layers, name="encoder", **sizes), next_sentence=next_sentence
+    )
+    model.build((None, width))
+    return model
+
+
+def some_rows(words: int = 50, width: int = 30, count: int = 7) -> np.ndarray:
+    """Rows (N, S) of any words, of different lengths; some of the words are unknown."""
+    draw = np.random.default_rng(1)
+    texts = [draw.integers(4, words, length) for length in draw.integers(1, width - 1, count)]
+    for text in texts[1:]:
+        text[0] = 1
+    return filled([Row(text.tolist()) for text in texts], width)
+
+
+def data_of(train: Sequence[str], test: Sequence[str]) -> tuple[MaskedTexts, Tokenizer]:
+    """Texts as the task has them, each a document."""
+    tokenizer = Tokenizer.fit(train, kind="word", lowercase=True)
+    rows = [[Row(each) for each in tokenizer.encode(texts)] for texts in (train, test)]
+    width = max(row.length for part in rows for row in part)
+    tokens = [filled(part, width) for part in rows]
+    ones = [np.ones(len(part), np.int32) for part in rows]
+    asked = choose(tokens[1], tokenizer.size, seed=0)
+    parts = {"train": Part(tokens[0], ones[0], None), "test": Part(tokens[1], ones[1], asked)}
+    return MaskedTexts("documents", "a test", "0" * 64, parts, 0, 0, False), tokenizer
+
+
+TRAIN = [" ".join(document(number)) for number in range(12)]
+TEST = [sentence for number in range(7) for sentence in document(number)]
+DATA, TOKENIZER = data_of(TRAIN, TEST)
+
+
+def fake_task(data: MaskedTexts = DATA, tokenizer: Tokenizer = TOKENIZER):
+    """What a report has to know of a task."""
+    real = task_of()
+    real.data, real.tokenizer = data, tokenizer
+    real.width = data.parts["test"].tokens.shape[1]
+    return real
+
+
+def said(wrong: Sequence[int], data: MaskedTexts = DATA, tokenizer: Tokenizer = TOKENIZER):
+    """As `Told`: all words right but those of some numbers, which are the word before."""
+    words = data.parts["test"].words
+    own, losses = words.copy(), np.full(len(words), 0.25, np.float32)
+    own[list(wrong)] = np.where(own[list(wrong)] > 4, own[list(wrong)] - 1, 5)
+    losses[list(wrong)] = np.linspace(1, 3, len(wrong))
+    return SimpleNamespace(
+        words=own, losses=losses, probabilities=np.full(len(words), 0.75), follows=None
+    )
+
+
+def write_filler(
+    runs: Path,
+    attention: str,
+    wrong: Sequence[int],
+    *,
+    seed: int = 0,
+    task: MaskedWords | None = None,
+    kept: Mapping[str, np.ndarray] | None = None,
+) -> RunDirectory:
+    """A run that has these words wrong, and all others right."""
+    from compared_runs import write_run
+
+    task = task or fake_task()
+    report = build_report(task, "test", said(wrong, task.data, task.tokenizer))
+    scores = report.scores()
+    known = {"test": scores.pop("metrics"), **scores, "notes": report.notes}
+    known |= {"monitor": "val_loss", "best_epoch": 2}
+    run = write_run(runs, attention, seed, None, task="masked_words", metrics=known)
+    run.write_predictions(report.predictions)
+    if kept is not None:
+        np.savez(run.path / "attention.npz", **kept)
+    return run
+
+
+def word(number: int) -> str:
+    """The test word of a number."""
+    return labels(TOKENIZER, DATA.parts["test"].words[[number]])[0]

@@ -1,0 +1,104 @@
+"""The model that fills in words: its outputs, its loss, and what is said of a part."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from fillers import small_model, some_rows
+
+from attnlab.tasks.masked_words.data import Part
+from attnlab.tasks.masked_words.masking import choose
+from attnlab.tasks.masked_words.models.model import Guesses
+from attnlab.tasks.masked_words.scoring import Scorer
+from attnlab.tasks.masked_words.task import MaskedWords
+from attnlab.text.tokenizers import END
+
+WORDS = 50
+ROWS = some_rows(WORDS)
+
+
+def test_the_output_is_tied_to_the_embeddings_but_for_the_masks():
+    model = small_model(WORDS)
+    model.bias.assign(np.linspace(-1, 1, WORDS))
+    vectors = model.encoder(ROWS).vectors
+    dense = keras.ops.gelu(
+        vectors @ model.transform.kernel + model.transform.bias, approximate=False
+    )
+    normed = np.asarray(model.norm(dense))
+    embeddings = np.asarray(model.encoder.embedding.embeddings)
+    assert embeddings.shape == (WORDS + 1, 6)
+    expected = normed @ embeddings[:WORDS].T + np.linspace(-1, 1, WORDS)
+    np.testing.assert_allclose(model(ROWS), expected, rtol=1e-5, atol=1e-6)
+    shapes = [tuple(weight.shape) for weight in model.weights]
+    own = [shape for shape in shapes if {WORDS, WORDS + 1} & {*shape}]
+    assert sorted(own) == [(WORDS,), (WORDS + 1, 6)]
+
+
+def test_padding_changes_nothing_by_one_bit():
+    model = small_model(WORDS)
+    longer = np.pad(ROWS, ((0, 0), (0, 3)))[:, :30]
+    shorter = ROWS[ROWS[:, 20] == 0][:, :20]
+    assert len(shorter)
+    whole = np.asarray(model(np.pad(shorter, ((0, 0), (0, 7)))))[:, :20]
+    np.testing.assert_allclose(np.asarray(model(shorter)), whole, atol=1e-6)
+    assert np.array_equal(np.asarray(model(longer)), np.asarray(model(ROWS)))
+
+
+def test_words_at_given_places_are_those_of_all_places():
+    model = small_model(WORDS)
+    places = np.array([[1, 2]] * len(ROWS), np.int32)
+    found = model.guesses(ROWS, places, np.full(len(ROWS), 2, np.int32))
+    np.testing.assert_allclose(found.logits, np.asarray(model(ROWS))[:, 1:3], atol=1e-5)
+    assert found.follows is None
+
+
+def test_the_loss_is_the_mean_cross_entropy_over_the_words_that_count():
+    draw = np.random.default_rng(0)
+    logits = draw.normal(size=(3, 2, 7)).astype(np.float32)
+    places, counts = np.array([[3, 1], [2, 4], [1, 2]]), np.array([2, 1, 0])
+    target = draw.integers(4, 7, (3, 1 + 5))
+    target[:, 0] = [1, 0, 1]
+    found = np.asarray(MaskedWords.loss(target, Guesses(logits, places, counts, None)))
+    logs = np.log(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))
+    own = [-logs[0, 0, target[0, 4]], -logs[0, 1, target[0, 2]], -logs[1, 0, target[1, 3]]]
+    np.testing.assert_allclose(found, [(own[0] + own[1]) / 2, own[2], 0], rtol=1e-5)
+
+    follows = draw.normal(size=(3, 2)).astype(np.float32)
+    both = np.asarray(MaskedWords.loss(target, Guesses(logits, places, counts, follows)))
+    pairs = keras.losses.sparse_categorical_crossentropy(target[:, 0], follows, from_logits=True)
+    np.testing.assert_allclose(both - found, pairs, rtol=1e-4)
+
+
+def test_in_training_words_are_drawn_anew_and_all_weights_learn():
+    model = small_model(WORDS, next_sentence=True)
+    with tf.GradientTape() as tape:
+        first = model(ROWS, training=True)
+        target = np.concatenate([np.ones((len(ROWS), 1), np.int32), ROWS], axis=1)
+        loss = tf.reduce_sum(MaskedWords.loss(target, first))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    assert all(gradient is not None for gradient in gradients)
+    assert first.logits.shape[2] == WORDS and first.follows.shape == (len(ROWS), 2)
+    second = model(ROWS, training=True)
+    assert not np.array_equal(first.places, second.places)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_what_is_said_of_a_part_is_what_the_model_says(paired):
+    model = small_model(WORDS, next_sentence=paired)
+    asked = choose(ROWS, WORDS, seed=0)
+    told = Scorer(model, ROWS.shape[1])(Part(ROWS, np.ones(len(ROWS), np.int32), asked))
+    logits = np.asarray(model(asked.tokens), np.float64)
+    logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    number = 0
+    for row, count in enumerate(asked.counts):
+        for place in asked.places[row, :count]:
+            own = logs[row, place]
+            assert told.words[number] == own.argmax()
+            assert told.probabilities[number] == pytest.approx(np.exp(own.max()), rel=1e-4)
+            assert told.losses[number] == pytest.approx(-own[ROWS[row, place]], rel=1e-4)
+            number += 1
+    assert number == len(told.words) and told.loss == pytest.approx(told.losses.mean())
+    assert (told.follows is not None) == paired
+    assert (asked.tokens != ROWS).sum() <= number and (ROWS[ROWS > END] < WORDS).all()
