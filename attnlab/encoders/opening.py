@@ -150,7 +150,7 @@ def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
     cutter = document.get("task", {}).get("encoder")
     if cutter != path:
         raise RequestError(
-            f"task.encoder: expected {path}, as model.path, whose vocabulary the model has, got "
+            f"task.encoder: expected {path}, as model.path, which the model stands on, got "
             f"{'null' if cutter is None else cutter}."
         )
     try:

@@ -233,6 +233,7 @@ def test_a_description_makes_the_same_model(preset):
 
 def test_the_attention_of_a_configuration_is_the_presets(preset):
     given = {"model": {"name": "pretrained", "path": preset.path}, "seed": 0}
+    given["task"] = {"name": "digits", "encoder": preset.path}
     defaults = {"name": "multi_head", "heads": 4, "units": None, "book": False, "dropout": 0.0}
     found = with_own_attention({**given, "attention": defaults})
     assert found["attention"] == {**defaults, "heads": HEADS}

@@ -123,7 +123,7 @@ def test_what_does_not_go_together_is_refused(lab, words, message):
 
 def test_a_model_of_images_is_refused_by_texts(lab):
     code, _, err = lab("task=classify", "model=vit", "tracking.enabled=false")
-    assert code == 2 and "expected embeddings, rnn or transformer, got vit" in err
+    assert code == 2 and "expected embeddings, rnn, transformer or pretrained, got vit" in err
 
 
 class Stopped(BaseException):
