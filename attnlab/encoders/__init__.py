@@ -1,1 +1,1 @@
-"""Encoders of texts that were trained before: by a run of this project, or by somebody else."""
+"""Encoders of texts and images that were trained before: by a run of this project, or by others."""

@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import json
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +19,16 @@ BACKBONES = {
     "DistilBertBackbone": "DistilBertTokenizer",
     "RobertaBackbone": "RobertaTokenizer",
 }
+OF_IMAGES = ("ViTBackbone",)
 _CONFIG = "config.json"
 _WEIGHTS = "model.weights.h5"
 _SHARDS = "model.weights.json"
 _SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
 _OF_THE_LAYER = ("name", "trainable", "dtype")  # settled where the layer is made
-_EXPECTED = "the folder of a keras-hub preset, or a handle such as bert_tiny_en_uncased"
+_EXPECTED = (
+    "the folder of a keras-hub preset, or a handle such as bert_tiny_en_uncased or "
+    "vit_base_patch16_224_imagenet"
+)
 
 
 class Preset(NamedTuple):
@@ -51,16 +55,16 @@ def read_preset(path: str) -> Preset:
             damaged, or it is no encoder of texts that this project knows.
     """
     need_keras_hub()
-    class_name, config = _backbone(path)
+    class_name, config = read_backbone(path, BACKBONES, _SIZES)
     tokenizer_class = BACKBONES[class_name]
-    files = [_file(path, name) for name in tokenizer_files(tokenizer_class)]
+    files = [preset_file(path, name) for name in tokenizer_files(tokenizer_class)]
     tokenizer = read_tokenizer(files, tokenizer_class)
     if tokenizer.size != config["vocabulary_size"]:
         raise RequestError(
             f"model.path: expected a vocabulary of {config['vocabulary_size']} tokens, as "
             f"{_CONFIG} says, in {files[1]}, got {tokenizer.size}."
         )
-    return Preset(class_name, config, tokenizer, _digest([*_weights(path), *files[1:]]))
+    return Preset(class_name, config, tokenizer, digest_of([*weight_files(path), *files[1:]]))
 
 
 def need_keras_hub() -> None:
@@ -78,33 +82,50 @@ def in_short(error: Exception) -> str:
     return f"{type(first).__name__}: {textwrap.shorten(str(first), 300, placeholder='...')}"
 
 
-def _backbone(path: str) -> tuple[str, dict[str, Any]]:
-    """The class of a preset's backbone, and the arguments that say its sizes."""
-    file = _file(path, _CONFIG)
-    content = _json(file)
-    name = content.get("class_name")
+def backbone_class(path: str) -> str:
+    """The name of the class of a preset's backbone.
+
+    Raises:
+        RequestError: keras-hub is missing, there is no such preset, or it is damaged.
+    """
+    need_keras_hub()
+    content = read_json(preset_file(path, _CONFIG))
     if "registered_name" not in content:
         whose = content.get("model_type") or content.get("architecture")
         other = f"a model of another library ({whose})" if whose else "something else"
         raise RequestError(f"model.path: expected a preset of keras-hub in {path}, got {other}.")
-    if name not in BACKBONES:
-        raise RequestError(f"model.path: expected {_one_of(BACKBONES)} in {path}, got {name}.")
-    config = content.get("config")
-    if not isinstance(config, dict) or not all(_is_size(config.get(size)) for size in _SIZES):
+    return str(content.get("class_name"))
+
+
+def read_backbone(
+    path: str, known: Collection[str], sizes: Iterable[str]
+) -> tuple[str, dict[str, Any]]:
+    """The class of a preset's backbone, and the arguments that it was made of.
+
+    Raises:
+        RequestError: as of `backbone_class`; or the class is none of those `known`, or an argument
+            of `sizes` is no whole number above 0.
+    """
+    name = backbone_class(path)
+    if name not in known:
+        raise RequestError(f"model.path: expected {_one_of(known)} in {path}, got {name}.")
+    file = preset_file(path, _CONFIG)
+    config = read_json(file).get("config")
+    if not isinstance(config, dict) or not all(is_size(config.get(size)) for size in sizes):
         raise RequestError(
-            f"model.path: expected the numbers {', '.join(_SIZES)} in {file}, got {config}."
+            f"model.path: expected the numbers {', '.join(sizes)} in {file}, got {config}."
         )
     return name, {key: value for key, value in config.items() if key not in _OF_THE_LAYER}
 
 
-def _weights(path: str) -> list[Path]:
-    """The files of the weights; of large models they are several."""
+def weight_files(path: str) -> list[Path]:
+    """The files of a preset's weights, which are whole; of large models they are several."""
     import h5py
 
     try:
-        files = [_file(path, _WEIGHTS)]
+        files = [preset_file(path, _WEIGHTS)]
     except RequestError as error:
-        files = [_file(path, shard) for shard in _shards(path, error)]
+        files = [preset_file(path, shard) for shard in _shards(path, error)]
     for file in files:
         try:
             h5py.File(file, "r").close()
@@ -123,11 +144,11 @@ def _shards(path: str, without: RequestError) -> list[str]:
             is damaged.
     """
     try:
-        file = _file(path, _SHARDS)
+        file = preset_file(path, _SHARDS)
     except RequestError:
         raise without from without.__cause__
     try:
-        names = _json(file)["weight_map"].values()
+        names = read_json(file)["weight_map"].values()
     except (KeyError, AttributeError) as error:
         raise RequestError(
             f'model.path: expected "weight_map" in {file}, got an object without.'
@@ -137,7 +158,7 @@ def _shards(path: str, without: RequestError) -> list[str]:
     )
 
 
-def _file(path: str, name: str) -> Path:
+def preset_file(path: str, name: str) -> Path:
     """A file of a preset, downloaded where it must be."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
@@ -160,7 +181,8 @@ def _downloaded(path: str, name: str) -> Path:
         ) from error
 
 
-def _json(file: Path) -> Mapping[str, Any]:
+def read_json(file: Path) -> Mapping[str, Any]:
+    """The object of JSON that a file is; raises `RequestError` where it is none."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
@@ -172,7 +194,7 @@ def _json(file: Path) -> Mapping[str, Any]:
     return content
 
 
-def _digest(files: Iterable[Path]) -> str:
+def digest_of(files: Iterable[Path]) -> str:
     """SHA-256 of some files, one after the other."""
     digest = hashlib.sha256()
     for file in files:
@@ -182,9 +204,10 @@ def _digest(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _is_size(value: Any) -> bool:
+def is_size(value: Any) -> bool:
+    """Whether something read from a file is a whole number above 0."""
     return isinstance(value, int) and value > 0
 
 
-def _one_of(names: Iterable[str]) -> str:
-    return f"one of {', '.join(names)}"
+def _one_of(names: Collection[str]) -> str:
+    return f"one of {', '.join(names)}" if len(names) > 1 else "".join(names)

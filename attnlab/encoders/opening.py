@@ -6,14 +6,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import option_content
+from attnlab.encoders.hub_preset import OF_IMAGES, backbone_class
 from attnlab.encoders.run_source import RunSource, is_of_runs
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.text.tokenizers import UNKNOWN, Tokenizer
+
+if TYPE_CHECKING:
+    from attnlab.encoders.hub_images import ImageSource
 
 _FILE = "encoder.json"
 _MODEL = "pretrained"
@@ -42,7 +46,23 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
     return HubSource.open(path)
 
 
-def save_source(folder: Path, source: Source) -> None:
+def open_image_source(path: str | None) -> ImageSource:
+    """The encoder of images at a path, a folder or a handle of a preset of keras-hub.
+
+    Raises:
+        RequestError: there is none, or a file is damaged.
+    """
+    expected = "model.path: expected a preset of keras-hub that reads images, got"
+    if not path:
+        raise RequestError(f"{expected} null.")
+    if is_of_runs(Path(path).expanduser()):
+        raise RequestError(f"{expected} {path}, which has runs of this project.")
+    from attnlab.encoders.hub_images import ImageSource
+
+    return ImageSource.open(path)
+
+
+def save_source(folder: Path, source: Source | ImageSource) -> None:
     """Write what making an encoder again takes, beside its tokenizer."""
     write_json(folder / _FILE, source.describe())
 
@@ -63,6 +83,23 @@ def saved_source(folder: Path, tokenizer: Tokenizer) -> Source | None:
         from attnlab.encoders.hub import HubSource
 
         return HubSource.described(content, tokenizer)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise RequestError(f"{path}: damaged: expected an encoder, got {error!r}.") from error
+
+
+def saved_image_source(folder: Path) -> ImageSource | None:
+    """What `save_source` wrote for an encoder of images; None where it wrote nothing.
+
+    Raises:
+        RequestError: the file is damaged.
+    """
+    path = folder / _FILE
+    if not path.is_file():
+        return None
+    from attnlab.encoders.hub_images import ImageSource
+
+    try:
+        return ImageSource.described(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise RequestError(f"{path}: damaged: expected an encoder, got {error!r}.") from error
 
@@ -90,6 +127,8 @@ def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
 
 @lru_cache
 def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
+    if not is_of_runs(Path(path).expanduser()) and backbone_class(path) in OF_IMAGES:
+        return open_image_source(path).attention
     return open_source(path, seed).attention
 
 
@@ -111,7 +150,7 @@ def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
     cutter = document.get("task", {}).get("encoder")
     if cutter != path:
         raise RequestError(
-            f"task.encoder: expected {path}, as model.path, whose vocabulary the model has, got "
+            f"task.encoder: expected {path}, as model.path, which the model stands on, got "
             f"{'null' if cutter is None else cutter}."
         )
     try:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from keras.src.backend.common.stateless_scope import in_stateless_scope
+
 from attnlab.encoders.source import Encoder, Source
 
 
@@ -28,9 +32,22 @@ class FineTuned:
         self.encoder.trainable = not self.frozen
 
     @property
+    def depths(self) -> Mapping[str, int]:
+        """The layer of each of the encoder's variables, by its path; see `Encoder`."""
+        return self.encoder.depths
+
+    def take_trained(self) -> None:
+        """Take the trained weights of the encoder.
+
+        Raises:
+            RequestError: they can't be read.
+        """
+        self.source.fill(self.encoder)
+
+    @property
     def rate_factors(self) -> list[float]:
         """By what the learning rate of each trained variable is multiplied."""
-        depths = self.encoder.depths
+        depths = self.depths
         last = max(depths.values())
         powers = [last + 1 - depths.get(each.path, last + 1) for each in self.trainable_variables]
         return [self.layer_decay**power for power in powers]
@@ -39,8 +56,10 @@ class FineTuned:
 def begin(model: object) -> None:
     """Give a model the trained weights of the encoder that it stands on, if it begins with them.
 
+    One that is made for its shapes alone has no place for them.
+
     Raises:
         RequestError: they can't be read.
     """
-    if isinstance(model, FineTuned) and model.start == "trained":
-        model.source.fill(model.encoder)
+    if isinstance(model, FineTuned) and model.start == "trained" and not in_stateless_scope():
+        model.take_trained()

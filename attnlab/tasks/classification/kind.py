@@ -8,13 +8,14 @@ from typing import Any
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.classification"
+_ENCODED = ("classify", "digits", "images")  # tasks whose early runs knew no encoder
 _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 
 def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
     task, model = document.get("task", {}), document.get("model", {})
-    if task.get("name") == "classify":
+    if task.get("name") in _ENCODED:
         document = {**document, "task": {"encoder": None, **task}}
     if model.get("name") != "pretrained":
         return document

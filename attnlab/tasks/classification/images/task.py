@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.config.options import option_class
+from attnlab.encoders.opening import open_image_source, save_source, saved_image_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.encoders.hub_images import ImageSource
     from attnlab.tasks.classification.images.models.vision_transformer import VisionTransformer
 
 _FILE = "classes.json"
@@ -51,22 +53,33 @@ class Images:
     classes: Sequence[str]
     shape: tuple[int, int, int]
     data: LabelledImages
+    source: ImageSource | None = None  # of an encoder that was trained before
+    _is_saved = False  # whether the model gets the weights of a run
 
     loss = staticmethod(Classify.loss)
 
     def __init__(
-        self, *, corpus: ImageCorpus, cache: Path, flip: bool = True, shift: int = 0
+        self,
+        *,
+        corpus: ImageCorpus,
+        cache: Path,
+        flip: bool = True,
+        shift: int = 0,
+        encoder: str | None = None,
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
         self.augmentation = {"flip": flip, "shift": shift}
-        self.shape = corpus.shape
+        self.shape, self.encoder = corpus.shape, encoder
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledImages:
         """Find the corpus, and divide it by the seed.
 
         Raises:
-            RequestError: the corpus is missing, damaged, too small, or has one class.
+            RequestError: the corpus is missing, damaged, too small, or has one class; there is no
+                such encoder.
         """
+        if self.encoder and self.source is None:
+            self.source = open_image_source(self.encoder)
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed)
         self.classes = class_names(parts)
@@ -95,22 +108,41 @@ class Images:
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        return self._build(attention, model, len(self.classes))
+        from attnlab.encoders.tuning import begin
+
+        found = self._build(attention, model, len(self.classes), self.source)
+        if not self._is_saved:
+            begin(found)
+        return found
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse what `build` would, whatever the corpus; called before it is read."""
-        self._build(attention, model, classes=2)
+        self._build(attention, model, classes=2, source=None)
 
     def _build(
-        self, attention: Callable[[], Attention], model: Option, classes: int
+        self,
+        attention: Callable[[], Attention],
+        model: Option,
+        classes: int,
+        source: ImageSource | None,
     ) -> VisionTransformer:
+        from attnlab.tasks.classification.images.models.pretrained import build_pretrained
         from attnlab.tasks.classification.images.models.vision_transformer import (
             build_vision_transformer,
         )
 
-        if model.name != "vit":
-            raise RequestError(f"model.name: expected vit, which reads images, got {model.name}.")
         given = {**model.settings, **self.augmentation, "classes": classes}
+        if model.name == "pretrained":
+            source = source or open_image_source(self.encoder or given["path"])
+            return build_pretrained(attention, self.shape, source=source, **given)
+        if model.name != "vit":
+            raise RequestError(
+                f"model.name: expected vit or pretrained, which read images, got {model.name}."
+            )
+        if self.encoder:
+            raise RequestError(
+                f"task.encoder: expected null, since model=vit has none, got {self.encoder}."
+            )
         return build_vision_transformer(attention, self.shape, **given)
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
@@ -165,8 +197,10 @@ class Images:
         return read_image(path, self.shape)
 
     def save(self, folder: Path) -> None:
-        """Write the classes and the size of images."""
+        """Write the classes, the size of images, and what makes an encoder again."""
         write_json(folder / _FILE, {"classes": list(self.classes), "shape": list(self.shape)})
+        if self.source:
+            save_source(folder, self.source)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then images can be classified without the corpus.
@@ -184,6 +218,7 @@ class Images:
         if shape != self.shape:
             raise RequestError(f"{path}: expected images of {self.shape}, got {shape}.")
         self.classes = classes
+        self.source, self._is_saved = saved_image_source(folder), True
 
 
 class Digits(Images):
@@ -192,9 +227,15 @@ class Digits(Images):
     name: ClassVar[str] = "digits"
 
     def __init__(
-        self, *, corpus: ImageCorpus, cache: Path, flip: bool = False, shift: int = 1
+        self,
+        *,
+        corpus: ImageCorpus,
+        cache: Path,
+        flip: bool = False,
+        shift: int = 1,
+        encoder: str | None = None,
     ) -> None:
-        super().__init__(corpus=corpus, cache=cache, flip=flip, shift=shift)
+        super().__init__(corpus=corpus, cache=cache, flip=flip, shift=shift, encoder=encoder)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

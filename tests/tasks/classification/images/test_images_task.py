@@ -106,7 +106,7 @@ def test_wrong_images_are_told_in_a_sentence(trained):
     ("words", "message"),
     [
         (("model.patch=3",), "model.patch: expected a divisor of the images' 8 x 8 pixels"),
-        (("model=rnn",), "model.name: expected vit, which reads images, got rnn."),
+        (("model=rnn",), "model.name: expected vit or pretrained, which read images, got rnn."),
         (("attention=none",), "a Transformer layer without attention cannot mix its steps"),
         (("attention=pooling",), "it has no query, so it cannot be self-attention"),
         (("data=digits",), "data=digits can't be combined with task.name=images"),

@@ -44,6 +44,7 @@ class VisionTransformer(keras.Model):
             training, rising to it in equal steps from 0 for the first layer.
         positions: "learned", a vector a patch, or "sinusoidal", see `sinusoidal_grid`.
         pool: what the output reads: "class_token" or "mean", over the patches.
+        epsilon: of the norms.
         flip: whether half of the images are mirrored in training; see `Augmentation`.
         shift: most pixels by which images are moved in training.
         **kwargs: of every Keras model.
@@ -70,6 +71,7 @@ class VisionTransformer(keras.Model):
         stochastic_depth: float = 0.0,
         positions: str = "learned",
         pool: str = "class_token",
+        epsilon: float = 1e-6,
         flip: bool = False,
         shift: int = 0,
         **kwargs,
@@ -79,6 +81,7 @@ class VisionTransformer(keras.Model):
         self.augmentation = Augmentation(flip=flip, shift=shift, name="augmentation")
         self.embedding = keras.layers.Dense(units, name="embedding")
         self.position = None
+        self._own = int(pool == "class_token")  # vectors before those of the patches
         self.dropout = Dropout(dropout)
         rates = np.linspace(0, stochastic_depth, len(attention)).tolist()
         self.encoder = [
@@ -88,11 +91,12 @@ class VisionTransformer(keras.Model):
                 feed_forward=feed_forward,
                 dropout=dropout,
                 skipped=rate,
+                epsilon=epsilon,
                 name=f"encoder_{number}",
             )
             for number, (each, rate) in enumerate(zip(attention, rates, strict=True))
         ]
-        self.final_norm = LayerNormalization(epsilon=1e-6, name="final_norm")
+        self.final_norm = LayerNormalization(epsilon=epsilon, name="final_norm")
         self.output_layer = keras.layers.Dense(classes, name="output")
 
     def build(self, images_shape) -> None:
@@ -102,7 +106,6 @@ class VisionTransformer(keras.Model):
         self.grid = height // self.patch, width // self.patch
         steps = self.grid[0] * self.grid[1]
         self.embedding.build((batch, steps, self.patch**2 * channels))
-        self._own = int(self.pool == "class_token")
         if self._own:
             self.class_token = self.add_weight(
                 name="class_token",
@@ -123,22 +126,21 @@ class VisionTransformer(keras.Model):
 
     def call(self, images, training=None):
         """Logits (B, classes); see the class."""
-        vectors, _ = self._encode(images, training)
-        vectors = self.final_norm(vectors)
-        features = vectors[:, 0] if self._own else ops.mean(vectors, axis=1)
-        return ops.cast(self.output_layer(features), "float32")
+        return ops.cast(self.output_layer(self._read(images, training)), "float32")
 
     def attend(self, images):
         """Where the model looked, (B, 1 + H, rows, columns) of patches, shares of all attention.
 
         First the rollout through all layers, then the heads of the last layer: what the class
-        token asks; without one the mean over the patches, all of which ask. What the class token
-        gives to itself is left out, so that an image's shares may sum to less than 1.
+        token asks; where the output doesn't read it the mean over the patches, all of which ask.
+        What is given to the class token is left out, so that shares may sum to less than 1.
         """
         _, weights = self._encode(images, training=False)
         heads, through = weights[-1], rollout(weights)[:, None]
         found = ops.concatenate([ops.cast(each, "float32") for each in (through, heads)], axis=1)
-        asked = found[:, :, 0, 1:] if self._own else ops.mean(found, axis=2)
+        seen = found[..., self._own :]
+        by_class = self.pool == "class_token"
+        asked = seen[:, :, 0] if by_class else ops.mean(seen[:, :, self._own :], axis=2)
         return ops.reshape(asked, (-1, asked.shape[1], *self.grid))
 
     def position_similarity(self) -> np.ndarray | None:
@@ -153,19 +155,33 @@ class VisionTransformer(keras.Model):
         """How many models are sooner trained in one stack than alone: none are."""
         return 1
 
+    def _read(self, images, training):
+        """What the output reads, (B, units)."""
+        vectors = self.final_norm(self._encode(images, training)[0])
+        by_class = self.pool == "class_token"
+        return vectors[:, 0] if by_class else ops.mean(vectors[:, self._own :], axis=1)
+
     def _encode(self, images, training) -> tuple:
         """Vectors (B, T, units) behind the last layer, and the weights (B, H, T, T) of each."""
         vectors = self._embedded(self.augmentation(images, training=training))
+        return self._through_layers(vectors, training)
+
+    def _through_layers(self, vectors, training) -> tuple:
+        """The same for the vectors of patches."""
         vectors, weights = self.dropout(vectors, training=training), []
         for layer in self.encoder:
             vectors, output = layer(vectors, training=training)
             weights.append(output.weights)
         return vectors, weights
 
+    def _pixels(self, images):
+        """Bytes (B, H, W, C) as numbers that the network sees."""
+        return ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0
+
     def _embedded(self, images):
         """Patches as vectors, row by row, with their positions, behind the class token."""
-        (rows, columns), side, channels = self.grid, self.patch, images.shape[-1]
-        pixels = ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0
+        pixels = self._pixels(images)
+        (rows, columns), side, channels = self.grid, self.patch, pixels.shape[-1]
         patches = ops.reshape(pixels, (-1, rows, side, columns, side, channels))
         patches = ops.transpose(patches, (0, 1, 3, 2, 4, 5))
         vectors = self.embedding(ops.reshape(patches, (-1, rows * columns, side * side * channels)))

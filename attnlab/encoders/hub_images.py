@@ -1,0 +1,306 @@
+"""Vision Transformers from keras-hub: their sizes, and their trained weights by our names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab.encoders.hub_preset import (
+    OF_IMAGES,
+    digest_of,
+    in_short,
+    is_size,
+    need_keras_hub,
+    preset_file,
+    read_backbone,
+    read_json,
+    weight_files,
+)
+from attnlab.errors import RequestError
+
+KIND = "hub_images"
+_SIZES = ("num_layers", "num_heads", "hidden_dim", "mlp_dim")
+_CONVERTER = "image_converter.json"
+_MIDDLE = 127.5  # of bytes
+
+
+class LayerWeights(NamedTuple):
+    """The weights of a layer.
+
+    Attributes:
+        attention: of `MultiHeadAttention`, by the names that it has for them.
+        norms: gamma and beta of that before the attention, and of that before the network.
+        feed_forward: kernel and bias of its first part and of its second.
+    """
+
+    attention: dict[str, np.ndarray]
+    norms: list[list[np.ndarray]]
+    feed_forward: list[list[np.ndarray]]
+
+
+class TrainedWeights(NamedTuple):
+    """The weights of a Vision Transformer, with biases of 0 where the preset has none.
+
+    Attributes:
+        embedding: kernel (P P C, W), a patch's rows first, then its columns, and bias (W,).
+        class_token: (1, 1, W), or None.
+        positions: (T, W), the class token's first.
+        layers: of each layer.
+        norm: gamma and beta of that behind the last layer.
+    """
+
+    embedding: list[np.ndarray]
+    class_token: np.ndarray | None
+    positions: np.ndarray
+    layers: list[LayerWeights]
+    norm: list[np.ndarray]
+
+
+class ImageSource:
+    """A preset of keras-hub that is a `ViTBackbone`: all of it but the values of its weights.
+
+    Args:
+        path: a preset's folder, or a handle of keras-hub.
+        config: the arguments of the backbone.
+        pixels: `scale` and `offset`, (C,) each: of bytes b the network sees b * scale + offset.
+        digest: SHA-256 of its weights; None where they are at `path`.
+
+    Attributes:
+        attention: the mechanism of its layers, `name` and settings as in a configuration.
+        shape: height, width and channels of the images that it was trained on.
+        patch: pixels to a side of a patch.
+        has_class_token: whether there is one.
+
+    Raises:
+        RequestError: the arguments are not those of such a backbone.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        config: Mapping[str, Any],
+        pixels: Mapping[str, Any],
+        digest: str | None = None,
+    ) -> None:
+        self.path, self.config, self._digest = path, dict(config), digest
+        self.shape, self.patch = _shape(path, config), _patch(path, config)
+        self.scale, self.offset = (
+            _per_channel(path, pixels[name], self.shape[2]) for name in ("scale", "offset")
+        )
+        self.has_class_token = bool(config.get("use_class_token", True))
+        self.attention = {
+            "name": "multi_head",
+            "heads": config["num_heads"],
+            "units": None,
+            "book": False,
+            "dropout": config.get("attention_dropout", 0.0),
+        }
+
+    @classmethod
+    def open(cls, path: str) -> ImageSource:
+        """The source at a folder, or at a handle, whose files are downloaded.
+
+        Raises:
+            RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
+                damaged, or it is no Vision Transformer.
+        """
+        _, config = read_backbone(path, OF_IMAGES, _SIZES)
+        weight_files(path)
+        return cls(path, config=config, pixels=_pixels(path))
+
+    @classmethod
+    def described(cls, content: Mapping[str, Any]) -> ImageSource:
+        """The source that `describe` described, without the preset, so without its weights.
+
+        Raises:
+            RequestError: `content` is no such description.
+        """
+        try:
+            if content["kind"] == KIND:
+                digest = str(content["digest"])
+                path, config = str(content["path"]), content["config"]
+                return cls(path, config=config, pixels=content["pixels"], digest=digest)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise _wrong(content) from error
+        raise _wrong(content)
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Settings of a `VisionTransformer` that has the preset's layers.
+
+        Difference from keras-hub: its `dropout_rate` also drops inside the feed-forward networks.
+        """
+        return {
+            "patch": self.patch,
+            "units": self.config["hidden_dim"],
+            "feed_forward": self.config["mlp_dim"],
+            "dropout": self.config.get("dropout_rate", 0.0),
+            "epsilon": self.config.get("layer_norm_epsilon", 1e-6),
+        }
+
+    @property
+    def layers(self) -> int:
+        """How many there are."""
+        return self.config["num_layers"]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the weights."""
+        return self._digest or digest_of(weight_files(self.path))
+
+    def trained(self) -> TrainedWeights:
+        """The trained weights.
+
+        Raises:
+            RequestError: they can't be read, or are not those that `config.json` says.
+        """
+        if self._digest is not None:
+            raise RequestError(
+                f"model.path: expected the weights of {self.path} beside its description, got none."
+            )
+        need_keras_hub()
+        backbone = _backbone(self.path)
+        patches, encoder = (
+            backbone.get_layer(name) for name in ("vit_patching_and_embedding", "vit_encoder")
+        )
+        kernel, bias = _affine(patches.patch_embedding)
+        return TrainedWeights(
+            embedding=[kernel.reshape(-1, kernel.shape[-1]), bias],
+            class_token=_array(patches.class_token) if self.has_class_token else None,
+            positions=_array(patches.position_embedding.embeddings),
+            layers=[_layer_weights(layer) for layer in encoder.encoder_layers],
+            norm=_norm(encoder.layer_norm),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """What making it again takes, without its weights; JSON-ready."""
+        return {
+            "kind": KIND,
+            "path": self.path,
+            "config": self.config,
+            "pixels": {"scale": self.scale, "offset": self.offset},
+            "digest": self.digest,
+        }
+
+
+def _wrong(content: Any) -> RequestError:
+    return RequestError(
+        "model.path: expected the description of a preset of keras-hub that reads images, got "
+        f"{content}."
+    )
+
+
+def _shape(path: str, config: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Height, width and channels of a preset's images."""
+    given = config.get("image_shape")
+    if not isinstance(given, list) or len(given) != 3 or not all(map(is_size, given)):
+        raise RequestError(
+            f"model.path: expected images of a height, a width and channels (image_shape) in "
+            f"{path}, got {given}."
+        )
+    return given[0], given[1], given[2]
+
+
+def _patch(path: str, config: Mapping[str, Any]) -> int:
+    """Pixels to a side of a preset's patches."""
+    given = config.get("patch_size")
+    sides = given if isinstance(given, list) else [given]
+    side = sides[0] if sides else None
+    if not isinstance(side, int) or side < 1 or any(other != side for other in sides):
+        raise RequestError(
+            f"model.path: expected square patches (patch_size) in {path}, got {given}."
+        )
+    return side
+
+
+def _pixels(path: str) -> dict[str, Any]:
+    """The scale and the offset of pixels; from -1 to 1 where a preset says nothing of them.
+
+    Early presets have a mean and a variance of what the scale has made.
+    """
+    try:
+        file = preset_file(path, _CONVERTER)
+    except RequestError:
+        return {"scale": 1 / _MIDDLE, "offset": -1.0}
+    config = read_json(file).get("config")
+    if not isinstance(config, Mapping):
+        raise RequestError(f'model.path: expected "config" in {file}, got an object without.')
+    scale, offset = (1.0 if config.get("scale") is None else config["scale"]), config.get("offset")
+    try:
+        if "mean" in config and "variance" in config:
+            deviations = [math.sqrt(each) for each in config["variance"]]
+            means = zip(config["mean"], deviations, strict=True)
+            return {
+                "scale": [scale / each for each in deviations],
+                "offset": [-mean / each for mean, each in means],
+            }
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise RequestError(
+            f"model.path: expected the scale, mean and variance of pixels in {file}, got "
+            f"{in_short(error)}."
+        ) from error
+    return {"scale": scale, "offset": 0.0 if offset is None else offset}
+
+
+def _per_channel(path: str, given: Any, channels: int) -> list[float]:
+    """A number for each channel, of one or of as many."""
+    try:
+        return np.broadcast_to(np.asarray(given, np.float64), (channels,)).tolist()
+    except (TypeError, ValueError) as error:
+        raise RequestError(
+            f"model.path: expected a number for each of {channels} channels in {path}, got {given}."
+        ) from error
+
+
+def _backbone(path: str) -> Any:
+    """A preset's backbone with its trained weights."""
+    import keras_hub
+
+    folder = Path(path).expanduser()
+    try:
+        return keras_hub.models.Backbone.from_preset(str(folder) if folder.is_dir() else path)
+    except Exception as error:  # keras-hub, Keras and h5py have errors of their own
+        raise RequestError(
+            f"model.path: expected the weights of {path}, got {in_short(error)}"
+        ) from error
+
+
+def _layer_weights(layer: Any) -> LayerWeights:
+    """The weights of a block of keras-hub."""
+    look, network = layer.mha, layer.mlp
+    attention: dict[str, np.ndarray] = {}
+    for name in ("query", "key", "value"):
+        kernel, bias = _affine(getattr(look, f"{name}_dense"), outputs=2)  # (W, H, K)
+        attention[f"{name}_kernel"] = kernel.reshape(kernel.shape[0], -1)
+        attention[f"{name}_bias"] = bias.reshape(-1)
+    kernel, attention["output_bias"] = _affine(look.output_dense)  # (H, K, W)
+    attention["output_kernel"] = kernel.reshape(-1, kernel.shape[-1])
+    return LayerWeights(
+        attention=attention,
+        norms=[_norm(layer.layer_norm_1), _norm(layer.layer_norm_2)],
+        feed_forward=[_affine(network.dense_1), _affine(network.dense_2)],
+    )
+
+
+def _norm(layer: Any) -> list[np.ndarray]:
+    return [_array(layer.gamma), _array(layer.beta)]
+
+
+def _affine(layer: Any, outputs: int = 1) -> list[np.ndarray]:
+    """The kernel of a layer and its bias, of as many axes as the layer's outputs have."""
+    kernel = _array(layer.kernel)
+    bias = np.zeros(kernel.shape[-outputs:], np.float32)
+    return [kernel, bias if layer.bias is None else _array(layer.bias)]
+
+
+def _array(weight: Any) -> np.ndarray:
+    """A weight's values, of whatever precision, as float32."""
+    import keras
+
+    return np.asarray(keras.ops.convert_to_numpy(weight), np.float32)
