@@ -196,5 +196,7 @@ def test_a_context_of_another_width_is_fitted():
 
 def test_an_unknown_architecture_is_refused():
     sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
-    with pytest.raises(RequestError, match="model.name: expected rnn, transformer or pretrained, got cnn."):
+    with pytest.raises(
+        RequestError, match="model.name: expected rnn, transformer or pretrained, got cnn."
+    ):
         build_reader("cnn", {}, lambda: None, **sizes)

@@ -208,5 +208,7 @@ def test_embeddings_start_by_how_many_words_there_are_unless_told_otherwise(voca
 
 def test_an_unknown_model_is_named():
     sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
-    with pytest.raises(RequestError, match="expected embeddings, rnn, transformer or pretrained, got cnn"):
+    with pytest.raises(
+        RequestError, match="expected embeddings, rnn, transformer or pretrained, got cnn"
+    ):
         build_classifier("cnn", {}, NoAttention, **sizes)
