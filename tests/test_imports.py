@@ -73,7 +73,7 @@ BELOW = {
     "tasks.text_corpus": {"tasks.base"},
     "tasks.text_task": {"encoders", "records", "tasks.base", "text"},
     "tasks": set(),
-    "encoders": {"attention", "config", "layers", "records", "text"},
+    "encoders": {"attention", "config", "layers", "records", "text", "training"},
     "text": {"records"},
     "records": set(),
     "layers": {"attention"},

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from keras.src.backend.common.stateless_scope import in_stateless_scope
-
 from attnlab.encoders.source import Encoder, Source
+from attnlab.training.keras_internals import shapes_are_all
 
 
 class FineTuned:
@@ -61,5 +60,5 @@ def begin(model: object) -> None:
     Raises:
         RequestError: they can't be read.
     """
-    if isinstance(model, FineTuned) and model.start == "trained" and not in_stateless_scope():
+    if isinstance(model, FineTuned) and model.start == "trained" and not shapes_are_all():
         model.take_trained()

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras.src.backend.common import global_state
+from keras.src.backend.common.stateless_scope import in_stateless_scope
 from keras.src.optimizers.base_optimizer import BaseOptimizer, clip_by_global_norm
 
 _WAITING = "uninitialized_variables"
@@ -35,6 +36,11 @@ def shapes_alone() -> Iterator[None]:
             yield
     finally:
         global_state.set_global_attribute(_WAITING, before)
+
+
+def shapes_are_all() -> bool:
+    """Whether variables have no values now, as under `shapes_alone`."""
+    return in_stateless_scope()
 
 
 def index_of(optimizer, variable) -> int:
