@@ -47,8 +47,8 @@ def test_a_setting_is_explained(capsys, words):
 def test_defaults_are_those_of_each_task(capsys):
     assert main(["explain", "trainer.epochs=3"]) == 0
     said = capsys.readouterr().out
-    others = "5 with task=answer,ett,masked_words; 12 with task=classify,translate; 60 with task=digits; "
-    others += "40 with task=series,sunspots"
+    others = "5 with task=answer,ett,masked_words; 12 with task=classify,translate; "
+    others += "60 with task=digits; 40 with task=series,sunspots"
     assert said.endswith(f"default 30; {others}\n")
     assert main(["explain", "optimizer.learning_rate"]) == 0
     assert "(optimizer=adam)" in (said := capsys.readouterr().out)
