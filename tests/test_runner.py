@@ -19,6 +19,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loading import TrainedRun
 from attnlab.run.runner import run
+from attnlab.tasks.kinds import kind_of
 
 import_tensorflow()
 
@@ -267,8 +268,7 @@ def series_file(folder: Path) -> str:
 
 
 # ett is series with borders of its own.
-OTHERS = {"answer", "classify", "digits", "ett", "images", "translate"}
-TASKS = sorted({*options("task")} - OTHERS)
+TASKS = [name for name in options("task") if kind_of(name).name == "forecasting" and name != "ett"]
 # Every mechanism, and every task with some: a task knows nothing of mechanisms, nor they of it.
 PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
 

@@ -10,7 +10,7 @@ from attnlab.config.options import options
 _GROUPS = {
     "task": "what is learned, from which data",
     "attention": "the mechanism",
-    "data": "the corpus, for task=answer, classify, images, masked_words and translate",
+    "data": "the corpus, of tasks of texts and images",
     "model": "the architecture around it",
     "optimizer": "the update rule",
     "schedule": "the learning rate over the run",
