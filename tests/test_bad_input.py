@@ -325,8 +325,8 @@ def wait_for(condition, seconds=120):
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(signal.SIGINT, id="ctrl-c"),
         # `test_interrupts` has both signals, in its own process.
+        pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, id="sigterm", marks=pytest.mark.slow),
     ],
 )

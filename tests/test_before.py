@@ -95,6 +95,7 @@ def test_runs_and_compare_show_the_numbers_that_the_folders_have(runs, killed, c
     assert {group["attention"]: group["n"] for group in groups} == {"none": 2, "bahdanau": 2}
 
 
+@pytest.mark.slow
 def test_weights_are_scored_as_they_were(forecaster, translator, capsys):
     for run in (forecaster, translator):
         assert main(["evaluate", str(run), "--json"]) == 0

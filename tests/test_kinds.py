@@ -96,6 +96,7 @@ def test_without_the_other_kinds_the_whole_command_line_of_one_works(
     assert printed.count("loss.png") == 1
 
 
+@pytest.mark.slow
 def test_a_kind_of_somebody_elses_needs_no_change_elsewhere(tmp_path, empty_store):
     tiny_kind.write(tmp_path)
     begin_store(tmp_path, empty_store)

@@ -112,6 +112,7 @@ def test_schedules_stopping_and_optimizers_go_on_as_they_were(compose, settings)
     assert_same_run(resume(folder), whole)
 
 
+@pytest.mark.slow
 def test_a_decoder_of_forecasts_goes_on_as_it_was(compose, tmp_path):
     path = tmp_path / "series.csv"
     path.write_text("\n".join(["v", *(str(10 + at % 7 + at % 3) for at in range(90))]))

@@ -69,6 +69,7 @@ def result():
     return attnlab.run(*FIB, "attention=bahdanau", seed=1)
 
 
+@pytest.mark.slow
 def test_nothing_of_this_process_changes_and_the_worker_stays(folder, monkeypatch, capsys):
     tensorflow_config.disable_op_determinism()
     monkeypatch.setenv("FORCE_COLOR", "1")  # as Jupyter does

@@ -55,6 +55,7 @@ def test_a_study_runs_what_is_missing_and_reports(mine):
     assert " | mse | 9.9e+09 | " in report
 
 
+@pytest.mark.slow
 def test_a_published_number_without_runs_is_told_after_the_report(mine):
     path = mine.folder / "conf/study/mine.yaml"
     path.write_text(path.read_text().replace("{attention: none}", "{attention: bahdanau}"))
@@ -71,6 +72,7 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
     assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # beside the study as it is
 
 
+@pytest.mark.slow
 def test_seeds_are_added_until_all_is_decided(mine):
     words = ("study", "mine", "--until", "decided", UNTRACKED)
     code, out, err = mine(*words, "--margin", "1e9", "--most", "9")

@@ -113,6 +113,7 @@ def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
         option_class("attention", "mine")
 
 
+@pytest.mark.slow
 def test_a_run_with_an_own_mechanism_is_used_again(folder, monkeypatch, capsys):
     """Trained with --config-dir; verbs find it by the environment, or say how it is found."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(folder / "runs"))

@@ -30,7 +30,11 @@ def lab(here, request, no_figures):
     return here
 
 
-@pytest.mark.parametrize("lab", TOKENIZER_OF, indirect=True)
+FIRST, *OTHERS = TOKENIZER_OF
+PRESETS = [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+
+
+@pytest.mark.parametrize("lab", PRESETS, indirect=True)
 def test_a_preset_is_tuned_and_used_without_its_folder(lab):
     data = ("task=classify", "data=table", "data.path=texts.csv")
     code, out, err = lab(*data, *TUNING, *QUICK)

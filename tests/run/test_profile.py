@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from attnlab.run import profile
 from attnlab.run.profile import spent, told
 
@@ -28,6 +30,7 @@ def test_phases_are_told_apart_and_sum_up(monkeypatch, capsys):
     }
 
 
+@pytest.mark.slow
 def test_a_command_tells_where_its_seconds_went_if_asked(here, no_figures, monkeypatch):
     words = ("task=fib", "task.count=61", "model.units=3", "trainer.epochs=1")
     words += ("trainer.batch_size=61", "trainer.jit=false", "tracking.enabled=false")

@@ -57,6 +57,7 @@ def test_a_job_that_the_system_ends_stops_no_other(attnlab):
     assert err.endswith("1 of 2 jobs were ended from outside; the same command goes on\n")
 
 
+@pytest.mark.slow
 def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
     script = slurm.install(attnlab.folder / "bin")
     attnlab.environment["PATH"] = f"{script.parent}:{attnlab.environment['PATH']}"

@@ -155,6 +155,7 @@ def test_two_learners_that_live_at_once_share_nothing(learner):
     assert_equal(second.model.get_weights(), before)
 
 
+@pytest.mark.slow
 def test_few_programs_are_kept_and_no_data(learner, monkeypatch):
     monkeypatch.setattr(program_cache, "_MOST", 2)
     for units in (2, 3, 4):
@@ -246,6 +247,7 @@ def test_memory_stays_as_it_is_over_25_jobs(tmp_path):
     assert pages[-1] <= 1.2 * pages[4]
 
 
+@pytest.mark.slow
 def test_a_run_leaves_the_process_as_it_was(compose):
     import logging
     import threading

@@ -310,6 +310,7 @@ def two_epochs(learner):
     return work
 
 
+@pytest.mark.slow
 def test_side_by_side_runs_train_as_alone(learner):
     alone = [two_epochs(learner(seed))() for seed in (0, 1)]
     beside = [learner(seed) for seed in (0, 1)]

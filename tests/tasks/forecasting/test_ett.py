@@ -173,8 +173,13 @@ CHECKS = [
 ]
 
 
+# Those of a quarter of an hour and a week take seconds.
+LONG = pytest.param("ETTm1", 672, marks=pytest.mark.slow)
+SHORT = sorted({check[:2] for check in CHECKS} - {("ETTm1", 672)})
+
+
 @pytest.mark.realdata
-@pytest.mark.parametrize(("name", "horizon"), sorted({check[:2] for check in CHECKS}))
+@pytest.mark.parametrize(("name", "horizon"), [*SHORT, LONG])
 def test_rules_of_thumb_score_what_is_known_of_them(realdata, name, horizon, monkeypatch):
     monkeypatch.setattr(Ett, "_nlinear", lambda self, fitted, index: np.zeros((len(index), 1)))
     task = Ett(path=str(realdata / "ett"), series=name, history=24, horizon=horizon)
