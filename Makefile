@@ -35,7 +35,7 @@ test: $(VENV)/.installed-test  ## Run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(VENV)/.installed-test  ## Run the slow tests
-	$(BIN)/python -m pytest -m slow -n auto --maxprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m slow -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.installed-dev  ## Check format, style and types
 	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy

@@ -44,6 +44,11 @@ WRITTEN = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "ATTNLAB_CONFIG_DIR")
 WRITTEN_BEFORE = {name: os.environ[name] for name in WRITTEN if name in os.environ}
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the file that takes minutes: at the end it would keep one process waiting."""
+    items.sort(key=lambda item: "test_killing" not in item.nodeid)
+
+
 def pytest_collection_finish(session):
     """Have the garbage collector leave alone what was imported: TensorFlow's objects are millions.
 

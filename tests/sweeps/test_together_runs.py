@@ -30,7 +30,7 @@ def weights(attnlab: CommandLine) -> dict[tuple[str, str, str], bytes]:
     """All weights of all epochs, by seed, file and place in it."""
     found = {}
     for folder in attnlab.run_folders():
-        for path in sorted((folder / "weights").glob("*.h5")):
+        for path in sorted((folder / "weights").glob("epoch_*.h5")):
             with h5py.File(path) as file:
                 place = folder.name.rpartition("_s")[2], path.name
                 file.visititems(
