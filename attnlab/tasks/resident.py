@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import keras
@@ -55,7 +56,8 @@ class ResidentLearner:
         if lengths is not None and not jit:
             self._lengths = np.concatenate([*lengths.values()])
         parts = model, make_optimizer(settings.name, settings.settings), loss
-        shapes = (*(array.shape for array in data), self._batch_size)
+        # What isn't trained is a constant of the compiled program.
+        shapes = (*(array.shape for array in data), self._batch_size, _constants(model))
         compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
         own = {"lengths": self._lengths, "seed": config.seed}
         self.program = Program(*parts, *data, **own, compiled=compiled)
@@ -104,3 +106,11 @@ class ResidentLearner:
     def draw_epoch(self, epoch: int, folder: Any) -> list:
         """Nothing: an epoch is over before a figure is drawn."""
         return []
+
+
+def _constants(model: keras.Model) -> str:
+    """SHA-256 of the weights of a model that are not trained."""
+    digest = hashlib.sha256()
+    for weight in model.non_trainable_weights:
+        digest.update(keras.ops.convert_to_numpy(weight))
+    return digest.hexdigest()

@@ -270,3 +270,15 @@ def test_sentences_are_chosen_by_an_encoder(here, run, source, no_figures):
     model.build((None, 24))
     source.fill(model)
     assert mean_vectors(model, source.tokenizer, 24, TEXTS).shape == (2, 8)
+
+
+def test_runs_on_frozen_encoders_of_their_own_seeds_share_none(here, encoder_runs, no_figures):
+    path = f"model.path={encoder_runs / 'sweeps/before'}"
+    words = (*CLASSIFY, path, "model.frozen=true", "optimizer.learning_rate=0.1")
+    assert here("-m", *words, "seed=0,1", "trainer.together=never", "sweep.name=two")[0] == 0
+    for folder in here.run_folders():
+        trained = TrainedRun.load(RunDirectory(folder), "best")
+        assert trained.load_data(None)
+        said = trained.task.evaluate(trained.model).metrics["log_loss"]
+        kept = RunDirectory(folder).read_metrics()["test"]["log_loss"]
+        assert said == pytest.approx(kept, rel=1e-5)
