@@ -69,7 +69,10 @@ def _encoder(run: str, epoch: str, runs: str | None) -> Encoder:
         from attnlab.encoders.opening import open_source
         from attnlab.encoders.vectors import vectors_by
 
-        return vectors_by(open_source(run))
+        try:
+            return vectors_by(open_source(run))
+        except RequestError as error:
+            raise RequestError(str(error).replace("model.path:", "--encoder:", 1)) from error
     folder = find(run, runs)
     if not kind_of_run(folder).encodes:
         names = " or ".join(kind.name for kind in kinds() if kind.encodes)

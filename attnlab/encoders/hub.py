@@ -5,14 +5,21 @@ The layers are keras-hub's own; it is imported only where one is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from attnlab.encoders.hub_preset import BACKBONES, in_short, need_keras_hub, read_preset
+from attnlab.encoders.hub_preset import (
+    BACKBONES,
+    digest_of,
+    need_keras_hub,
+    read_preset,
+    trained_backbone,
+)
 from attnlab.encoders.hub_tokenizer import order
 from attnlab.errors import RequestError
 from attnlab.layers.encoding import Encoding
@@ -154,8 +161,8 @@ class HubSource:
         class_name: of the backbone.
         config: its arguments.
         tokenizer: of the preset.
-        digest: SHA-256 of its weights and its vocabulary.
-        weights_known: whether `fill` may look for the weights at `path`.
+        files: of its weights and its vocabulary; none where there is no more than a description.
+        digest: SHA-256 of the files; None: it is asked of them.
     """
 
     def __init__(
@@ -165,11 +172,12 @@ class HubSource:
         class_name: str,
         config: Mapping[str, Any],
         tokenizer: Tokenizer,
-        digest: str,
-        weights_known: bool,
+        files: Sequence[Path] = (),
+        digest: str | None = None,
     ) -> None:
-        self.path, self.tokenizer, self.digest = path, tokenizer, digest
-        self._class_name, self._config, self._weights_known = class_name, config, weights_known
+        self.path, self.tokenizer = path, tokenizer
+        self._class_name, self._config = class_name, config
+        self._files, self._digest = files, digest
         self.attention = {"name": "multi_head", "heads": config["num_heads"]}
         self.most: int | None = config.get("max_sequence_length")
 
@@ -181,8 +189,7 @@ class HubSource:
             RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
                 damaged, or it is no encoder of texts that this project knows.
         """
-        preset = read_preset(path)
-        return cls(path, weights_known=True, **preset._asdict())
+        return cls(path, **read_preset(path)._asdict())
 
     @classmethod
     def described(cls, content: Mapping[str, Any], tokenizer: Tokenizer) -> HubSource:
@@ -204,14 +211,12 @@ class HubSource:
                 f"model.path: expected {name} with a tokenizer of {size} tokens, "
                 f"got {tokenizer.kind} with {tokenizer.size}."
             )
-        return cls(
-            str(path),
-            class_name=name,
-            config=config,
-            tokenizer=tokenizer,
-            digest=digest,
-            weights_known=False,
-        )
+        return cls(str(path), class_name=name, config=config, tokenizer=tokenizer, digest=digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the weights and the vocabulary."""
+        return self._digest or digest_of(self._files)
 
     def make(self) -> HubEncoder:
         """The layer, not built.
@@ -233,12 +238,11 @@ class HubSource:
         Raises:
             RequestError: they can't be read, or are not those of such a layer.
         """
-        if not self._weights_known:
+        if not self._files:
             raise RequestError(
                 f"model.path: expected the weights of {self.path} beside its description, got none."
             )
-        need_keras_hub()
-        own, trained = encoder.weights, _trained(self.path).weights()
+        own, trained = encoder.weights, Parts.of(trained_backbone(self.path)).weights()
         if [weight.shape for weight in own] != [weight.shape for weight in trained]:
             raise RequestError(
                 f"model.path: expected weights of the sizes {self._config} in {self.path}, "
@@ -256,17 +260,3 @@ class HubSource:
             "config": dict(self._config),
             "digest": self.digest,
         }
-
-
-def _trained(path: str) -> Parts:
-    """The layers of a preset with their trained weights."""
-    import keras_hub
-
-    folder = Path(path).expanduser()
-    try:
-        backbone = keras_hub.models.Backbone.from_preset(str(folder) if folder.is_dir() else path)
-    except Exception as error:  # keras-hub, Keras and h5py have errors of their own
-        raise RequestError(
-            f"model.path: expected the weights of {path}, got {in_short(error)}"
-        ) from error
-    return Parts.of(backbone)

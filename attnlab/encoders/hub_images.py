@@ -15,10 +15,10 @@ from attnlab.encoders.hub_preset import (
     digest_of,
     in_short,
     is_size,
-    need_keras_hub,
     preset_file,
     read_backbone,
     read_json,
+    trained_backbone,
     weight_files,
 )
 from attnlab.errors import RequestError
@@ -164,8 +164,7 @@ class ImageSource:
             raise RequestError(
                 f"model.path: expected the weights of {self.path} beside its description, got none."
             )
-        need_keras_hub()
-        backbone = _backbone(self.path)
+        backbone = trained_backbone(self.path)
         patches, encoder = (
             backbone.get_layer(name) for name in ("vit_patching_and_embedding", "vit_encoder")
         )
@@ -220,14 +219,17 @@ def _patch(path: str, config: Mapping[str, Any]) -> int:
 
 
 def _pixels(path: str) -> dict[str, Any]:
-    """The scale and the offset of pixels; from -1 to 1 where a preset says nothing of them.
+    """The scale and the offset of pixels; from -1 to 1 where a preset's folder has no such file.
 
     Early presets have a mean and a variance of what the scale has made.
+
+    Raises:
+        RequestError: the file is damaged, or that of a handle can't be downloaded.
     """
-    try:
-        file = preset_file(path, _CONVERTER)
-    except RequestError:
+    folder = Path(path).expanduser()
+    if folder.is_dir() and not (folder / _CONVERTER).is_file():
         return {"scale": 1 / _MIDDLE, "offset": -1.0}
+    file = preset_file(path, _CONVERTER)
     config = read_json(file).get("config")
     if not isinstance(config, Mapping):
         raise RequestError(f'model.path: expected "config" in {file}, got an object without.')
@@ -255,19 +257,6 @@ def _per_channel(path: str, given: Any, channels: int) -> list[float]:
     except (TypeError, ValueError) as error:
         raise RequestError(
             f"model.path: expected a number for each of {channels} channels in {path}, got {given}."
-        ) from error
-
-
-def _backbone(path: str) -> Any:
-    """A preset's backbone with its trained weights."""
-    import keras_hub
-
-    folder = Path(path).expanduser()
-    try:
-        return keras_hub.models.Backbone.from_preset(str(folder) if folder.is_dir() else path)
-    except Exception as error:  # keras-hub, Keras and h5py have errors of their own
-        raise RequestError(
-            f"model.path: expected the weights of {path}, got {in_short(error)}"
         ) from error
 
 

@@ -38,13 +38,13 @@ class Preset(NamedTuple):
         class_name: the backbone's.
         config: the arguments of the backbone that say its sizes.
         tokenizer: as this project numbers its tokens.
-        digest: SHA-256 of the weights and the vocabulary.
+        files: of the weights and the vocabulary.
     """
 
     class_name: str
     config: dict[str, Any]
     tokenizer: Tokenizer
-    digest: str
+    files: list[Path]
 
 
 def read_preset(path: str) -> Preset:
@@ -64,7 +64,7 @@ def read_preset(path: str) -> Preset:
             f"model.path: expected a vocabulary of {config['vocabulary_size']} tokens, as "
             f"{_CONFIG} says, in {files[1]}, got {tokenizer.size}."
         )
-    return Preset(class_name, config, tokenizer, digest_of([*weight_files(path), *files[1:]]))
+    return Preset(class_name, config, tokenizer, [*weight_files(path), *files[1:]])
 
 
 def need_keras_hub() -> None:
@@ -116,6 +116,24 @@ def read_backbone(
             f"model.path: expected the numbers {', '.join(sizes)} in {file}, got {config}."
         )
     return name, {key: value for key, value in config.items() if key not in _OF_THE_LAYER}
+
+
+def trained_backbone(path: str) -> Any:
+    """A preset's backbone with its trained weights.
+
+    Raises:
+        RequestError: keras-hub is missing, or the weights can't be read.
+    """
+    need_keras_hub()
+    import keras_hub
+
+    folder = Path(path).expanduser()
+    try:
+        return keras_hub.models.Backbone.from_preset(str(folder) if folder.is_dir() else path)
+    except Exception as error:  # keras-hub, Keras and h5py have errors of their own
+        raise RequestError(
+            f"model.path: expected the weights of {path}, got {in_short(error)}"
+        ) from error
 
 
 def weight_files(path: str) -> list[Path]:

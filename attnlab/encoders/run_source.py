@@ -66,7 +66,9 @@ class RunSource:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the weights and the tokenizer."""
-        run = self._trained()
+        if self._run is None:
+            return str(self._content["digest"])
+        run = self._run
         paths = [self._weights(run), run.assets / "tokenizer.json"]
         digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
         return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
@@ -106,7 +108,8 @@ class RunSource:
 
     def describe(self) -> dict[str, Any]:
         """What making it again takes; see `Source.describe`."""
-        return dict(self._content)
+        digest = {} if self._run is None else {"digest": self.digest}
+        return {**self._content, **digest}
 
     def _trained(self) -> RunDirectory:
         if self._run is None:

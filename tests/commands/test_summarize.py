@@ -42,6 +42,7 @@ def test_sentences_come_a_line_each_in_their_order(lab):
         (("article.txt", "--sentences", "7"), "at most the 6 different sentences of the text, got"),
         (("article.txt", "--sentences", "0"), "--sentences"),
         (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering or "),
+        (("article.txt", "--encoder", "."), "--encoder: expected the folder of a keras-hub preset"),
     ],
 )
 def test_a_wrong_request_is_told_in_a_sentence(lab, words, message):

@@ -69,6 +69,7 @@ def test_what_is_saved_makes_the_same_layer_without_the_run(source, tmp_path):
     tokens = np.array([[2, 5, 6, 3, 0]], "int32")
     np.testing.assert_array_equal(layer(tokens).vectors, other(tokens).vectors)
     assert again.attention == source.attention and again.most == source.most == 24
+    assert again.digest == source.digest and again.describe() == source.describe()
     with pytest.raises(RequestError, match="model.path: expected a run of task=masked_words"):
         again.fill(other)
     assert saved_source(tmp_path / "nowhere", source.tokenizer) is None

@@ -14,7 +14,7 @@ from hub_presets import write_preset as write_preset_of_texts
 from scipy import ndimage
 
 from attnlab.attention.multi_head import MultiHeadAttention
-from attnlab.encoders import hub_images
+from attnlab.encoders import hub_images, hub_preset
 from attnlab.encoders.hub_images import ImageSource
 from attnlab.encoders.opening import saved_image_source, with_own_attention
 from attnlab.encoders.tuning import begin
@@ -118,6 +118,17 @@ def test_without_a_converter_pixels_are_from_minus_1_to_1(tmp_path):
     model = made(ImageSource.open(str(tmp_path)))
     expected = np.array(backbone(IMAGES / np.float32(127.5) - 1))
     np.testing.assert_allclose(vectors_of(model, IMAGES), expected, atol=1e-5)
+
+
+def test_a_converter_that_cant_be_downloaded_is_told_of(preset, monkeypatch):
+    def download(path: str, name: str) -> Path:
+        if name == "image_converter.json":
+            raise RequestError(f"model.path: expected to download {name} of {path}")
+        return preset.folder / name
+
+    monkeypatch.setattr(hub_preset, "_downloaded", download)
+    with pytest.raises(RequestError, match="download image_converter.json of a_handle"):
+        ImageSource.open("a_handle")
 
 
 def test_without_class_token_and_biases_it_is_the_same(tmp_path):
