@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from attnlab.commands.options import find, key_values, kind_of_run, run_argument, runs_option
+from attnlab.commands.options import (
+    epoch_options,
+    find,
+    key_values,
+    kind_of_run,
+    run_argument,
+    runs_option,
+)
 from attnlab.config.settings import own_setting
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file, json_text
@@ -17,14 +24,7 @@ from attnlab.records.run_directory import RunDirectory
 @click.command("evaluate")
 @run_argument
 @click.argument("changes", metavar="[data.test_set=NAME]", nargs=-1)
-@click.option(
-    "--epoch", default=None, help="A number, best or last.  [default: best; with --average: last]"
-)
-@click.option(
-    "--average",
-    type=click.IntRange(min=1),
-    help="The mean of that many epochs' weights: up to --epoch, or with --epoch best the best.",
-)
+@epoch_options
 @click.option(
     "--part",
     help="What to score: test, validation, train, or an extra part of the run.  [default: test]",
@@ -64,7 +64,7 @@ def command(
     from attnlab.run import console
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    trained = TrainedRun.load(folder, epoch, average)
     if not files and not trained.load_data(folder.status.read().get("data_digest")):
         click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
     report = trained.task.evaluate(trained.model, part or "test", **settings)

@@ -72,6 +72,29 @@ runs_option = click.option(
     help="Folder of all runs.  [default: $ATTNLAB_RUNS, else ./runs]",
 )
 
+_EPOCH = (
+    click.option(
+        "--epoch",
+        metavar="EPOCH",
+        help="A number, best, last, or average: the mean of the last ones' weights.  [default: "
+        "best; with --average: last]",
+    ),
+    click.option(
+        "--average",
+        type=click.IntRange(min=1),
+        metavar="K",
+        help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.  "
+        "[default of --epoch average: 5]",
+    ),
+)
+
+
+def epoch_options(function: _Command) -> _Command:
+    """Give a click command `epoch` and `average`, as `TrainedRun.load` takes them."""
+    for option in reversed(_EPOCH):
+        function = option(function)
+    return function
+
 
 def runs_folder(runs: str | None) -> Path:
     """The folder of all runs that `--runs` names, or the default one."""

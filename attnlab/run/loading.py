@@ -33,12 +33,15 @@ class TrainedRun:
     epoch: str  # whose weights these are, in words: `7`, or `mean of 3, 4, 5`
 
     @classmethod
-    def load(cls, run: RunDirectory, epoch: str = "best", average: int | None = None) -> TrainedRun:
+    def load(
+        cls, run: RunDirectory, epoch: str | None = None, average: int | None = None
+    ) -> TrainedRun:
         """Load a run's weights.
 
         Args:
             run: its folder.
-            epoch: a number, `best`, `last`, or `average` for the mean of the last ones.
+            epoch: a number, `best`, `last`, or `average` for the mean of the last ones; None:
+                `last` with `average`, else `best`.
             average: how many epochs to take the mean of: the `average` best ones with
                 `epoch="best"`, else those up to the epoch; None: that epoch alone (of
                 `epoch="average"` five).
@@ -46,7 +49,7 @@ class TrainedRun:
         Raises:
             RequestError: no such epoch, or a file is missing or damaged.
         """
-        numbers = choose_epochs(run, epoch, average)
+        numbers = choose_epochs(run, epoch or ("last" if average else "best"), average)
         paths = [run.weights_path(number) for number in numbers]
         words = ", ".join(map(str, numbers))
         name = words if len(numbers) == 1 else f"mean of {words}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.kind import KIND
 from attnlab.text.reading import read_text
@@ -34,16 +34,7 @@ _NOTHING = "(no answer)"
     help="The text that has the answers, UTF-8; - is standard input.",
 )
 @click.option("--best", default=1, type=click.IntRange(1, _MOST), help="How many answers to each.")
-@click.option(
-    "--epoch",
-    help="A number, best or last.  [default: best; with --average: last]",
-)
-@click.option(
-    "--average",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.",
-)
+@epoch_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option(
     "--attention",
@@ -77,7 +68,7 @@ def command(
     text = read_text(path, "--text")
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
     for question in questions:
         unknown = task.unknown(question)

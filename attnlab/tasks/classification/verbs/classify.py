@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
@@ -35,13 +35,7 @@ _FORMATS = (".png", ".pdf", ".svg")
     type=click.Path(path_type=Path),
     help="A file that is one text, or an image; may be repeated.",
 )
-@click.option("--epoch", help="A number, best or last.  [default: best; with --average: last]")
-@click.option(
-    "--average",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.",
-)
+@epoch_options
 @click.option("--scores", is_flag=True, help="Print the probability of the class before it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
 @click.option(
@@ -77,7 +71,7 @@ def command(
     (_check_images if images else _check_texts)(given, figure)
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
     noun = "image" if images else "text"
     for some in _chunks(given or input_lines()):

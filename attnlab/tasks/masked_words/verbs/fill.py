@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.text.reading import input_lines, read_text
 
@@ -35,13 +35,7 @@ _MOST = 1000
     metavar="K",
     help="Print the K best words for each mask instead of the text.",
 )
-@click.option("--epoch", help="A number, best or last.  [default: best; with --average: last]")
-@click.option(
-    "--average",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.",
-)
+@epoch_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
 @runs_option
 def command(
@@ -69,7 +63,7 @@ def command(
         check_text(text, f"TEXT {number}")
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
     for number, text in enumerate(given or input_lines(), 1):
         where = f"TEXT {number}" if given else f"standard input, line {number}"

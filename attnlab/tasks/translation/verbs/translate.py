@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
@@ -30,18 +30,7 @@ _READ, _TOGETHER = 1 << 16, 1024
 @click.command("translate", context_settings={"show_default": True})
 @run_argument
 @click.argument("sentences", metavar="[SENTENCE]...", nargs=-1)
-@click.option(
-    "--epoch",
-    help="A number, best, last, or average: the mean of the last ones' weights.  [default: best; "
-    "with --average: last]",
-)
-@click.option(
-    "--average",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.  [default "
-    "of --epoch average: 5]",
-)
+@epoch_options
 @click.option(
     "--beam",
     type=click.IntRange(1, 100),
@@ -92,7 +81,7 @@ def command(
         raise RequestError("--layer, --head, --all-heads: expected --attention FILE.png, too.")
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch or ("last" if average else "best"), average)
+    trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
     translator = task.translator(trained.model, beam=beam, n_best=n_best)
     translator.warn = lambda text: click.echo(f"attnlab: warning: {text}", err=True)
