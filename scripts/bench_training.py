@@ -1,7 +1,7 @@
 """How fast attnlab trains and starts, as ratios against a peer measured in the same run.
 
     python scripts/bench_training.py            # all parts
-    python scripts/bench_training.py epochs     # book, epochs, answers, jit, startup, whole, extras
+    python scripts/bench_training.py epochs     # book, epochs, texts, jit, startup, whole, extras
 
 Each line has the median of the turns' ratios, their range, and the bound that the project holds
 itself to. The exit code is 1 if a bound is missed.
@@ -19,90 +19,63 @@ MECHANISMS = ("none", "bahdanau", "luong_local", "multi_head")
 
 
 class Pair:
-    """One configuration trained both ways: `Program` and `keras.Model.fit`, equal weights."""
+    """One configuration trained both ways: as a run does it and by `fit`, from equal weights.
 
-    def __init__(self, overrides: list[str], jit: bool = True) -> None:
+    Keras hands targets over as floats; `whole` has them made whole numbers again.
+    """
+
+    def __init__(self, overrides: list[str], whole: bool = False) -> None:
         from attnlab.run.building import make_model, make_task, start_afresh
-        from attnlab.training.epoch_program import Program
+        from attnlab.run.loop import make_learner
         from attnlab.training.optimizers import make_optimizer
 
-        self.config = checked(overrides)
-        self.task = make_task(self.config)
-        self.inputs, self.targets = self.arrays(self.task.load(self.config.seed))
-        self.rate = self.config.optimizer.settings["learning_rate"]
-
-        def optimizer():
-            return make_optimizer(self.config.optimizer.name, self.config.optimizer.settings)
-
-        start_afresh(self.config.seed)
-        model = make_model(self.config, self.task)
-        arrays = self.inputs, self.targets
-        self.program = Program(model, optimizer(), self.task.loss, *arrays, jit=jit)
-        start_afresh(self.config.seed)
-        self.peer = make_model(self.config, self.task)
-        self.peer.compile(optimizer(), loss=self.peer_loss())
-
-    def arrays(self, data) -> tuple[np.ndarray, np.ndarray]:
-        """What goes in and what should come out, of the training part."""
-        return data.train.history, data.train.target
-
-    def peer_loss(self):
-        """The same loss as Keras takes it."""
-        return "mse"
-
-    def plan(self, epoch: int):
-        """The batches of an epoch."""
-        from attnlab.training.batches import shuffled_plan
-
-        rows = np.arange(len(self.inputs))
-        return shuffled_plan(rows, self.config.trainer.batch_size, self.config.seed, epoch)
+        config = checked(overrides)
+        task = make_task(config)
+        task.load(config.seed)
+        start_afresh(config.seed)
+        self.learner = make_learner(config, task)
+        start_afresh(config.seed)
+        self.peer = make_model(config, task)
+        self.peer.set_weights(self.learner.model.get_weights())
+        loss = (lambda target, output: task.loss(_whole(target), output)) if whole else task.loss
+        settings = config.optimizer
+        self.peer.compile(make_optimizer(settings.name, settings.settings), loss=loss)
+        self.rate, self.batch = settings.settings["learning_rate"], config.trainer.batch_size
+        program = self.learner.program
+        self.data = program.inputs.numpy(), program.targets.numpy()
 
     def ours(self, epoch: int) -> float:
         """One epoch as one program; the mean loss."""
-        plan = self.plan(epoch)
-        steps = len(plan.indices)
-        losses = self.program.train(plan, np.full(steps, self.rate), (epoch - 1) * steps)
-        return float(np.average(losses, weights=plan.sizes))
+        losses, sizes = [], []
+        for chunk in self.learner.chunks(epoch):
+            first = (epoch - 1) * chunk.steps
+            losses.append(self.learner.train(chunk, np.full(chunk.steps, self.rate), first).values)
+            sizes.append(chunk.sizes)
+        return float(np.average(np.concatenate(losses), weights=np.concatenate(sizes)))
 
     def fit(self, epoch: int) -> float:
         """The same epoch by `fit`: same order, same batches."""
-        plan = self.plan(epoch)
-        order = plan.indices.reshape(-1)[plan.weights.reshape(-1) > 0]
-        history = self.peer.fit(
-            self.inputs[order],
-            self.targets[order],
-            batch_size=self.config.trainer.batch_size,
-            shuffle=False,
-            verbose=0,
-        )
-        return history.history["loss"][0]
+        plans = self.learner.chunks(epoch)
+        order = np.concatenate([plan.indices[plan.weights > 0] for plan in plans])
+        inputs, targets = (part[order] for part in self.data)
+        settings = {"batch_size": self.batch, "shuffle": False, "verbose": 0}
+        return self.peer.fit(inputs, targets, **settings).history["loss"][0]
 
-    def compare(self, what: str, bound: float) -> None:
+    def compare(self, what: str, bound: float, repeats: int = 5) -> None:
         """How many times sooner an epoch of ours is done."""
-        times, repeats = 5, 5
 
         def ours() -> None:
             for _ in range(repeats):
                 self.ours(2)
 
-        seconds = turns(times, ours, lambda: self.fit(2)) / (repeats, 1)
-        found, fit = seconds.T
+        found, fit = (turns(5, ours, lambda: self.fit(2)) / (repeats, 1)).T
         report(f"{what}: fit / ours", fit / found, bound, True, milliseconds(found, fit))
 
 
-class Answers(Pair):
-    """The same of questions about texts."""
+def _whole(numbers):
+    import tensorflow as tf
 
-    def arrays(self, data) -> tuple[np.ndarray, np.ndarray]:
-        """Windows, and where the answers are."""
-        rows = data.parts["train"].rows
-        return rows.tokens, rows.targets
-
-    def peer_loss(self):
-        """Keras hands over targets as floats."""
-        import tensorflow as tf
-
-        return lambda target, logits: self.task.loss(tf.cast(target, tf.int32), logits)
+    return tf.cast(numbers, tf.int32)
 
 
 def bench_book() -> None:
@@ -123,20 +96,24 @@ def bench_epochs() -> None:
             pair.compare(f"{task} {mechanism}", 4)
 
 
-def bench_answers() -> None:
-    """The default reader on a few of its questions, as a graph: what it is trained as on a CPU.
+def bench_texts() -> None:
+    """Default models on texts; ours has batches of near-equal lengths, `fit` whole rows.
 
-    Its steps take long enough for `fit`, too, to spend most of its time in them.
+    Their steps take long enough for `fit`, too, to spend much of its time in them.
     """
     for mechanism in MECHANISMS:
-        words = ["task=answer", "data.questions=512", f"attention={mechanism}"]
-        Answers(words, jit=False).compare(f"answer {mechanism}", 1)
+        own = [f"attention={mechanism}"]
+        Pair(["task=classify", *own], True).compare(f"classify {mechanism}", 4, 1)
+        questions = ["task=answer", "data.questions=512"]
+        Pair([*questions, *own], True).compare(f"answer {mechanism}", 4, 1)
+    Pair(["task=masked_words", "data.texts=2000"], True).compare("masked_words multi_head", 4, 1)
 
 
 def bench_jit() -> None:
     """What `trainer.jit=null` chooses for forecasters, XLA, against TensorFlow's graph."""
     for task in ("sunspots", "fib_random"):
-        compiled, graph = (Pair([f"task={task}", "attention=bahdanau"], jit) for jit in (1, 0))
+        words = [f"task={task}", "attention=bahdanau"]
+        compiled, graph = Pair(words), Pair([*words, "trainer.jit=false"])
         found, other = turns(3, lambda p=compiled: p.ours(2), lambda p=graph: p.ours(2)).T
         report(f"{task} bahdanau: graph / XLA", other / found, 1, True, milliseconds(found, other))
 
@@ -202,7 +179,7 @@ def bench_extras() -> None:
 PARTS = {
     "book": bench_book,
     "epochs": bench_epochs,
-    "answers": bench_answers,
+    "texts": bench_texts,
     "jit": bench_jit,
     "startup": bench_startup,
     "whole": bench_whole,

@@ -12,14 +12,15 @@ from attnlab.layers.recurrence import recur
 LAYERS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
 
-@pytest.fixture(params=LAYERS)
+@pytest.fixture(params=[(cell, width) for cell in LAYERS for width in (1, 2)], ids=str)
 def given(request):
-    """A cell, a layer of Keras, and a sequence with the layer's weights."""
-    layer = LAYERS[request.param](3, return_sequences=True)
-    layer.build((None, 5, 2))
+    """A cell, a layer of Keras, and a sequence of a width with the layer's weights."""
+    cell, width = request.param
+    layer = LAYERS[cell](3, return_sequences=True)
+    layer.build((None, 5, width))
     draw = np.random.default_rng(7)
     weights = [draw.normal(size=weight.shape).astype(np.float32) for weight in layer.weights]
-    return request.param, layer, [draw.normal(size=(4, 5, 2)).astype(np.float32), *weights]
+    return cell, layer, [draw.normal(size=(4, 5, width)).astype(np.float32), *weights]
 
 
 def states_of(*arguments):
@@ -63,10 +64,16 @@ def test_stacked_weights_give_what_each_gives_alone(given):
         assert_close([each[number] for each in together], expected)
 
 
-def test_a_batch_of_unknown_size_is_taken(given):
+@pytest.mark.parametrize("steps", [5, None])
+def test_a_batch_of_unknown_size_is_taken(given, steps):
     cell, _, arguments = given
-    signature = [tf.TensorSpec((None, 5, 2)), *(tf.TensorSpec(a.shape) for a in arguments[1:])]
-    compiled = tf.function(lambda *a: states_of(cell, *a), input_signature=signature)
-    assert_close(
-        [compiled(*map(tf.constant, arguments))], [states_of(cell, *map(tf.constant, arguments))]
-    )
+    signature = [
+        tf.TensorSpec((None, steps, arguments[0].shape[-1])),
+        *(tf.TensorSpec(a.shape) for a in arguments[1:]),
+    ]
+
+    def found(*arguments):
+        return with_gradients(lambda *arguments: states_of(cell, *arguments), arguments)
+
+    compiled = tf.function(found, input_signature=signature)
+    assert_close(compiled(*map(tf.constant, arguments)), found(*arguments))
