@@ -28,7 +28,7 @@ def states_of(*arguments):
 
 
 def with_gradients(function, arguments):
-    arguments = [tf.constant(argument) for argument in arguments]
+    arguments = [tf.convert_to_tensor(argument) for argument in arguments]
     with tf.GradientTape() as tape:
         tape.watch(arguments)
         states = function(*arguments)
