@@ -94,7 +94,7 @@ def files_read_once():
         source = self._find_object_source(config_path, ObjectType.CONFIG)
         if source is None:
             return None
-        file = Path(source.path.partition("://")[2], source._normalize_file_name(config_path))
+        file = Path(source.path, source._normalize_file_name(config_path))
         if source.scheme() == "file" and not file.is_file():
             return read(self, config_path)
         state = file.stat().st_mtime_ns if file.is_file() else None
