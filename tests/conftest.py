@@ -21,8 +21,8 @@ from command_line import (
     CommandsHere,
     Outcome,
     TrainedRun,
-    Undrawn,
     some_pairs,
+    undrawn,
 )
 from hypothesis import settings
 
@@ -126,14 +126,8 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
 
 @pytest.fixture(scope="module")
 def no_figures():
-    """Draw nothing at the end of the runs of this process: that takes longer than training."""
-    from attnlab.figures import drawing
-    from attnlab.sweeps.search.study import Study
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "start", lambda: None)
-        patch.setattr("attnlab.run.ending.Drawing", Undrawn)
-        patch.setattr(Study, "draw", lambda study, folder: None)
+    """Draw nothing at the end of the runs of this process."""
+    with undrawn():
         yield
 
 
