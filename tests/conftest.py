@@ -63,6 +63,17 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def little_garbage_to_look_for():
+    """Forget the programs of a file's tests; have the collector leave alone what they imported."""
+    yield
+    if "attnlab.training.program_cache" in sys.modules:
+        sys.modules["attnlab.training.program_cache"]._cache.clear()
+    if len(gc.get_objects(generation=2)) > 100_000:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def same_environment():
     """Let no test find the MLflow store, or the options, of another one, or its `-q`."""
