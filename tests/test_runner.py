@@ -277,9 +277,7 @@ TASKS = [name for name in options("task") if kind_of(name).name == "forecasting"
 PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
 
 
-@pytest.mark.parametrize(
-    ("task", "attention"), dict.fromkeys([*PAIRS, ("fib_random", "pooling")])
-)
+@pytest.mark.parametrize(("task", "attention"), dict.fromkeys([*PAIRS, ("fib_random", "pooling")]))
 def test_every_forecast_and_every_mechanism_runs(compose, no_figures, tmp_path, task, attention):
     needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
     if task == "fib_random":

@@ -189,6 +189,7 @@ def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner, monkeypatch):
 
 def test_an_epoch_of_up_to_1024_steps_is_one_chunk(learner):
     given = ("task=fib", "model.units=3", "trainer.jit=false", "task.validation=0")
+    given += ("attention=none", "model.cell=simple")
     short = learner(*given, "trainer.batch_size=1", "task.count=1200", "task.test=0.2")
     assert [chunk.steps for chunk in short.chunks(1)] == [944]
     long = learner(*given, "trainer.batch_size=1", "task.count=1400", "task.test=0.2")

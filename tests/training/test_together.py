@@ -266,9 +266,7 @@ def first_step_of_keras(learner, rate=0.1):
     ],
 )
 def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
-    both = [
-        (*SIMPLEST, "optimizer=adamw", "optimizer.epsilon=1", *each) for each in given
-    ]
+    both = [(*SIMPLEST, "optimizer=adamw", "optimizer.epsilon=1", *each) for each in given]
     (one,), (other,) = (learners(*each, seeds=(0,)) for each in both)
     assert one.program.compiled is other.program.compiled
     found = Together(threads=1).carry_out([first_step(one), first_step(other)])

@@ -17,7 +17,12 @@ from attnlab.run.loading import TrainedRun
 
 TINY = (
     *("task=answer", "data=questions", "data.path=asked.json", "model.units=8"),
-    *("model.cell=simple", "model.embedding=8", "model.dropout=0.0", "optimizer.learning_rate=0.02"),
+    *(
+        "model.cell=simple",
+        "model.embedding=8",
+        "model.dropout=0.0",
+        "optimizer.learning_rate=0.02",
+    ),
     *("trainer.epochs=10", "trainer.batch_size=16", "trainer.jit=false"),
 )
 UNTRACKED = "tracking.enabled=false"
