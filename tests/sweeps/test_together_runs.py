@@ -17,7 +17,7 @@ from sweep_examples import SMALL, UNTRACKED
 TOGETHER = (
     *("-m", "task=fib", "task.count=200", "task.history=6", "model.units=4", "attention=bahdanau"),
     *("seed=range(5)", "trainer.epochs=12", "trainer.patience=4", "optimizer.learning_rate=0.01"),
-    *("model.cell=simple", "trainer.checkpoint_every_seconds=0", "tracking.enabled=false"),
+    *("trainer.checkpoint_every_seconds=0", "tracking.enabled=false"),
 )
 
 
