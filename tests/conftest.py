@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,39 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: "test_killing" not in item.nodeid)
 
 
+class Kernels:
+    """The operations that TensorFlow has made ready, which a new seed has it make anew.
+
+    That is for those that draw numbers and keep where they are, and takes a third of the time of
+    tests that compute without a graph. Keras has no such operations, so that they may stay.
+    """
+
+    def __init__(self) -> None:
+        self._forget: Callable[[], None] = lambda: None
+
+    def keep(self) -> None:
+        """Keep them until `forget` is called."""
+        from tensorflow.python import pywrap_tfe
+        from tensorflow.python.eager import context
+
+        clear = pywrap_tfe.TFE_ContextClearCaches
+        pywrap_tfe.TFE_ContextClearCaches = lambda handle: None
+
+        def forget() -> None:
+            handle = context.context()._context_handle
+            if handle is not None:
+                clear(handle)
+
+        self._forget = forget
+
+    def forget(self) -> None:
+        """Let go of them, and with them of compiled functions that nobody has any more."""
+        self._forget()
+
+
+kernels = Kernels()
+
+
 def pytest_collection_finish(session):
     """Have the garbage collector leave alone what was imported: TensorFlow's objects are millions.
 
@@ -59,6 +93,7 @@ def pytest_collection_finish(session):
     if "tensorflow" in sys.modules and session.config.option.markexpr == "not slow":
         optimizer = sys.modules["tensorflow"].config.optimizer
         optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        kernels.keep()
     gc.collect()
     gc.freeze()
 
@@ -69,6 +104,7 @@ def little_garbage_to_look_for():
     yield
     if "attnlab.training.program_cache" in sys.modules:
         sys.modules["attnlab.training.program_cache"]._cache.clear()
+    kernels.forget()
     if len(gc.get_objects(generation=2)) > 100_000:
         gc.collect()
         gc.freeze()
