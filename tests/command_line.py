@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
 # How many threads TensorFlow and NumPy take: one each, for tests run beside each other.
@@ -87,6 +89,19 @@ class Undrawn:
 
     def wait(self):
         return None
+
+
+@contextlib.contextmanager
+def undrawn():
+    """Draw nothing at the end of the runs of this process: that takes longer than training."""
+    from attnlab.figures import drawing
+    from attnlab.sweeps.search.study import Study
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "start", lambda: None)
+        patch.setattr("attnlab.run.ending.Drawing", Undrawn)
+        patch.setattr(Study, "draw", lambda study, folder: None)
+        yield
 
 
 class TrainedRun(NamedTuple):

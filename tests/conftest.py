@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ from command_line import (
     CommandsHere,
     Outcome,
     TrainedRun,
-    Undrawn,
     some_pairs,
+    undrawn,
 )
 from hypothesis import settings
 
@@ -49,6 +50,39 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: "test_killing" not in item.nodeid)
 
 
+class Kernels:
+    """The operations that TensorFlow has made ready, which a new seed has it make anew.
+
+    That is for those that draw numbers and keep where they are, and takes a third of the time of
+    tests that compute without a graph. Keras has no such operations, so that they may stay.
+    """
+
+    def __init__(self) -> None:
+        self._forget: Callable[[], None] = lambda: None
+
+    def keep(self) -> None:
+        """Keep them until `forget` is called."""
+        from tensorflow.python import pywrap_tfe
+        from tensorflow.python.eager import context
+
+        clear = pywrap_tfe.TFE_ContextClearCaches
+        pywrap_tfe.TFE_ContextClearCaches = lambda handle: None
+
+        def forget() -> None:
+            handle = context.context()._context_handle
+            if handle is not None:
+                clear(handle)
+
+        self._forget = forget
+
+    def forget(self) -> None:
+        """Let go of them, and with them of compiled functions that nobody has any more."""
+        self._forget()
+
+
+kernels = Kernels()
+
+
 def pytest_collection_finish(session):
     """Have the garbage collector leave alone what was imported: TensorFlow's objects are millions.
 
@@ -59,8 +93,21 @@ def pytest_collection_finish(session):
     if "tensorflow" in sys.modules and session.config.option.markexpr == "not slow":
         optimizer = sys.modules["tensorflow"].config.optimizer
         optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        kernels.keep()
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def little_garbage_to_look_for():
+    """Forget the programs of a file's tests; have the collector leave alone what they imported."""
+    yield
+    if "attnlab.training.program_cache" in sys.modules:
+        sys.modules["attnlab.training.program_cache"]._cache.clear()
+    kernels.forget()
+    if len(gc.get_objects(generation=2)) > 100_000:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +141,7 @@ def files_read_once():
         source = self._find_object_source(config_path, ObjectType.CONFIG)
         if source is None:
             return None
-        file = Path(source.path.partition("://")[2], source._normalize_file_name(config_path))
+        file = Path(source.path, source._normalize_file_name(config_path))
         if source.scheme() == "file" and not file.is_file():
             return read(self, config_path)
         state = file.stat().st_mtime_ns if file.is_file() else None
@@ -126,14 +173,8 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
 
 @pytest.fixture(scope="module")
 def no_figures():
-    """Draw nothing at the end of the runs of this process: that takes longer than training."""
-    from attnlab.figures import drawing
-    from attnlab.sweeps.search.study import Study
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "start", lambda: None)
-        patch.setattr("attnlab.run.ending.Drawing", Undrawn)
-        patch.setattr(Study, "draw", lambda study, folder: None)
+    """Draw nothing at the end of the runs of this process."""
+    with undrawn():
         yield
 
 

@@ -124,10 +124,13 @@ def test_a_wrong_request(here, words, sentence):
     assert here.run_folders() == []
 
 
-def test_exit_codes_are_those_of_the_process(attnlab):
+def test_an_exit_code_is_that_of_the_process(attnlab):
     assert_refused(attnlab("task=fbi"), "Did you mean fib?")
+
+
+def test_a_run_that_fails_ends_with_1(here, no_figures):
     failing = (*TINY_FIB, "trainer.epochs=2", "optimizer.learning_rate=1e38", "model.anchor=false")
-    code, out, err = attnlab(*failing, "tracking.enabled=false")
+    code, out, err = here(*failing, "tracking.enabled=false")
     assert (code, out) == (1, "")
     assert err.splitlines()[-1].startswith(f"{COMPLAINT}the run failed: epoch "), err
 

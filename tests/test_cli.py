@@ -7,9 +7,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
+from command_line import CommandLine
 
 from attnlab import __version__
 from attnlab.cli import main
@@ -132,27 +134,44 @@ def test_a_saved_configuration_runs_again_to_the_same_losses(trained, here):
     assert losses(folder) == losses(trained.folder)
 
 
-@pytest.fixture
-def complete(attnlab):
-    """What bash offers after TAB, with the console script on PATH."""
+class Installed(NamedTuple):
+    """The console script in a folder, and what it has bash evaluate for completion."""
+
+    folder: Path
+    completion: str
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Installed:
+    attnlab = CommandLine(tmp_path_factory.mktemp("installed"))
     script = attnlab.folder / "bin" / "attnlab"
     script.parent.mkdir()
     code = f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import run\nrun()\n"
     script.write_text(code)
     script.chmod(0o755)
+    done = subprocess.run(
+        [script, "-sc", "install=bash"], env=attnlab.environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return Installed(script.parent, done.stdout)
+
+
+@pytest.fixture
+def complete(attnlab, installed):
+    """What bash offers after TAB, with the console script on PATH."""
     ask = """
-        eval "$(attnlab -sc install=bash)"
+        eval "$2"
         function=$(complete -p attnlab | sed -E 's/.*-F ([^ ]+).*/\\1/')
         COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1)
         COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
         [[ $1 == *" " ]] && COMP_CWORD=$((COMP_CWORD + 1))
         $function && printf '%s\\n' "${COMPREPLY[@]}"
     """
-    path = f"{script.parent}:{attnlab.environment['PATH']}"
+    path = f"{installed.folder}:{attnlab.environment['PATH']}"
 
     def complete(line: str) -> list[str]:
         done = subprocess.run(
-            ["bash", "-c", ask, "bash", line],
+            ["bash", "-c", ask, "bash", line, installed.completion],
             env={**attnlab.environment, "PATH": path},
             capture_output=True,
             text=True,

@@ -64,6 +64,7 @@ def test_the_wheel_has_code_configuration_data_and_licence(wheel):
 def test_what_a_logged_model_carries_can_be_installed_and_loads_it(tmp_path):
     """In an environment without this package, as `mlflow models serve` makes one."""
     words = ("task=fib", "task.count=61", "model.units=3", "trainer.epochs=1")
+    words += ("trainer.jit=false", "model.cell=simple")
     run(sys.executable, "-m", "attnlab", *words, f"paths.runs={tmp_path}/runs", cwd=ROOT)
     (model,) = tmp_path.glob("runs/artifacts/fib/models/*/artifacts")
     folder = tmp_path / "environment"
@@ -86,6 +87,7 @@ def test_the_installed_command_trains_from_any_folder(environment, tmp_path):
     out = run(
         *(attnlab, "task=fib", "task.count=61", "attention=bahdanau"),
         *("model.units=3", "trainer.epochs=2", "trainer.batch_size=61"),
+        *("trainer.jit=false", "model.cell=simple"),
         cwd=tmp_path,
     )
     (status,) = tmp_path.glob("runs/fib/bahdanau/*/status.json")

@@ -132,11 +132,19 @@ def test_the_example_mechanism_has_a_gradient_at_zero(mechanism_folder):
     assert np.all(np.isfinite(tape.gradient(loss, memory)))
 
 
+SMALL = {
+    "answer": ("data.questions=200", "model.units=16"),
+    "classify": ("data.texts=400",),
+    "digits": ("data.limit=300", "model.units=16", "model.layers=2"),
+    "masked_words": ("data.sentences=500", "model.units=32"),
+    "translate": ("data.pairs=300", "model.units=32"),
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("task", sorted({*options("task")} - {"ett", "images", "series"}))
-def test_the_example_mechanism_trains_on_every_task(mechanism_folder, tmp_path, task):
-    small = {"translate": "data.pairs=300", "answer": "data.questions=200"}.get(task, "seed=0")
-    words = [f"task={task}", "attention=cosine", small, "trainer.epochs=2"]
+def test_the_example_mechanism_trains_on_every_task(mechanism_folder, no_figures, tmp_path, task):
+    words = [f"task={task}", "attention=cosine", *SMALL.get(task, ()), "trainer.epochs=2"]
     words.append("tracking.enabled=false")
     assert main([*words, f"paths.runs={tmp_path}/runs"]) == 0
     (history,) = tmp_path.glob("runs/*/cosine/*/history.csv")

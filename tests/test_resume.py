@@ -103,8 +103,7 @@ def test_a_resumed_run_ends_with_the_same_bits(config, whole, epochs):
 
 # Independent of each other: the schedule and stopping look at the scores, optimizers have states.
 @pytest.mark.parametrize(
-    "settings",
-    [("schedule=plateau", "optimizer=rmsprop"), ("trainer.patience=1", "optimizer=sgd")],
+    "settings", [("schedule=plateau", "optimizer=rmsprop"), ("trainer.patience=1",)]
 )
 def test_schedules_stopping_and_optimizers_go_on_as_they_were(compose, settings):
     config = compose(*SMALL, "trainer.epochs=6", *settings, "optimizer.learning_rate=0.05")
@@ -240,8 +239,9 @@ def test_a_run_that_is_under_way_and_tracked_is_respected_at_once(attnlab, capsy
 def test_a_run_whose_data_have_changed_does_not_go_on(compose, tmp_path):
     path = tmp_path / "series.csv"
     path.write_text("\n".join(["v", *(str(n % 7) for n in range(97))]))
-    settings = ("task=series", f"task.path={path}", "task.column=v", "task.history=5")
-    folder = interrupted(compose(*settings, *SMALL[3:], "model.units=3"), 1)
+    settings = ("task=series", f"task.path={path}", "task.column=v", "attention=none")
+    settings += ("model.units=3", "model.cell=simple", "trainer.jit=false")
+    folder = interrupted(compose(*settings), 1)
     path.write_text("\n".join(["v", *(str(n % 8) for n in range(97))]))
     with pytest.raises(RequestError, match="data: expected those that .* began with"):
         resume(folder)
@@ -334,13 +334,14 @@ def resumed_within(config, learner, chunk, monkeypatch) -> RunDirectory:
 
 
 def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
-    monkeypatch.setattr("attnlab.tasks.resident._CHUNK", 13)
+    # A divisor of the 32 windows: a shorter last chunk would be compiled, too.
+    monkeypatch.setattr("attnlab.tasks.resident._CHUNK", 8)
     every = ("trainer.batch_size=1", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0")
     config = compose(*SMALL, *every)
     whole = run(config)
     folder = resumed_within(config, ForecastLearner, 1, monkeypatch)
     (checkpoint,) = folder.checkpoint.iterdir()
-    assert checkpoint.name == "step_000000013.ckpt"
+    assert checkpoint.name == "step_000000008.ckpt"
     assert_same_run(resume(folder), whole)
     assert "resumed after epoch 0, chunk 1" in (folder.path / "run.log").read_text()
 

@@ -23,9 +23,13 @@ from attnlab.tasks.kinds import kind_of
 
 import_tensorflow()
 
-FIB = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=7")
-# As a plain graph, with the smallest cell: fast to build.
-PLAIN = (*FIB, "trainer.jit=false", "model.cell=simple")
+# With the smallest cell.
+FIB = (
+    *("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=7"),
+    "model.cell=simple",
+)
+# As a plain graph: fast to build.
+PLAIN = (*FIB, "trainer.jit=false")
 DROPPING = ("attention=bahdanau", "attention.dropout=0.2", "model.dropout=0.3")
 # One step of a few numbers, as a plain graph: fast to build, and the same code.
 QUICK = ("trainer.epochs=1", "trainer.batch_size=997", "trainer.jit=false")
@@ -273,7 +277,7 @@ TASKS = [name for name in options("task") if kind_of(name).name == "forecasting"
 PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("attention"))]
 
 
-@pytest.mark.parametrize(("task", "attention"), [*PAIRS, ("fib_random", "pooling")])
+@pytest.mark.parametrize(("task", "attention"), dict.fromkeys([*PAIRS, ("fib_random", "pooling")]))
 def test_every_forecast_and_every_mechanism_runs(compose, no_figures, tmp_path, task, attention):
     needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
     if task == "fib_random":
@@ -291,6 +295,7 @@ def test_every_forecast_and_every_mechanism_runs(compose, no_figures, tmp_path, 
 
 def test_a_transformer_forecasts_several_steps(compose, no_figures):
     given = ("task=sunspots", "model=transformer", "attention=multi_head", "model.units=4")
+    given += ("model.layers=1", "model.feed_forward=8")
     folder = run(compose(*given, "task.history=5", "task.horizon=3", *QUICK))
     predictions = RunDirectory(folder).read_predictions()
     assert set(predictions["step"]) == {1, 2, 3}

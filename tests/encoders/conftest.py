@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import CommandsHere
+from command_line import CommandsHere, undrawn
 
 TINY_ENCODER = (
     *("task=masked_words", "data.sentences=100", "model.units=8", "model.feed_forward=8"),
     *("attention.heads=2", "task.max_length=24", "trainer.epochs=1", "tracking.enabled=false"),
+    *("optimizer=adam", "trainer.jit=false"),
 )
 
 
@@ -18,7 +19,7 @@ def encoder_runs(tmp_path_factory) -> Path:
     """The runs folder of a sweep `before` with the seeds 0 and 1; not to be changed."""
     folder = tmp_path_factory.mktemp("encoders")
     commands = CommandsHere(folder)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, undrawn():
         patch.setenv("ATTNLAB_RUNS", str(commands.runs))
         patch.chdir(folder)
         code, _, err = commands("-m", *TINY_ENCODER, "seed=0,1", "sweep.name=before")

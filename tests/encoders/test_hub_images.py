@@ -263,12 +263,19 @@ def test_early_runs_had_no_encoder(task):
     assert resolved_config(document)["task"] == {"encoder": None, "name": task, "flip": True}
 
 
-@pytest.fixture
-def small(tmp_path):
-    """A preset for images of 8 x 8 pixels."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A preset for images of 8 x 8 pixels, to be copied."""
     pytest.importorskip("keras_hub")
-    write_preset(tmp_path / "small", image_shape=(8, 8, 3))
-    return tmp_path / "small"
+    folder = tmp_path_factory.mktemp("small")
+    write_preset(folder, image_shape=(8, 8, 3))
+    return folder
+
+
+@pytest.fixture
+def small(written, tmp_path):
+    """The same, to be deleted."""
+    return shutil.copytree(written, tmp_path / "small")
 
 
 def test_a_run_on_a_preset_is_used_when_the_preset_is_gone(here, small, no_figures):

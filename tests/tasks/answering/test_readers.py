@@ -18,6 +18,7 @@ from attnlab.text.tokenizers import END, START
 
 Q, P, VOCABULARY = 4, 7, 20
 SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 12, "layers": 2, "feed_forward": 5}
+SMALL |= {"cell": "simple"}
 NOT_SETTINGS = ("name", "_target_", "rules")
 DRAW = np.random.default_rng(7)
 LENGTHS = ((3, 7), (4, 3), (1, 1))  # of question, END included, and text
@@ -58,6 +59,12 @@ def made(model: str, attention: str):
     return make(model, attention)
 
 
+@functools.cache
+def logits_of(model: str, attention: str) -> np.ndarray:
+    """Its logits of all rows."""
+    return made(model, attention)(TOKENS).numpy()
+
+
 def combinable(model: str, attention: str) -> bool:
     rule = option_content("attention", attention)["rules"].get("model.name")
     return rule is None or model in rule["choices"]
@@ -74,7 +81,7 @@ by_case = pytest.mark.parametrize(("model", "attention"), CASES, ids=["-".join(c
 
 @by_case
 def test_there_is_a_logit_for_each_place_and_none_behind_the_end(model, attention):
-    logits = made(model, attention)(TOKENS).numpy()
+    logits = logits_of(model, attention)
     assert logits.shape == (3, 2, 1 + P) and logits.dtype == np.float32
     for row, (_, length) in zip(logits, LENGTHS, strict=True):
         assert np.isfinite(row).all() and (np.abs(row[:, : 1 + length]) < 1e3).all()
@@ -84,7 +91,7 @@ def test_there_is_a_logit_for_each_place_and_none_behind_the_end(model, attentio
 @by_case
 def test_what_one_row_has_changes_no_other(model, attention):
     reader = made(model, attention)
-    together = reader(TOKENS).numpy()
+    together = logits_of(model, attention)
     for row in range(len(TOKENS)):
         alone = reader(TOKENS[row : row + 1]).numpy()
         np.testing.assert_allclose(alone[0], together[row], rtol=1e-4, atol=1e-5)
@@ -111,8 +118,7 @@ def test_the_text_looks_at_the_words_of_the_question(model, attention):
 def test_another_question_gives_other_logits(model, attention):
     changed = TOKENS.copy()
     changed[0, 1] = 4 + (changed[0, 1] - 3) % (VOCABULARY - 4)
-    reader = made(model, attention)
-    before, after = (reader(tokens).numpy() for tokens in (TOKENS, changed))
+    before, after = logits_of(model, attention), made(model, attention)(changed).numpy()
     assert np.abs(before[0] - after[0]).max() > 1e-6
     np.testing.assert_array_equal(before[1:], after[1:])
 

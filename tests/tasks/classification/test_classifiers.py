@@ -17,6 +17,7 @@ from attnlab.tasks.classification.models.build import build_classifier
 
 S, VOCABULARY, CLASSES = 6, 20, 3
 SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
+SMALL |= {"cell": "simple"}
 NOT_SETTINGS = ("name", "_target_", "rules")
 DRAW = np.random.default_rng(7)
 LENGTHS = (6, 4, 1, 5)

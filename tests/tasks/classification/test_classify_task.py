@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from attnlab.tasks.classification.task import probabilities
 TINY = (
     *("task=classify", "data=table", "data.path=texts.csv", "model.units=8", "model.embedding=8"),
     *("model.dropout=0.0", "optimizer.learning_rate=0.02", "trainer.epochs=6"),
-    "trainer.batch_size=16",
+    *("trainer.batch_size=16", "trainer.jit=false", "model.cell=simple"),
 )
 UNTRACKED = "tracking.enabled=false"
 
@@ -37,10 +39,19 @@ def lab(here, rows, no_figures):
     return here
 
 
+@pytest.fixture(scope="module")
+def kept_runs(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("trained") / "runs"
+
+
 @pytest.fixture
-def trained(lab):
-    code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
-    assert code == 0, err
+def trained(lab, kept_runs):
+    """A run that was trained once for all tests here; each has a copy."""
+    if not kept_runs.exists():
+        code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
+        assert code == 0, err
+        shutil.copytree(lab.runs, kept_runs)
+    shutil.copytree(kept_runs, lab.runs, dirs_exist_ok=True)
     return lab
 
 

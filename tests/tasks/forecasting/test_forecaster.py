@@ -21,7 +21,7 @@ from attnlab.tasks.forecasting.data.baselines import nlinear
 from attnlab.tasks.forecasting.models.build import build_forecaster
 
 S, HORIZON = 7, 2
-SMALL = {"units": 6, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
+SMALL = {"units": 6, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5, "cell": "simple"}
 NOT_SETTINGS = ("name", "_target_", "rules")
 DRAW = np.random.default_rng(31)
 HISTORY = DRAW.normal(size=(5, S, 1)).astype(np.float32)

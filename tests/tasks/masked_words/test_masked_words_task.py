@@ -26,7 +26,7 @@ from attnlab.tasks.masked_words.page.attention import attention_parts
 TINY = (
     *("task=masked_words", "data=text", "data.path=days.txt", "task.next_sentence=true"),
     *("data.validation=0.1", "data.test=0.1", "model.units=16", "model.feed_forward=32"),
-    *("model.layers=1", "model.dropout=0.1", "attention.heads=2", "trainer.epochs=8"),
+    *("model.layers=1", "model.dropout=0.1", "attention.heads=2", "trainer.epochs=5"),
     *("optimizer.learning_rate=0.02", "trainer.batch_size=16", "trainer.jit=false"),
     "tracking.enabled=false",
 )
@@ -173,7 +173,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(trained, monkeypatch):
     validate = MaskedWordLearner.validate
 
     def stopped(self, epoch):
-        if epoch == 4:
+        if epoch == 3:
             raise KeyboardInterrupt
         return validate(self, epoch)
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:Depreca
 
 ENGLISH = ["The cat sees a dog.", "A man doesn't sleep!", "Two dogs eat the old bread, I think."]
 GERMAN = ["Die Katze sieht einen Hund.", "Ein Mann schläft nicht!", "Wie geht's, großer Hund?"]
-RNN = {"units": 8, "embedding": 8, "encoder_units": 4}
+RNN = {"cell": "simple", "units": 8, "embedding": 8, "encoder_units": 4}
 TRANSFORMER = {"units": 8, "layers": 1, "heads": 2, "feed_forward": 16}
 MULTI_HEAD = functools.partial(MultiHeadAttention, heads=2)
 

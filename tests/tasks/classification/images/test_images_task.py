@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -35,25 +36,35 @@ FOLDER = (
 DRAW = np.random.default_rng(2)
 
 
-def shape(kind: str, side: int = 8) -> np.ndarray:
+def shape(kind: str, side: int = 8, draw: np.random.Generator = DRAW) -> np.ndarray:
     """Noise, by night or by day."""
-    return DRAW.integers(0, 100, (side, side, 3), dtype=np.uint8) + np.uint8(150 * (kind == "day"))
+    return draw.integers(0, 100, (side, side, 3), dtype=np.uint8) + np.uint8(150 * (kind == "day"))
 
 
 @pytest.fixture
 def lab(here, no_figures):
+    draw = np.random.default_rng(3)
     for number in range(60):
         kind = ("night", "day")[number % 2]
         path = here.folder / "shapes" / kind / f"{number:02}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(shape(kind)).save(path)
+        Image.fromarray(shape(kind, draw=draw)).save(path)
     return here
 
 
+@pytest.fixture(scope="module")
+def kept_runs(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("trained") / "runs"
+
+
 @pytest.fixture
-def trained(lab):
-    code, _, err = lab(*FOLDER)
-    assert code == 0, err
+def trained(lab, kept_runs):
+    """A run that was trained once for all tests here; each has a copy."""
+    if not kept_runs.exists():
+        code, _, err = lab(*FOLDER)
+        assert code == 0, err
+        shutil.copytree(lab.runs, kept_runs)
+    shutil.copytree(kept_runs, lab.runs, dirs_exist_ok=True)
     return lab
 
 

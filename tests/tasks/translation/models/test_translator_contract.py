@@ -112,10 +112,15 @@ GRID = [
     for turn, name in enumerate(QUERYING)
     for number, case in enumerate(recurrent(name, turn))
 ]
+IN_LAYERS = ("multi_head", "bahdanau")
 CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
 CASES = [
     *GRID,
-    *(Case("transformer", name) for name in QUERYING),
+    # How many layers there are is no mechanism's concern: two have the default.
+    *(
+        Case("transformer", name, (), () if name in IN_LAYERS else (("layers", 1),))
+        for name in QUERYING
+    ),
     # Choices and models are independent, but for such as depend on the source's length.
     *(
         pytest.param(
