@@ -106,7 +106,8 @@ def bench_texts() -> None:
         Pair(["task=classify", *own], True).compare(f"classify {mechanism}", 4, 1)
         questions = ["task=answer", "data.questions=512"]
         Pair([*questions, *own], True).compare(f"answer {mechanism}", 4, 1)
-    Pair(["task=masked_words", "data.sentences=2000"], True).compare("masked_words multi_head", 4, 1)
+    masked = Pair(["task=masked_words", "data.sentences=2000"], True)
+    masked.compare("masked_words multi_head", 4, 1)
 
 
 def bench_jit() -> None:
