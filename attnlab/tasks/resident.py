@@ -7,9 +7,11 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
+from attnlab.text.tokenizers import PAD
 from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
 from attnlab.training.epoch_program import Compiled, Loss, Program
 from attnlab.training.optimizers import make_optimizer
@@ -106,6 +108,18 @@ class ResidentLearner:
     def draw_epoch(self, epoch: int, folder: Any) -> list:
         """Nothing: an epoch is over before a figure is drawn."""
         return []
+
+
+def text_settings(model: Any, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
+    """`jit` and `lengths` of a `ResidentLearner` whose inputs are rows of tokens, PAD behind them.
+
+    On a CPU TensorFlow's graph takes less time than XLA, for it reads batches no further than they
+    go. A model of one length reads all of them.
+    """
+    if model.fixed_length is not None:
+        return {}
+    lengths = {name: np.sum(rows != PAD, axis=1) for name, rows in tokens.items()}
+    return {"jit": bool(tf.config.list_physical_devices("GPU")), "lengths": lengths}
 
 
 def _constants(model: keras.Model) -> str:

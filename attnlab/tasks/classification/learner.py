@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.classification.scoring import chosen_examples, validation_scores
-from attnlab.tasks.resident import ResidentLearner
-from attnlab.text.tokenizers import PAD
+from attnlab.tasks.resident import ResidentLearner, text_settings
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -26,10 +24,7 @@ class ClassificationLearner(ResidentLearner):
         parts = task.data.parts.items()
         inputs = {name: part.tokens for name, part in parts}
         targets = {name: part.labels for name, part in parts}
-        given: dict[str, Any] = {}
-        if model.fixed_length is None:
-            given["jit"] = bool(tf.config.list_physical_devices("GPU"))
-            given["lengths"] = {name: np.sum(part.tokens != PAD, axis=1) for name, part in parts}
+        given = text_settings(model, inputs)
         super().__init__(config, model, task.loss, inputs, targets, **given)
 
     def validate(self, epoch: int) -> dict[str, float]:

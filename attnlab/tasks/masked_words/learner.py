@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.report import build_report
 from attnlab.tasks.masked_words.scoring import Scorer, Told
-from attnlab.tasks.resident import ResidentLearner
+from attnlab.tasks.resident import ResidentLearner, text_settings
 from attnlab.text.tokenizers import PAD
 
 if TYPE_CHECKING:
@@ -31,10 +30,7 @@ class MaskedWordLearner(ResidentLearner):
             name: np.concatenate([part.follows[:, None], part.tokens], axis=1)
             for name, part in parts
         }
-        given: dict[str, Any] = {}
-        if model.fixed_length is None:
-            given["jit"] = bool(tf.config.list_physical_devices("GPU"))
-            given["lengths"] = {name: np.sum(part.tokens != PAD, axis=1) for name, part in parts}
+        given = text_settings(model, inputs)
         super().__init__(config, model, task.loss, inputs, targets, **given)
         self._scorer = Scorer(model, task.width)
 
