@@ -69,7 +69,7 @@ BELOW = {
     "tasks.base": {"config"},
     "tasks.downloads": {"records", "tasks.base"},
     "tasks.right_answers": {"records", "tasks.base"},
-    "tasks.resident": {"config", "tasks.base", "training"},
+    "tasks.resident": {"config", "tasks.base", "text", "training"},
     "tasks.text_corpus": {"tasks.base"},
     "tasks.text_task": {"encoders", "records", "tasks.base", "text"},
     "tasks": set(),
