@@ -72,7 +72,8 @@ def _file(name: str) -> str:
 
 
 def _header(page: Page) -> str:
-    results = "".join(tag("p", escape(text), class_="result") for text in page.result)
+    texts = [text.replace(" %", "\N{NO-BREAK SPACE}%") for text in page.result]
+    results = "".join(tag("p", escape(text), class_="result") for text in texts)
     made = f"made {tag('time', escape(page.made))}; {escape(page.about)}"
     title = tag("h1", escape(page.title))
     return tag("header", f"{title}{results}{tag('p', made, class_='made')}")
