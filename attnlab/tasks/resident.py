@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import keras
@@ -58,8 +57,7 @@ class ResidentLearner:
         if lengths is not None and not jit:
             self._lengths = np.concatenate([*lengths.values()])
         parts = model, make_optimizer(settings.name, settings.settings), loss
-        # What isn't trained is a constant of the compiled program.
-        shapes = (*(array.shape for array in data), self._batch_size, _constants(model))
+        shapes = (*(array.shape for array in data), self._batch_size)
         compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
         own = {"lengths": self._lengths, "seed": config.seed}
         self.program = Program(*parts, *data, **own, compiled=compiled)
@@ -120,11 +118,3 @@ def text_settings(model: Any, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
         return {}
     lengths = {name: np.sum(rows != PAD, axis=1) for name, rows in tokens.items()}
     return {"jit": bool(tf.config.list_physical_devices("GPU")), "lengths": lengths}
-
-
-def _constants(model: keras.Model) -> str:
-    """SHA-256 of the weights of a model that are not trained."""
-    digest = hashlib.sha256()
-    for weight in model.non_trainable_weights:
-        digest.update(keras.ops.convert_to_numpy(weight))
-    return digest.hexdigest()

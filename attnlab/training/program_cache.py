@@ -9,6 +9,7 @@ numbers that makes no difference.
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import weakref
 from collections import OrderedDict
@@ -44,8 +45,11 @@ _cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
 def shared_program(
     config: RunConfig, model: keras.Model, compile: Callable[[], Cached], *shapes: Any
 ) -> Cached:
-    """A program that holds no run's values, for all runs of equal shapes; see `cached_program`."""
-    key = _key(config, model, shapes)
+    """A program for all runs of equal shapes and equal weights that are not trained.
+
+    Those are constants of it; it holds no other values. See `cached_program`.
+    """
+    key = _key(config, model, (*shapes, _constants(model)))
     known = bool(_cache)
     program, _ = _cache.pop(key, (None, None))
     if known and (program is None or _bytes(model) > _SMALL):
@@ -107,6 +111,14 @@ def _key(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
 def _layout(model: keras.Model) -> list:
     """The shape and type of each variable; vocabularies may differ by seed."""
     return [[list(variable.shape), variable.dtype] for variable in model.variables]
+
+
+def _constants(model: keras.Model) -> str:
+    """SHA-256 of the weights of a model that are not trained."""
+    digest = hashlib.sha256()
+    for weight in model.non_trainable_weights:
+        digest.update(ops.convert_to_numpy(weight))
+    return digest.hexdigest()
 
 
 def _start_anew(program: Program, model: keras.Model, learning_rate: float) -> None:
