@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,20 +37,10 @@ def lab(here, rows, no_figures):
     return here
 
 
-@pytest.fixture(scope="module")
-def kept_runs(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("trained") / "runs"
-
-
 @pytest.fixture
-def trained(lab, kept_runs):
+def trained(trained_once):
     """A run that was trained once for all tests here; each has a copy."""
-    if not kept_runs.exists():
-        code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
-        assert code == 0, err
-        shutil.copytree(lab.runs, kept_runs)
-    shutil.copytree(kept_runs, lab.runs, dirs_exist_ok=True)
-    return lab
+    return trained_once(*TINY, "attention=bahdanau", UNTRACKED)
 
 
 def test_a_run_learns_and_is_used_by_every_verb(trained):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,20 +38,10 @@ def lab(here, no_figures):
     return here
 
 
-@pytest.fixture(scope="module")
-def kept_runs(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("trained") / "runs"
-
-
 @pytest.fixture
-def trained(lab, kept_runs):
+def trained(trained_once):
     """A run that was trained once for all tests here; each has a copy."""
-    if not kept_runs.exists():
-        code, _, err = lab(*TINY)
-        assert code == 0, err
-        shutil.copytree(lab.runs, kept_runs)
-    shutil.copytree(kept_runs, lab.runs, dirs_exist_ok=True)
-    return lab
+    return trained_once(*TINY)
 
 
 def test_a_run_learns_and_says_what_it_learned(trained):
