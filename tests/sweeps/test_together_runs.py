@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -48,12 +47,12 @@ def statuses(attnlab: CommandLine) -> list[dict]:
 
 def ended(attnlab: CommandLine, how: signal.Signals) -> int:
     """Start the sweep and end it amid its epochs; the exit code."""
-    process = attnlab.start(*TOGETHER)
-    while len([*attnlab.runs.glob("*/*/*/weights/epoch_*")]) < 12 and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(how)
-    process.communicate()
-    return process.returncode
+    with attnlab.start(*TOGETHER) as process:
+        while len([*attnlab.runs.glob("*/*/*/weights/epoch_*")]) < 12 and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(how)
+        process.communicate()
+        return process.returncode
 
 
 @pytest.mark.slow
@@ -118,10 +117,12 @@ def test_another_process_compiles_what_one_has_no_room_for(here, monkeypatch, wo
 @pytest.mark.slow
 def test_a_job_whose_folder_is_deleted_costs_no_other_one_anything(tmp_path):
     attnlab = CommandLine(tmp_path)
-    process = attnlab.start(*TOGETHER, "trainer.patience=null")
-    while not (found := [*attnlab.runs.glob("*/*/*_s1/weights/epoch_00[1-4]*")]):
-        time.sleep(0.02)
-    shutil.rmtree(found[0].parents[1])
-    _, err = process.communicate()
+    with attnlab.start(*TOGETHER, "trainer.patience=null") as process:
+        while not (found := [*attnlab.runs.glob("*/*/*_s1/weights/epoch_00[1-4]*")]):
+            assert process.poll() is None
+            time.sleep(0.02)
+        # At once: `rmtree` fails when a file that it has listed is replaced meanwhile.
+        found[0].parents[1].rename(tmp_path / "gone")
+        _, err = process.communicate()
     assert process.returncode == 1 and "1 of 5 jobs were not run" in err
     assert [(s["state"], s["epoch"]) for s in statuses(attnlab)] == [("completed", 12)] * 4
