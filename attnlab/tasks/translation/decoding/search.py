@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from typing import NamedTuple
 
@@ -22,6 +24,8 @@ from attnlab.text.tokenizers import PAD
 _TOKENS, _CELLS = 16_384, 2_000_000
 # Under XLA each shape is compiled, so few of them may occur.
 _WIDTH_STEP = 16
+# Batches at once, on as many processors: a step is many operations that are too small for several.
+_AT_ONCE = 4
 
 
 class Hypothesis(NamedTuple):
@@ -40,10 +44,10 @@ class Search:
     order.
 
     `beam`, `n_best` and `length_penalty` are those of `BeamSettings`; the Transformer's paper has
-    0.6 for the last, and 50 for `extra_length`. At most `batch_size` sentences are translated at
-    once, fewer where they are long. `jit` compiles with XLA, which pays on a GPU. The weights of
-    the model, a `Translator`, may change between calls. `told`, which may be set, is told how many
-    sentences are done, and of how many.
+    0.6 for the last, and 50 for `extra_length`. A batch has at most `batch_size` hypotheses, fewer
+    where sentences are long; without `jit` some batches are translated side by side. `jit` compiles
+    with XLA, which pays on a GPU. The weights of the model, a `Translator`, may change between
+    calls. `told`, which may be set, is told how many sentences are done, and of how many.
     """
 
     told: Callable[[int, int], None] | None = None
@@ -56,7 +60,7 @@ class Search:
         n_best: int = 1,
         length_penalty: float = 0.6,
         extra_length: int = 50,
-        batch_size: int = 128,
+        batch_size: int = 512,
         jit: bool = False,
     ) -> None:
         self.model, self.jit = model, jit
@@ -76,8 +80,7 @@ class Search:
         """
         found: list[list[Hypothesis]] = [[] for _ in rows]
         done = 0
-        for places in plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam):
-            decoded = self._compiled(*self._padded([rows[place] for place in places]))
+        for places, decoded in self._decoded(rows):
             sentences = zip(*(part.numpy() for part in decoded), strict=True)
             for place, parts in zip(places, sentences, strict=False):  # then rows that fill up
                 found[place] = self._ranked(*parts)
@@ -85,6 +88,22 @@ class Search:
             if self.told:
                 self.told(done, len(rows))
         return found
+
+    def _decoded(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
+        """Batches, the places of their rows and what was found, in the order of getting done."""
+        plan = plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam)
+        batches = ((places, self._padded([rows[place] for place in places])) for places in plan)
+        if self.jit:
+            yield from ((places, self._compiled(*batch)) for places, batch in batches)
+            return
+        decode = self._compiled.get_concrete_function()  # what Keras knows, it knows in this thread
+        pool = ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1))
+        try:
+            under_way = {pool.submit(decode, *map(tf.constant, batch)): p for p, batch in batches}
+            for future in as_completed(under_way):
+                yield under_way[future], future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _padded(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Sources (B, S) and the longest translation of each, (B,)."""
@@ -120,12 +139,13 @@ class Search:
 def plan_batches(lengths: Sequence[int], batch_size: int, beam: int) -> Iterator[np.ndarray]:
     """Batches of rows, by their places in `lengths`, that fit into bounded memory.
 
-    Their rows have near-equal lengths, the longest come first; a row has `beam` hypotheses.
+    Their rows have near-equal lengths, the longest come first; a row has `beam` hypotheses, a batch
+    at most `batch_size`, or one row.
     """
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
     first = 0
     while first < len(order):
         width = max(int(lengths[order[first]]), 1)
-        most = min(batch_size, _TOKENS // (width * beam), _CELLS // width**2)
+        most = min(batch_size // beam, _TOKENS // (width * beam), _CELLS // width**2)
         yield order[first : first + max(most, 1)]
         first += max(most, 1)
