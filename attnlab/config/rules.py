@@ -47,7 +47,7 @@ class Rule:
     def expected(self) -> str:
         """The rule in words, for messages."""
         if self.choices is not None:
-            return "one of " + ", ".join(str(choice) for choice in self.choices)
+            return "one of " + ", ".join(map(_written, self.choices))
         words = _TYPES[self.type][1] if self.type else "a value"
         bounds = [
             f"{label} {bound:,.10g}"
@@ -74,8 +74,8 @@ def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | Non
     if value in rule.words:
         return
     if not _fits(value, rule):
-        given = "null" if value is None else str(value)
-        hint = did_you_mean(given, [str(choice) for choice in rule.choices or ()])
+        given = _written(value)
+        hint = did_you_mean(given, list(map(_written, rule.choices or ())))
         reason = f" ({rule.why})" if rule.why else ""
         raise RequestError(f"{key}: expected {rule.expected()}{reason}, got {given}.{hint}")
     if config is not None:
@@ -96,6 +96,11 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
             raise RequestError(f"{key}: expected {words} {path}={bound}, got {value}.")
     if rule.excludes and (other := lookup(config, rule.excludes)):
         raise RequestError(f"{key}: expected null beside {rule.excludes}={other}, got {value}.")
+
+
+def _written(value: Any) -> str:
+    """As it stands in YAML, but for `True` and `False`."""
+    return "null" if value is None else str(value)
 
 
 def _fits(value: Any, rule: Rule) -> bool:

@@ -24,6 +24,7 @@ def document(**changes):
         ({"type": "float", "min": 0, "below": 1}, "a number at least 0 and below 1"),
         ({"type": "float", "above": 0, "optional": True}, "a number above 0, or null"),
         ({"choices": ["pre", "post"]}, "one of pre, post"),
+        ({"choices": ["mean", None]}, "one of mean, null"),
         ({"type": "bool"}, "true or false"),
         ({"type": "int", "max": 2**31 - 1}, "a whole number at most 2,147,483,647"),
     ],
