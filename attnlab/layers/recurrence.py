@@ -12,6 +12,7 @@ Every function takes leading axes before the batch, for models whose weights are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -24,8 +25,9 @@ class _Cell(NamedTuple):
 
     Attributes:
         kept: of how many values (..., B, U) is what is kept of a step.
-        step: inputs (..., B, G U), the product of the state and the recurrent kernel, with its
-            bias, and the states (..., B, U) before: to the states behind, and what is kept.
+        step: of each gate the input (..., B, U), of each the product of the state and the
+            recurrent kernel, with its bias, and the states (..., B, U) before: to the states
+            behind, and what is kept.
         slopes: what was kept, the states before and those behind, of all steps: to what `inner`
             takes.
         inner: the gradients of the states behind, and slopes: to that of the product, with gates,
@@ -81,8 +83,8 @@ def simple(inputs, kernel, first: tuple = ()) -> tuple:
         (S, ..., B, units), the state after each step.
     """
 
-    def step(x, product, states):
-        return (tf.tanh(x + product),), ()
+    def step(inputs, products, states):
+        return (tf.tanh(inputs[0] + products[0]),), ()
 
     def slopes(kept, before, states):
         return (1.0 - states[0] * states[0],)
@@ -101,12 +103,10 @@ def lstm(inputs, kernel, first: tuple = ()) -> tuple:
     Arguments and result are those of `simple`, with 4 units in the last axis of both, and h and c
     as states.
     """
-    units = kernel.shape[-2]
 
-    def step(x, product, states):
-        sums = x + product
-        i, f, _, o = tf.split(tf.sigmoid(sums), 4, axis=-1)  # of all: fewer operations
-        n = tf.tanh(sums[..., 2 * units : 3 * units])
+    def step(inputs, products, states):
+        i, f, n, o = map(tf.add, inputs, products)
+        i, f, n, o = tf.sigmoid(i), tf.sigmoid(f), tf.tanh(n), tf.sigmoid(o)
         cell = f * states[1] + i * n
         return (o * tf.tanh(cell), cell), (i, f, n, o)
 
@@ -140,14 +140,11 @@ def gru(inputs, kernel, bias, first: tuple = ()) -> tuple:
 
     Source: Cho et al. 2014 (arXiv 1406.1078), with the reset gate behind the product.
     """
-    units = kernel.shape[-2]
 
-    def step(x, product, states):
-        gates = tf.sigmoid(x[..., : 2 * units] + product[..., : 2 * units])
-        z, r = tf.split(gates, 2, axis=-1)
-        inner = product[..., 2 * units :]
-        n = tf.tanh(x[..., 2 * units :] + r * inner)
-        return (n + z * (states[0] - n),), (z, r, n, inner)
+    def step(inputs, products, states):
+        z, r = map(tf.sigmoid, map(tf.add, inputs[:2], products[:2]))
+        n = tf.tanh(inputs[2] + r * products[2])
+        return (n + z * (states[0] - n),), (z, r, n, products[2])
 
     def slopes(kept, before, states):
         z, r, n, inner = kept
@@ -187,10 +184,14 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, bias=None) -> tuple:
     @tf.custom_gradient
     def scan(inputs, kernel, *others):
         first, biases = others[:count], others[count:]
+        apart = partial(tf.split, num_or_size_splits=inputs.shape[-1] // units, axis=-1)
+        # Before the loop: XLA vectorizes no operation that takes several parts of a step's inputs.
+        of_gates, offsets = apart(inputs), [apart(bias) for bias in biases]
 
         def forward(at, states):
-            product = sum(biases, tf.matmul(states[0], kernel))
-            new, kept = cell.step(inputs[at], product, states)
+            pairs = zip(apart(tf.matmul(states[0], kernel)), *offsets, strict=True)
+            products = [sum(bias, product) for product, *bias in pairs]
+            new, kept = cell.step([gate[at] for gate in of_gates], products, states)
             return new, (*new, _gates(*kept)) if kept else new
 
         shapes = [(*shape, units)] * count + [(*shape, cell.kept, units)] * bool(cell.kept)
