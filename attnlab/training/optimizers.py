@@ -141,4 +141,6 @@ def make_optimizer(name: str, settings: Mapping[str, Any]) -> keras.Optimizer:
             together is cut to it) and `clip_value` (each element is).
     """
     arguments = {_CLIPPING.get(key, key): value for key, value in settings.items()}
+    if "learning_rate" in arguments:
+        arguments["learning_rate"] = float(arguments["learning_rate"])  # Keras takes no int
     return _CLASSES[name](**arguments)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
 from attnlab.tasks.forecasting.data.ett_files import URL, EttFiles, is_published
 from attnlab.tasks.forecasting.data.windows import Splits
 from attnlab.tasks.forecasting.series import Series
+from attnlab.tasks.forecasting.task import refuse
 
 _MONTH = 30 * 24  # hours
 _PARTS = {"train": 12, "validation": 4, "test": 4}  # months
@@ -87,3 +90,9 @@ class Ett(Series):
             firsts[part] = months * _MONTH * self._steps
             months += own
         return firsts
+
+    def _check_counts(self, firsts: dict[str, np.ndarray], count: int) -> None:
+        super()._check_counts({"train": firsts["train"]}, count)
+        if not all(map(len, firsts.values())):
+            longest = min(_PARTS.values()) * _MONTH * self._steps
+            refuse("horizon", f"at most {longest}, the values of a part", self.horizon)

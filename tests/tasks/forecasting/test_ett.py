@@ -55,6 +55,14 @@ def test_the_borders_are_months_of_the_train_validation_and_test_parts(tmp_path,
     assert len(task._series.values) == ends[-1]
 
 
+def test_a_horizon_beyond_a_part_is_refused(tmp_path):
+    months = 4 * small_ett.MONTH
+    folder = small_ett.write(tmp_path)
+    assert len(loaded(folder, horizon=months).splits.test.index) == 1
+    with pytest.raises(RequestError, match=f"task.horizon: expected at most {months}, the values"):
+        loaded(folder, horizon=months + 1)
+
+
 def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
     task = loaded(small_ett.write(tmp_path))
     train = task._series.values[:TRAIN]
