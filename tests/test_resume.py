@@ -20,8 +20,10 @@ from same_runs import assert_same_run
 from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError, RunBusy
 from attnlab.records.lock import FolderLock
+from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
+from attnlab.run.recorder import Recorder
 from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.translation.learner import TranslationLearner
@@ -140,6 +142,27 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(compose, whole
     assert f"{newest}: damaged" in log and re.search("resumed after epoch [12], chunk", log)
 
 
+def test_a_run_that_was_killed_while_it_prepared_is_stacked_as_a_new_one(
+    compose, folder, monkeypatch
+):
+    asked = []
+    monkeypatch.setattr("attnlab.run.loop.width_of", lambda most: asked.append(most) or 1)
+    resume(folder)
+    assert asked == []
+    config = compose(*SMALL, "trainer.epochs=1")
+    begun = new_folder(config)
+    status = json.loads((begun.path / "status.json").read_text())
+    (begun.path / "status.json").write_text(json.dumps({**status, "pid": 2**22 + 1}))
+    resume(begun)
+    assert len(asked) == 1
+
+
+def test_what_is_taken_back_is_not_counted(config, folder):
+    assert folder.status.read()["epoch"] == 2
+    Recorder(config, folder, Tracker(None, folder.path)).rewind([])
+    assert folder.status.read()["epoch"] == 0
+
+
 def test_a_finished_run_can_be_trained_longer(compose):
     settings = (*SMALL, "schedule=constant")
     whole = run(compose(*settings, "trainer.epochs=5"))
@@ -197,7 +220,9 @@ def test_a_result_that_could_not_be_written_is_made_again(whole):
 
 def test_a_value_that_does_not_change_is_no_change(whole):
     assert (
-        main(["resume", str(whole), "seed=0", "attention=bahdanau", "trainer.patience=null"]) == 0
+        main(["resume", str(whole), "seed=0", "attention=bahdanau", "trainer.patience=null"])
+        == 0
+        == main(["resume", str(whole), "optimizer.learning_rate=3e-3"])
     )
 
 
@@ -216,6 +241,22 @@ def test_a_run_of_a_process_that_lives_is_respected(folder):
         with pytest.raises(RunBusy, match=f"process {process.pid} on .* is at "):
             resume(folder)
         assert process.poll() is None
+
+
+def test_a_run_of_a_host_that_is_gone_goes_on_once_its_lock_is_removed(folder, whole):
+    status, lock = json.loads((folder.path / "status.json").read_text()), folder.path / "lock.json"
+    (folder.path / "status.json").write_text(json.dumps({**status, "host": "gone"}))
+    lock.write_text(json.dumps({"host": "gone", "pid": 1}))
+    with pytest.raises(RunBusy, match="on gone .* remove the run's lock.json"):
+        resume(folder)
+    lock.unlink()
+    assert_same_run(resume(folder), whole)
+
+
+def test_a_run_that_does_not_lie_where_runs_do_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(Path, "absolute", lambda path: Path("/runs/copy"))
+    with pytest.raises(RequestError, match="expected a run folder that lies in FOLDER/TASK/"):
+        RunDirectory.open(folder.path)
 
 
 @pytest.mark.slow

@@ -25,6 +25,8 @@ def train(words: list[str]) -> Path:
     from attnlab.run import profile, runner
     from attnlab.sweeps.again import configuration
 
+    if {"-m", "--multirun"} & {*words}:
+        raise RequestError("-m: expected settings of one run; attnlab.sweep makes several.")
     os.environ[TYPED] = shlex.join(["attnlab", *words])
     with profile.spent("composing"):
         config = configuration(words)

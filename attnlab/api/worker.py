@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.records.processes import this_process
 from attnlab.run import profile
 
@@ -90,11 +90,12 @@ class Worker:
         return ours and all(_changed(path) == when for path, when in self._modules.items())
 
     def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        with explained("working folder: expected one that exists"):
+            folder = os.getcwd()
+        request = pickle.dumps((name, arguments, folder, dict(os.environ)))
         with suppress(OSError):  # it has ended, which is told below
             assert self._process.stdin
-            self._process.stdin.write(
-                pickle.dumps((name, arguments, os.getcwd(), dict(os.environ)))
-            )
+            self._process.stdin.write(request)
             self._process.stdin.flush()
         interrupts, mark = 0, b""
         while not mark:

@@ -12,8 +12,10 @@ import copy
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
@@ -272,6 +274,9 @@ def parse(
             "tracking.uri: expected no user name or password in it, since it is saved with the "
             "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
         )
+    if tracking.uri:
+        tracking = replace(tracking, uri=_absolute(tracking.uri))
+        document["tracking"] = {**document["tracking"], "uri": tracking.uri}
     return RunConfig(
         **{group: Option.from_mapping(document[group]) for group in groups},
         trainer=parse_section("trainer", TrainerConfig, document),
@@ -280,6 +285,13 @@ def parse(
         seed=document["seed"],
         document=document,
     )
+
+
+def _absolute(uri: str) -> str:
+    """The URI of the same store wherever a command is given that goes on with the run."""
+    start = "sqlite:///" if uri.startswith("sqlite:///") else ""
+    is_path = start or ("/" in uri and ":" not in uri)
+    return start + os.path.abspath(uri.removeprefix(start)) if is_path else uri
 
 
 def _without_classes(section: Any) -> Any:
@@ -301,6 +313,9 @@ def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     document = copy.deepcopy(dict(config.document))
     for key, text in changes.items():
         new, old = read_value(key, text), lookup(document, key)
+        if isinstance(old, float) and isinstance(new, str):  # YAML wants the point in 1.0e-3
+            with suppress(ValueError):
+                new = float(new)
         if old is None and not _has(document, key):
             raise RequestError(f"{key}: there is no such key in the run's configuration.")
         old = old.get("name") if isinstance(old, Mapping) else old

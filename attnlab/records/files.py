@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _numbers = itertools.count()
+csv.field_size_limit(2**31 - 1)  # a text to be classified may be longer than the default
 
 
 @contextmanager
@@ -185,7 +186,7 @@ def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:
     for dtype in () if as_text else (np.int64, np.float64):
         try:
             return np.array(cells, dtype=dtype)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
     return np.array(cells, dtype=str)
 

@@ -83,6 +83,10 @@ class RunDirectory:
         if not (path / "status.json").is_file():
             raise RequestError(f"RUN: expected a run folder, but {str(path)!r} has no status.json.")
         run = cls(path.absolute())
+        if len(run.path.parts) < 5:  # the root, the folder of all runs, task, attention, run
+            raise RequestError(
+                f"RUN: expected a run folder that lies in FOLDER/TASK/ATTENTION, got {str(path)!r}."
+            )
         run.status.read()
         return run
 
@@ -96,6 +100,11 @@ class RunDirectory:
         """What verbs may be told of it: `latest` where it is that, else its path."""
         newest = [entry.run.path for entry in list_runs(default_runs_folder())[-1:]]
         return "latest" if self.path in newest else str(self.path)
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether a process writes it, or died without freeing it; see `FolderLock`."""
+        return (self.path / "lock.json").exists()
 
     def weights_path(self, epoch: int) -> Path:
         """The weights after `epoch` (from 1), loadable by Keras."""
@@ -222,8 +231,11 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     """
     runs = Path(runs).absolute()
     if text and text != "latest":
-        for path in (Path(text).expanduser(), runs / text):
-            if path.exists():
+        for path in (Path(text), runs / text):
+            with suppress(OSError, RuntimeError, ValueError):  # too long, of no user, with a NUL
+                path = path.expanduser()
+                if not path.exists():
+                    continue
                 return RunDirectory.open(path)
     listed = list_runs(runs)
     found = [entry.run for entry in listed if text and _is_meant(entry, text)]

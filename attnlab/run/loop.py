@@ -107,7 +107,7 @@ class Session:
         done = checkpoint.state["history"] if checkpoint else []
         learner = make_learner(self.config, self.task)
         learner.progress = self.screen.working
-        self._stack(learner)
+        self._stack(learner, checkpoint)
         self._best_weights = learner.model.get_weights()
         if self.resumed:
             self._restore(learner, checkpoint)
@@ -123,11 +123,10 @@ class Session:
         log.info("best epoch %d; test: %s", metrics["best_epoch"], in_words(metrics["test"]))
         return metrics
 
-    def _stack(self, learner: Any) -> None:
+    def _stack(self, learner: Any, checkpoint: Checkpoint | None) -> None:
         """Have it trained in a stack, as it began: to the last bits results depend on that."""
-        if self.resumed:
-            width = self.folder.status.read().get("together", 1)
-        else:
+        width = self.folder.status.read().get("together", 1 if checkpoint else None)
+        if width is None:  # nothing is trained yet
             width = width_of(getattr(learner, "stackable", 1))
             if width > 1:
                 with self.recorder.writing("status.json"):

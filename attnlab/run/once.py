@@ -13,7 +13,7 @@ from attnlab.records.lock import flocked
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import runner
 from attnlab.run.building import import_tensorflow
-from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING, IndexedRun, RunIndex
+from attnlab.run.index import COMPLETED, FAILED, RUNNING, IndexedRun, RunIndex
 from attnlab.run.loop import SweepMember
 from attnlab.run.profile import spent
 
@@ -47,7 +47,7 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         return found.path
     if found.state == FAILED:
         raise RunFailed(str(found.status.get("error") or "it failed before"))
-    if found.state == PRUNED and searched:
+    if searched and found.status.get("pruned"):  # a trial that is equal, or was killed with others
         raise Pruned(str(found.status.get("error")).removeprefix("pruned: "))
     if found.state == RUNNING:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")

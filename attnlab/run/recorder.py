@@ -59,6 +59,7 @@ class Recorder:
         with self.writing("history.csv"):
             self.folder.discard_after(len(history))
             self.folder.history.replace(history)
+            self.folder.status.write(epoch=len(history))
 
     @spent("saving")
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:

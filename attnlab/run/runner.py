@@ -18,6 +18,7 @@ from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.tracker import Tracker
+from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console, ending
@@ -128,10 +129,12 @@ def _go_on(
 
 def _require_stopped(folder: RunDirectory) -> None:
     status = folder.status.read()
-    if actual_state(status) == "running":
+    elsewhere = status.get("host") != this_process()["host"]
+    if actual_state(status) == "running" and not (elsewhere and not folder.is_locked):
+        way_out = "; if that host is gone, remove the run's lock.json" if elsewhere else ""
         raise RunBusy(
             f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
-            f"{status.get('host')} is at {folder.path}."
+            f"{status.get('host')} is at {folder.path}{way_out}."
         )
 
 

@@ -45,7 +45,7 @@ class GridSweep(Sweep):
         self.points, self.duplicates = plan.points()
         self._launched = self._is_short_of_memory = False
         self._most_that_fit = cache(self._count_what_fits)
-        self._failures: dict[str, str | None] = {}  # of runs that left no folder
+        self._failures: dict[str, str | None] = {}  # of runs that left no folder, or can't go on
         self._ended: set[str] = set()  # those that the system ended
 
     def preview(self) -> None:  # noqa: D102
@@ -131,6 +131,9 @@ class GridSweep(Sweep):
                 return row
             return dataclasses.replace(row, state=FAILED, error=self._failures[point.digest])
         state, status = found.noted_state if noted else found.state, found.status
+        if state == KILLED and not noted and point.digest in self._failures:  # it can't go on
+            error = self._failures[point.digest]
+            return dataclasses.replace(row, state=FAILED, error=error, path=found.path)
         if state == RUNNING and not noted:
             process = (status.get("host"), status.get("pid"))
             here = process == (this_process()["host"], os.getpid())

@@ -125,6 +125,16 @@ def test_errors_come_with_their_sentence(error, words, text):
         attnlab.run(*words)
 
 
+def test_what_the_worker_cannot_do_is_said_before_it_is_asked(three_groups, tmp_path, monkeypatch):
+    with pytest.raises(attnlab.RequestError, match="attnlab.sweep makes several"):
+        attnlab.run("-m", *FIB)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(attnlab.RequestError, match="working folder: expected one that exists"):
+        attnlab.runs()
+
+
 def test_settings_are_words_of_the_command_line(folder):
     with pytest.raises(attnlab.RequestError, match="trainer.patience: expected .* got -3"):
         attnlab.run(task="fib", trainer={"epochs": 2, "patience": -3}, seed=None or 0)

@@ -117,6 +117,23 @@ def test_parse_names_the_key(changes, words):
     assert "pass@" not in str(e.value)
 
 
+@pytest.mark.parametrize(
+    ("uri", "absolute"),
+    [
+        ("sqlite:///a.db", "sqlite:///{here}/a.db"),
+        ("sqlite:////x/a.db", "sqlite:////x/a.db"),
+        ("./a", "{here}/a"),
+        ("http://host/a", "http://host/a"),
+        ("databricks", "databricks"),
+    ],
+)
+def test_a_store_is_the_same_one_in_every_folder(uri, absolute, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = parse(document(tracking={"uri": uri}), {})
+    assert config.tracking.uri == absolute.format(here=tmp_path)
+    assert config.document["tracking"]["uri"] == config.tracking.uri
+
+
 def test_settings_without_a_rule_are_unknown_where_there_are_rules():
     model = {"name": "rnn", "units": 3, "unit": 4}
     with pytest.raises(RequestError, match="model.unit: there is no .* Did you mean model.units"):

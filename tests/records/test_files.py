@@ -93,6 +93,13 @@ def test_table_reads_back_to_the_same_values(tmp_path):
     np.testing.assert_array_equal(read["single"].astype(np.float32), columns["single"])
 
 
+def test_long_texts_and_whole_numbers_beyond_64_bits_read_back(tmp_path):
+    files.write_table(tmp_path / "t.csv", {"text": ["x" * 200_000, "y"], "number": [10**20, 1]})
+    columns = files.read_table(tmp_path / "t.csv")
+    assert columns["text"].tolist() == ["x" * 200_000, "y"]
+    assert columns["number"].tolist() == [1e20, 1.0]
+
+
 def test_short_numbers_stay_short(tmp_path):
     files.write_table(tmp_path / "p.csv", {"x": np.array([0.1], dtype=np.float32)})
     assert (tmp_path / "p.csv").read_text() == "x\n0.1\n"

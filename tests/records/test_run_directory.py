@@ -225,7 +225,7 @@ def test_ambiguous_prefix_lists_the_runs(tmp_path, runs):
     assert runs[1].name in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["xyz", "", "latest/x"])
+@pytest.mark.parametrize("text", ["xyz", "", "latest/x", "~nobody_at_all/x", "x" * 300, "a\0b"])
 def test_nothing_found_says_where(tmp_path, runs, text):
     with pytest.raises(RequestError, match="none of the 3 runs in") as caught:
         find_run(text, tmp_path)

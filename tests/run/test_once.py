@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from attnlab.errors import RequestError, RunBusy, RunFailed
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import Status
@@ -92,6 +92,15 @@ def test_of_killed_ones_the_newest_goes_on(tmp_path, config, make, trained):
     assert found(config, tmp_path) == ("killed", newest)
     assert run_once(config, SWEEP) == newest
     assert trained == [("on", newest)]
+
+
+def test_what_a_search_gave_up_is_given_up_again_and_gone_on_with_by_others(make, config, trained):
+    run = make("killed", sweep="mine", pruned=True, error="pruned: after epoch 2")
+    with pytest.raises(Pruned, match="^after epoch 2$"):
+        run_once(config, SweepMember("mine", on_epoch=print))
+    assert trained == []
+    run_once(config, SweepMember("another", on_epoch=print))
+    assert trained == [("on", run.path)]
 
 
 def test_a_failed_run_is_tried_again_only_when_asked(config, make, trained):

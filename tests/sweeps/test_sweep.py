@@ -155,6 +155,14 @@ def test_runs_are_launched_together_and_again_what_a_dead_process_left(grid, doe
     assert again.launcher.launched == []
 
 
+def test_a_killed_run_that_cannot_go_on_says_why(grid, run_of):
+    run_of(0, **GONE)
+    sweep = grid(lambda work, overrides: [Outcome("failed", error="data: changed")])
+    with pytest.raises(SweepFailed, match="1 of 1 jobs failed"):
+        sweep.carry_out()
+    assert [(row.state, row.error) for row in sweep.rows()] == [("failed", "data: changed")]
+
+
 def test_one_that_dies_of_memory_takes_no_neighbour_along(grid, does):
     dead = does(a=DEAD, death=DIED)
     sweep = grid(does(a=DEAD, b=DEAD, death=DIED), dead, does(b=DONE), does(c=DONE), points=3)
