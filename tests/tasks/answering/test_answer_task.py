@@ -11,7 +11,9 @@ from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
+from attnlab.run.building import make_task, start_afresh
 from attnlab.run.loading import TrainedRun
+from attnlab.run.loop import make_learner
 
 TINY = (
     *("task=answer", "data=questions", "data.path=asked.json", "model.units=8"),
@@ -102,6 +104,26 @@ def test_predictions_and_attention_say_what_was_answered(trained):
         assert said == cells[5].lower().replace(" ", "") and bool(kept["right"][row]) == (
             cells[9] == "1"
         )
+
+
+def test_questions_that_end_elsewhere_in_rows_of_equal_length_are_compiled_anew(compose, tmp_path):
+    file, questions = tmp_path / "asked.json", some_questions(20)
+    config = compose(*TINY, f"data.path={file}", "attention=none")
+    made = []
+    # A word of the texts stands in the questions instead.
+    for ask, told in (("", " It "), ("It ", " ")):
+        moved = [
+            each._replace(question=f"{ask}{each.question}", text=each.text.replace(" It ", told))
+            for each in questions
+        ]
+        file.write_text(squad_json(moved))
+        task = make_task(config)
+        task.load()
+        start_afresh(0)
+        made.append(make_learner(config, task).program)
+    first, second = made
+    assert first.inputs.shape == second.inputs.shape
+    assert first.compiled is not second.compiled
 
 
 @pytest.mark.slow
