@@ -67,11 +67,18 @@ def test_both_versions_are_read(file):
         (b"\xff\xfeabc", "expected UTF-16 text, got the byte 0x63 in line 1."),
         (b'{"data": "\xe9"}', "expected UTF-8 text, got the byte 0xe9 in line 1."),
         (b"[" * 100_000, "expected JSON of SQuAD's form, got nested lists."),
+        ('{"data": ' + "1" * 5000 + "}", "got a number of too many digits."),
         ("[1]", 'but "data" is no list.'),
         ('{"data": [{"paragraphs": 3}]}', 'but "paragraphs" is no list.'),
         ('{"data": []}', "expected questions, got none."),
         (document(asked(), text=" "), "expected a text as its \"context\", got ' '."),
         (document("no question"), "expected a question with id and answers, got 'no question'."),
+        (
+            document(asked(), text=f"{TEXT} \ud83d"),
+            'a paragraph: expected Unicode text as its "context", got the lone surrogate '
+            "'\\ud83d' at character 24.",
+        ),
+        (document(asked(id="x\udc00")), 'a question: expected Unicode text as its "id", got the'),
         (document(asked(id=None)), "expected an id of each question, got None."),
         (document(asked(question="")), "question x1: expected a text as its \"question\", got ''."),
         (

@@ -199,6 +199,7 @@ def test_a_served_model_takes_images_as_arrays_of_several_shapes():
     ("inputs", "message"),
     [
         (None, "expected images of 8 x 8 x 1 numbers from 0 to 255, got none"),
+        (np.zeros((0, 8, 8)), "numbers from 0 to 255, got none"),
         (np.zeros((2, 7, 8)), "got 2 x 7 x 8"),
         (np.full((2, 8, 8), 300), "got 300 to 300"),
         (["text"], "got 1"),
