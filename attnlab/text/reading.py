@@ -40,6 +40,15 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
     return text
 
 
+def is_utf8(name: str) -> bool:
+    """Whether a name is UTF-8; for other bytes in names of files, Python has lone surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def too_long(where: str, size: int) -> RequestError:
     """The complaint about a text of so many bytes or letters."""
     return RequestError(

@@ -208,6 +208,14 @@ def test_a_folder_without_classes_gets_one_sentence(tmp_path, monkeypatch, path,
     assert str(refused.value).startswith(message)
 
 
+def test_classes_whose_names_are_not_utf8_are_refused(tmp_path):
+    folder = as_folder(tmp_path, encoded({**FILES, "\udce9/1.txt": "x", "a/\udce9.txt": "x"}))
+    with pytest.raises(RequestError, match=r"names of classes in UTF-8, got '\\udce9/1\.txt'\."):
+        Folder(path=str(folder)).open(tmp_path)
+    (folder / "\udce9/1.txt").unlink()
+    Folder(path=str(folder)).open(tmp_path)
+
+
 def test_a_single_class_is_named(tmp_path):
     folder = as_folder(tmp_path, encoded({name: FILES[name] for name in FILES if name[0] == "a"}))
     corpus = Folder(path=str(folder))

@@ -129,6 +129,9 @@ def wrong(folder: Path, case: str) -> str:
         for path in cats:
             path.unlink()
         return r"expected images of two or more classes, got 'dog' alone\."
+    if case == "name":
+        cats[0].rename(cats[0].with_name("\udce9.png"))
+        return r"data\.path: expected names of files in UTF-8, got 'cat/\\udce9\.png'\."
     if case == "one example":
         for path in cats[1:]:
             path.unlink()
@@ -141,7 +144,9 @@ def wrong(folder: Path, case: str) -> str:
     return r"data\.path: expected a folder for each class with \.png or \.jpg files, got .*none\."
 
 
-@pytest.mark.parametrize("case", ["broken", "no image", "one class", "one example", "empty"])
+@pytest.mark.parametrize(
+    "case", ["broken", "no image", "one class", "one example", "name", "empty"]
+)
 def test_a_folder_that_will_not_do_is_refused_in_a_sentence(folder, tmp_path, case):
     message = wrong(folder, case)
     with pytest.raises(RequestError, match=message):
