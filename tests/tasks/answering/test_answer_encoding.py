@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.tasks.answering.encoding import Rows, cut_text, make_rows, window_starts
-from attnlab.tasks.answering.spans import best_spans, span_scores
+from attnlab.tasks.answering.spans import Span, best_spans, span_scores
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 from attnlab.text.words import split_words, word_spans
@@ -157,6 +157,13 @@ def test_no_answer_wins_by_more_than_the_threshold():
     assert found[1].probability == pytest.approx(np.exp(3) / total)
     (alone,) = best_spans(logits, rows, [3], longest=1)
     assert alone[0].tokens == (0, 0)  # every text has an answer
+
+
+@pytest.mark.parametrize(("value", "length"), [(np.nan, 3), (0.0, 0)])
+def test_without_a_score_or_a_text_there_is_no_answer(value, length):
+    logits = np.full((1, 2, 4), value)
+    (found,) = best_spans(logits, rows_of([0], [0]), [length], longest=2)
+    assert found == [Span(None, 0.0)]
 
 
 def test_several_questions_keep_their_windows():
