@@ -121,6 +121,7 @@ class Answer(TextTask):
             digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
             parts={name: self._part(part, cut, texts) for name, part in parts.items()},
             cut=sum(len(each) >= self.question_places for each in questions),
+            said=self.corpus.notes,
         )
         self.nullable = self.data.nullable
         return self.data

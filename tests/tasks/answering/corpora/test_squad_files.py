@@ -6,16 +6,18 @@ import hashlib
 import json
 
 import pytest
-from asked import question, some_questions, squad_json
+from asked import question, said, some_questions, squad_json
 from download_server import serving
 
 from attnlab.errors import RequestError
+from attnlab.tasks.answering import task
 from attnlab.tasks.answering.corpora import squad
 from attnlab.tasks.answering.corpora.corpus import Answer, Asked
 from attnlab.tasks.answering.corpora.division import divided
 from attnlab.tasks.answering.corpora.questions import Questions
 from attnlab.tasks.answering.corpora.squad import Squad
 from attnlab.tasks.answering.corpora.squad_file import read_questions
+from attnlab.tasks.answering.report import build_report
 
 TEXT = "Anna met Peter at noon."
 
@@ -141,6 +143,14 @@ def test_one_file_is_divided_by_its_texts(tmp_path):
     own.open(tmp_path)
     parts = divided(own, seed=0)
     assert len(parts["test"]) == 5 and len(parts["train"]) + len(parts["validation"]) == 70
+    assert own.notes == (
+        "10 questions of train are about texts that stand in a later part, too, and left out of "
+        "this one.",
+    )
+    data = task.Answer(corpus=own, cache=tmp_path).load()
+    assert build_report(data, "test", said(data.parts["test"].questions, 1.0), 0.5).notes == [
+        *own.notes
+    ]
 
 
 def test_too_few_texts_are_refused(tmp_path):

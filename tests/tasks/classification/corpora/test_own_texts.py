@@ -13,6 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.division import divided
 from attnlab.tasks.classification.corpora.folder import Folder
 from attnlab.tasks.classification.corpora.table import Table
+from attnlab.tasks.classification.task import Classify
 
 ROWS = [("Größe zählt, oder?", "ja", "a"), ('Sie sagte: "Nein"\nund ging.', "nein", "b")]
 
@@ -85,6 +86,11 @@ def test_own_parts_of_a_table_and_the_shares_of_what_is_missing(tmp_path):
         **{"train": 16, "validation": 4, "test": 2}
     }
     assert [each.text for each in parts["test"]] == ["one", "two"]
+    known = written(tmp_path / "known.csv", "label,text\na,text 0\nb,two\n")
+    task = Classify(corpus=Table(path=train, test_path=known), cache=tmp_path)
+    assert task.load(0).notes() == [
+        "1 text of train stands in a later part, too, and left out of this one."
+    ]
     table.validation_path = test
     with pytest.raises(RequestError, match="validation_path: .* got no text of 'a'"):
         table.open(tmp_path)
