@@ -56,6 +56,12 @@ def test_digits_are_those_of_scikit_learn_and_test_ones_stay_the_same(tmp_path):
     assert opened(Digits(seed=1), tmp_path).digest() != corpus.digest()
 
 
+@pytest.mark.parametrize("test", [0.001, 0.9995])
+def test_shares_of_digits_that_leave_none_of_some_are_refused(tmp_path, test):
+    with pytest.raises(RequestError, match=rf"data\.test: expected a share that .*, got {test}\."):
+        Digits(test=test).open(tmp_path)
+
+
 # Folders
 
 
