@@ -93,6 +93,7 @@ def input_lines() -> Iterator[str]:
     """
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
-            yield line.decode("utf-8").rstrip("\r\n")
+            # A byte-order mark may stand before the first.
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise RequestError(f"standard input, line {number}: expected UTF-8.") from error
