@@ -14,6 +14,9 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_task, start_afresh
 from attnlab.run.loading import TrainedRun
 from attnlab.run.loop import make_learner
+from attnlab.tasks.answering.corpora.questions import Questions
+from attnlab.tasks.answering.task import Answer
+from attnlab.text.tokenizers import Tokenizer
 
 TINY = (
     *("task=answer", "data=questions", "data.path=asked.json", "model.units=8"),
@@ -229,6 +232,12 @@ def test_wrong_questions_and_texts_are_told_in_a_sentence(lab, words, message):
     (lab.folder / "latin.txt").write_bytes("café".encode("latin-1"))
     code, _, err = lab("answer", "latest", *words)
     assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+def test_words_that_a_run_knows_are_known_with_their_accents_apart(tmp_path):
+    task = Answer(corpus=Questions(), cache=tmp_path)
+    task.tokenizer = Tokenizer.fit(["Where is the café?"], kind="word", lowercase=True)
+    assert task.unknown("Where is  the big cafe\u0301?") == ["big"]
 
 
 def test_pairs_are_served(trained):
