@@ -44,6 +44,7 @@ class ResidentLearner:
         *,
         jit: bool = True,
         lengths: dict[str, np.ndarray] | None = None,
+        sizes: tuple[int, ...] = (),
     ) -> None:
         self._seed, self._batch_size = config.seed, config.trainer.batch_size
         # All parts in one array, so that one compiled program serves them.
@@ -57,7 +58,7 @@ class ResidentLearner:
         if lengths is not None and not jit:
             self._lengths = np.concatenate([*lengths.values()])
         parts = model, make_optimizer(settings.name, settings.settings), loss
-        shapes = (*(array.shape for array in data), self._batch_size)
+        shapes = (*(array.shape for array in data), self._batch_size, *sizes)
         compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
         own = {"lengths": self._lengths, "seed": config.seed}
         self.program = Program(*parts, *data, **own, compiled=compiled)

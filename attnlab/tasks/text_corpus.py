@@ -35,6 +35,8 @@ class TextCorpus:
     limit: int | None = None  # only the first so many items of train count; None takes all
     validation: float = 0.1  # share for validation, of what has no parts of its own
     test: float = 0.1  # share for the test
+    # what the user should know of how the corpus was read, one sentence each
+    notes: tuple[str, ...] = ()
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the corpus's files, downloading them into `cache` where they are missing.

@@ -40,6 +40,15 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
     return text
 
 
+def is_utf8(name: str) -> bool:
+    """Whether a name is UTF-8; for other bytes in names of files, Python has lone surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def too_long(where: str, size: int) -> RequestError:
     """The complaint about a text of so many bytes or letters."""
     return RequestError(
@@ -84,6 +93,7 @@ def input_lines() -> Iterator[str]:
     """
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
-            yield line.decode("utf-8").rstrip("\r\n")
+            # A byte-order mark may stand before the first.
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise RequestError(f"standard input, line {number}: expected UTF-8.") from error

@@ -66,9 +66,9 @@ def cosine(step: np.ndarray, total_steps: int, *, warmup: float, final: float) -
         step: (n,) steps from 1.
         total_steps: steps of the run.
         warmup: share of the run that the warm-up takes.
-        final: share of the peak at the last step.
+        final: share of the peak at the last step; the only step of a run has the peak.
     """
-    rise = max(round(warmup * total_steps), 0)
+    rise = max(round(warmup * total_steps), 1 if total_steps == 1 else 0)
     progress = np.clip((step - rise) / max(total_steps - rise, 1), 0.0, 1.0)
     fall = final + (1.0 - final) * 0.5 * (1.0 + np.cos(np.pi * progress))
     return np.where(step <= rise, step / max(rise, 1), fall)

@@ -48,6 +48,12 @@ def test_a_text_comes_as_it_stands_there(tmp_path, monkeypatch):
     assert read_text(Path("-"), "FILE") == "From a pipe."
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(monkeypatch):
+    lines = io.BytesIO("One\r\nGröße\n".encode("utf-8-sig"))
+    monkeypatch.setattr(reading.sys, "stdin", SimpleNamespace(buffer=lines))
+    assert list(reading.input_lines()) == ["One", "Größe"]
+
+
 def test_a_text_that_is_too_long_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     with path.open("wb") as file:

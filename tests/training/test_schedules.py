@@ -71,6 +71,11 @@ def test_cosine_reaches_the_peak_and_its_final_share():
     assert share[-1] == pytest.approx(0.125)
 
 
+@pytest.mark.parametrize("warmup", [0.0, 0.05, 1.0])
+def test_the_only_step_of_a_run_has_the_peak(warmup):
+    assert cosine(STEPS[:1], 1, warmup=warmup, final=0.0).tolist() == [1.0]
+
+
 SETTINGS = {
     "cosine": {"warmup": 0.1, "final": 0.0},
     "noam": {"warmup": 0.1},

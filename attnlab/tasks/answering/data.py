@@ -32,6 +32,7 @@ class AskedTexts:
     digest: str
     parts: Mapping[str, Part]  # `train`, `validation`, `test`
     cut: int = 0  # questions of all parts of which the end was cut off
+    said: Sequence[str] = ()  # what the user should know of how the questions were read
 
     @property
     def longest(self) -> int:

@@ -27,7 +27,9 @@ class AnsweringLearner(ResidentLearner):
         targets = {name: part.rows.targets for name, part in parts}
         # On a CPU TensorFlow's graph takes less time for the loops of recurrent cells over texts.
         jit = bool(tf.config.list_physical_devices("GPU"))
-        super().__init__(config, model, task.loss, inputs, targets, jit=jit)
+        # Where a row's question ends can't be seen in its shape.
+        sizes = model.question_places, model.text_places
+        super().__init__(config, model, task.loss, inputs, targets, jit=jit, sizes=sizes)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats over windows; `val_exact_match` and `val_f1` over questions."""

@@ -114,7 +114,7 @@ def _groups(asked: Sequence[Asked], own: Mapping[str, np.ndarray]) -> dict[str, 
 
 
 def _notes(data: AskedTexts) -> list[str]:
-    notes = []
+    notes = [*data.said]
     if data.cut:
         total = sum(data.counts().values())
         notes.append(f"{data.cut:,} of the {total:,} questions were cut at their end.")

@@ -31,7 +31,8 @@ def best_spans(
     A span's score is its start logit + its end logit, end >= start, at most `longest` tokens
     (Devlin et al. 2019, arXiv 1810.04805, section 4.2); of a span in several windows the largest
     counts. Its probability is its share of the sum of exp(score) over all of them. Difference: BERT
-    takes a span from the window in which it has most around it.
+    takes a span from the window in which it has most around it. Where no span has a finite score,
+    as in a text without tokens, there is no answer, of probability 0.
 
     With a `threshold`, having no answer is one of them, too: the score of START, the smallest of
     all windows, as in run_squad (section 4.3). It goes first where it exceeds the best span's by
@@ -89,7 +90,7 @@ def _best(scores: np.ndarray, none: float | None, threshold: float, count: int) 
         first, more = divmod(place, scores.shape[1])
         found.append(Span((first, first + more), float(np.exp(flat[place] - largest) / total)))
     if none is None:
-        return found
+        return found or [Span(None, 0.0)]
     nothing = Span(None, float(np.exp(none - largest) / total))
     if not found or none - flat[chosen[0]] > threshold:
         return [nothing, *found][:count]

@@ -20,6 +20,7 @@ from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import Span, best_spans
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.text_task import TextTask
+from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class Answer(TextTask):
             digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
             parts={name: self._part(part, cut, texts) for name, part in parts.items()},
             cut=sum(len(each) >= self.question_places for each in questions),
+            said=self.corpus.notes,
         )
         self.nullable = self.data.nullable
         return self.data
@@ -165,7 +167,7 @@ class Answer(TextTask):
 
     def unknown(self, text: str) -> list[str]:
         """The words of a text that the vocabulary doesn't have."""
-        return self.tokenizer.unknown(text)
+        return self.tokenizer.unknown(normalized(text))
 
     def build(self, attention: Callable[[], Attention], model: Option) -> Reader:
         """The reader, its weights drawn: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).

@@ -41,6 +41,7 @@ class LabelledTexts:
     classes: Sequence[str]  # names, in the order of their numbers
     parts: Mapping[str, Part]  # `train`, `validation`, `test`
     cut: int = 0  # texts of all parts of which the end was cut off
+    said: Sequence[str] = ()  # what the user should know of how the texts were read
 
     noun: ClassVar[str] = "text"
 
@@ -67,7 +68,7 @@ class LabelledTexts:
 
     def notes(self) -> list[str]:
         """What the report should say of the data, a sentence each."""
-        notes, count = [], len(self.parts["train"])
+        notes, count = [*self.said], len(self.parts["train"])
         if self.cut:
             total = sum(self.counts().values())
             notes.append(

@@ -104,6 +104,7 @@ class Classify(TextTask):
             classes=self.classes,
             parts={name: self._part(part, tokens[name]) for name, part in parts.items()},
             cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
+            said=self.corpus.notes,
         )
         return self.data
 

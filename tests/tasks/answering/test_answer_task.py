@@ -11,7 +11,12 @@ from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
+from attnlab.run.building import make_task, start_afresh
 from attnlab.run.loading import TrainedRun
+from attnlab.run.loop import make_learner
+from attnlab.tasks.answering.corpora.questions import Questions
+from attnlab.tasks.answering.task import Answer
+from attnlab.text.tokenizers import Tokenizer
 
 TINY = (
     *("task=answer", "data=questions", "data.path=asked.json", "model.units=8"),
@@ -102,6 +107,26 @@ def test_predictions_and_attention_say_what_was_answered(trained):
         assert said == cells[5].lower().replace(" ", "") and bool(kept["right"][row]) == (
             cells[9] == "1"
         )
+
+
+def test_questions_that_end_elsewhere_in_rows_of_equal_length_are_compiled_anew(compose, tmp_path):
+    file, questions = tmp_path / "asked.json", some_questions(20)
+    config = compose(*TINY, f"data.path={file}", "attention=none")
+    made = []
+    # A word of the texts stands in the questions instead.
+    for ask, told in (("", " It "), ("It ", " ")):
+        moved = [
+            each._replace(question=f"{ask}{each.question}", text=each.text.replace(" It ", told))
+            for each in questions
+        ]
+        file.write_text(squad_json(moved))
+        task = make_task(config)
+        task.load()
+        start_afresh(0)
+        made.append(make_learner(config, task).program)
+    first, second = made
+    assert first.inputs.shape == second.inputs.shape
+    assert first.compiled is not second.compiled
 
 
 @pytest.mark.slow
@@ -207,6 +232,12 @@ def test_wrong_questions_and_texts_are_told_in_a_sentence(lab, words, message):
     (lab.folder / "latin.txt").write_bytes("café".encode("latin-1"))
     code, _, err = lab("answer", "latest", *words)
     assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+def test_words_that_a_run_knows_are_known_with_their_accents_apart(tmp_path):
+    task = Answer(corpus=Questions(), cache=tmp_path)
+    task.tokenizer = Tokenizer.fit(["Where is the café?"], kind="word", lowercase=True)
+    assert task.unknown("Where is  the big cafe\u0301?") == ["big"]
 
 
 def test_pairs_are_served(trained):

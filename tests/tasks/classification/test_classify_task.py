@@ -76,6 +76,9 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     (trained.folder / "one.txt").write_text("what an awful\nbread")
     code, out, err = trained("classify", "latest", "--file", "one.txt", "lovely rain")
     assert (code, out.split()) == (0, ["good", "bad"]), err
+    (trained.folder / "one.txt").write_text("bread", encoding="utf-8-sig")
+    code, out, _ = trained("classify", "latest", "--file", "one.txt", "--json")
+    assert json.loads(out)["text"] == "bread"
 
 
 def test_attention_kept_of_examples_has_their_words(trained):

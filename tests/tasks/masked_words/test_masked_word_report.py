@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from compared_runs import only
@@ -62,12 +64,16 @@ def test_predictions_have_the_words_around_and_what_was_said(tmp_path):
     assert columns["p_word"][2] == pytest.approx(np.exp(-1), abs=1e-6)
 
 
-def test_pairs_are_scored_beside_the_more_frequent_kind():
+def test_pairs_are_scored_beside_the_kind_that_is_more_frequent_in_train():
     told = said([])
     told.follows = np.where(np.arange(len(DATA.parts["test"])) < 5, 0.25, 0.75)
     report = build_report(fake_task(), "test", told)
     assert report.metrics["follows"] == pytest.approx(1 - 5 / len(DATA.parts["test"]))
     assert report.baselines["frequency"]["follows"] == 1
+    test = replace(DATA.parts["test"], follows=np.arange(len(DATA.parts["test"])) % 5 == 0)
+    task = fake_task(replace(DATA, parts={**DATA.parts, "test": test}))
+    report = build_report(task, "test", told)
+    assert report.baselines["frequency"]["follows"] == 0.2
 
 
 def test_the_result_stands_in_a_line():

@@ -18,13 +18,13 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
     that the settings `test` and `validation` ask for, at least one text, with all questions about
     them. Texts with the same letters and digits, whatever their case, accents, punctuation and
     spaces, count as one. Of a text that stands in two parts of the corpus's own, the part that is
-    the later of `PARTS` keeps the questions.
+    the later of `PARTS` keeps the questions, and `Corpus.notes` says how many the other has lost.
 
     Raises:
         RequestError: a question can't be read, or there are too few texts.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
-    _leave_out_repeated(parts)
+    _leave_out_repeated(corpus, parts)
     missing = [part for part in ("test", "validation") if part not in parts]
     if missing:
         parts |= _held_out(corpus, parts["train"], missing, seed)
@@ -36,12 +36,21 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
     return {part: parts[part] for part in PARTS}
 
 
-def _leave_out_repeated(parts: dict[str, list[Asked]]) -> None:
+def _leave_out_repeated(corpus: Corpus, parts: dict[str, list[Asked]]) -> None:
     """Take from each part the questions about texts that stand in a later one, too."""
     later: set[str] = set()
     for part in reversed([part for part in PARTS if part in parts]):
-        parts[part] = [each for each in parts[part] if text_key(each.text) not in later]
-        later |= {text_key(each.text) for each in parts[part]}
+        kept = [each for each in parts[part] if text_key(each.text) not in later]
+        if count := len(parts[part]) - len(kept):
+            are = (
+                f"questions of {part} are about texts that stand"
+                if count > 1
+                else f"question of {part} is about a text that stands"
+            )
+            note = f"{count:,} {are} in a later part, too, and left out of this one."
+            corpus.notes = tuple(dict.fromkeys([*corpus.notes, note]))
+        parts[part] = kept
+        later |= {text_key(each.text) for each in kept}
 
 
 def _held_out(

@@ -31,14 +31,19 @@ def read_questions(path: Path, key: str) -> list[Asked]:
     """
     with explained(f"{key}: {path} can't be read"):
         raw = path.read_bytes()
+    text = decoded(raw, str(path))
     try:
-        content = json.loads(decoded(raw, str(path)))
+        content = json.loads(text)
     except json.JSONDecodeError as error:
         raise RequestError(
             f"{path}: expected JSON of SQuAD's form, but in line {error.lineno}: {error.msg}."
         ) from error
     except RecursionError as error:
         raise RequestError(f"{path}: expected JSON of SQuAD's form, got nested lists.") from error
+    except ValueError as error:
+        raise RequestError(
+            f"{path}: expected JSON of SQuAD's form, got a number of too many digits."
+        ) from error
     found = list(_questions(content, path))
     if not found:
         raise RequestError(f"{path}: expected questions, got none.")
@@ -69,6 +74,7 @@ def _asked(content: Any, text: str, path: Path) -> Asked:
     number = content.get("id")
     if not isinstance(number, str | int) or not str(number).strip():
         raise RequestError(f"{path}: expected an id of each question, got {number!r:.60}.")
+    _check_unicode(str(number), "id", f"{path}: a question")
     where = f"{path}: question {number}"
     question = _text(content, "question", where)
     answers = content.get("answers")
@@ -116,4 +122,16 @@ def _text(content: Any, key: str, where: str) -> str:
     found = content.get(key) if isinstance(content, Mapping) else None
     if not isinstance(found, str) or not found.strip():
         raise RequestError(f'{where}: expected a text as its "{key}", got {found!r:.60}.')
+    _check_unicode(found, key, where)
     return found
+
+
+def _check_unicode(text: str, key: str, where: str) -> None:
+    """Refuse half a pair of surrogates, which JSON can write and UTF-8 can't."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RequestError(
+            f'{where}: expected Unicode text as its "{key}", got the lone surrogate '
+            f"{text[error.start]!a} at character {error.start}."
+        ) from error

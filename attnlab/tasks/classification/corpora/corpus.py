@@ -35,6 +35,3 @@ class Item(Protocol):
 
 class Corpus(TextCorpus):
     """Labelled texts, or other items; see `TextCorpus`."""
-
-    # what the user should know of how the corpus was read, one sentence each
-    notes: tuple[str, ...] = ()

@@ -36,9 +36,13 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Any]]:
 
 
 def class_names(parts: Mapping[str, Iterable[Item]]) -> list[str]:
-    """The classes of a divided corpus: by number where all are whole numbers, else by name."""
+    """The classes of a divided corpus: by number where all are whole numbers, else by name.
+
+    What has 100 digits or more is a name.
+    """
     found = sorted({each.label for texts in parts.values() for each in texts})
-    numbers = all(each.isascii() and each.removeprefix("-").isdigit() for each in found)
+    digits = [each.removeprefix("-") for each in found]
+    numbers = all(each.isascii() and each.isdigit() and len(each) < 100 for each in digits)
     return sorted(found, key=int) if numbers else found
 
 

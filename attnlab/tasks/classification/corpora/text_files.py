@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Labelled
-from attnlab.text.reading import LONGEST_TEXT, decoded, too_long
+from attnlab.text.reading import LONGEST_TEXT, decoded, is_utf8, too_long
 
 _REPORT_EVERY = 256
 _CHUNK = 1 << 20
@@ -35,13 +35,16 @@ def read_texts(
     group `label` is the class, its group `part`, where it has one, the part, else `train`.
 
     Raises:
-        RequestError: there are none, or one can't be read, is empty, too long, or not UTF-8 text.
+        RequestError: there are none, or one can't be read, is empty, too long, or not UTF-8 text,
+            or the name of a class is not.
     """
     found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for done, (name, raw) in enumerate(_files(path, wanted)):
         if not (match := wanted.search(name)):
             continue
         part = match.groupdict().get("part", "train")
+        if not is_utf8(match["label"]):
+            raise RequestError(f"{path}: expected names of classes in UTF-8, got {name!a}.")
         where = str(path / name) if path.is_dir() else f"{path}: {name}"
         found[part][match["label"]][name] = checked_text(decoded(raw, where), where)
         if progress and done % _REPORT_EVERY == 0:

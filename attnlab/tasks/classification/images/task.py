@@ -182,6 +182,8 @@ class Images:
         except (TypeError, ValueError) as error:
             shape = " x ".join(map(str, np.shape(inputs))) if np.shape(inputs) else str(inputs)
             raise RequestError(f"{expected} {shape}.") from error
+        if not len(found):
+            raise RequestError(f"{expected} none.")
         if not ((found >= 0) & (found <= 255)).all():
             raise RequestError(f"{expected} {found.min():g} to {found.max():g}.")
         return np.rint(found).astype(np.uint8)

@@ -111,7 +111,7 @@ def _check_figure(figure: Path | None) -> None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise RequestError(f"--file: {path} can't be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:

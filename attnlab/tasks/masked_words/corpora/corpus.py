@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from itertools import chain
 
 from attnlab.errors import RequestError
 from attnlab.tasks.text_corpus import PARTS, TextCorpus
+from attnlab.text.same import text_key
 
 
 class Corpus(TextCorpus):
@@ -23,49 +25,53 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Sequence[str]]]:
 
     What has no part of its own is held out from train by the seed: the share that the corpus's
     settings `validation` and `test` ask for, at least one document. A document that stands there
-    twice is in one part alone.
+    twice counts once; those with the same letters and digits, whatever their case, accents,
+    punctuation and spaces, stand in one part, and count as one for its share.
 
     Raises:
         RequestError: there are too few documents, or one can't be read.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
     missing = [part for part in PARTS if part not in parts]
-    different = [*dict.fromkeys(map(tuple, parts["train"]))]
-    if len(different) <= len(missing):
+    different = dict.fromkeys(map(tuple, parts["train"]))
+    alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for own in different:
+        alike[text_key(" ".join(own))].append(own)
+    if len(alike) <= len(missing):
         raise RequestError(
             f"data={corpus.name}: expected at least {len(missing) + 1} different documents, for "
-            f"{', '.join(PARTS)}, got {len(different)}; empty lines end a document."
+            f"{', '.join(PARTS)}, got {len(alike)}; empty lines end a document."
         )
     if missing:
-        taken = _held_out(corpus, different, missing, seed)
+        taken = _held_out(corpus, [*alike.values()], missing, seed)
         for part in ("train", *missing):
             parts[part] = [own for own in different if taken.get(own, "train") == part]
     return {part: parts[part] for part in PARTS}
 
 
 def _held_out(
-    corpus: Corpus, documents: Sequence[tuple[str, ...]], missing: Sequence[str], seed: int
+    corpus: Corpus, alike: Sequence[list[tuple[str, ...]]], missing: Sequence[str], seed: int
 ) -> dict[tuple[str, ...], str]:
-    """The part of each document that isn't trained on."""
-    rest = _shuffled(documents, seed)
+    """The part of each document that isn't trained on, with those that are alike."""
+    rest = _shuffled(alike, seed)
     taken: dict[tuple[str, ...], str] = {}
     for part in missing:
-        count = max(round(getattr(corpus, part) * len(documents)), 1)
+        count = max(round(getattr(corpus, part) * len(alike)), 1)
         some, rest = rest[:count], rest[count:]
-        taken |= dict.fromkeys(some, part)
+        taken |= dict.fromkeys(chain.from_iterable(some), part)
     if not rest:
         raise RequestError(
             "data.validation + data.test: expected shares that leave documents to train on, got "
-            f"{corpus.validation:g} + {corpus.test:g} of {len(documents)}."
+            f"{corpus.validation:g} + {corpus.test:g} of {len(alike)}."
         )
     return taken
 
 
-def _shuffled(documents: Sequence[Any], seed: int) -> list[Any]:
-    """Documents in a random order that is the same on every machine."""
+def _shuffled(alike: Sequence[list[tuple[str, ...]]], seed: int) -> list[list[tuple[str, ...]]]:
+    """Groups in a random order, by their first documents, that is the same on every machine."""
 
-    def rank(document: Sequence[str]) -> bytes:
-        text = "\n".join(document).encode("utf-8", "surrogatepass")
+    def rank(group: list[tuple[str, ...]]) -> bytes:
+        text = "\n".join(group[0]).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, salt=seed.to_bytes(8, "little")).digest()
 
-    return sorted(documents, key=rank)
+    return sorted(alike, key=rank)

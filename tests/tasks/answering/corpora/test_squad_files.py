@@ -6,16 +6,18 @@ import hashlib
 import json
 
 import pytest
-from asked import question, some_questions, squad_json
+from asked import question, said, some_questions, squad_json
 from download_server import serving
 
 from attnlab.errors import RequestError
+from attnlab.tasks.answering import task
 from attnlab.tasks.answering.corpora import squad
 from attnlab.tasks.answering.corpora.corpus import Answer, Asked
 from attnlab.tasks.answering.corpora.division import divided
 from attnlab.tasks.answering.corpora.questions import Questions
 from attnlab.tasks.answering.corpora.squad import Squad
 from attnlab.tasks.answering.corpora.squad_file import read_questions
+from attnlab.tasks.answering.report import build_report
 
 TEXT = "Anna met Peter at noon."
 
@@ -67,11 +69,18 @@ def test_both_versions_are_read(file):
         (b"\xff\xfeabc", "expected UTF-16 text, got the byte 0x63 in line 1."),
         (b'{"data": "\xe9"}', "expected UTF-8 text, got the byte 0xe9 in line 1."),
         (b"[" * 100_000, "expected JSON of SQuAD's form, got nested lists."),
+        ('{"data": ' + "1" * 5000 + "}", "got a number of too many digits."),
         ("[1]", 'but "data" is no list.'),
         ('{"data": [{"paragraphs": 3}]}', 'but "paragraphs" is no list.'),
         ('{"data": []}', "expected questions, got none."),
         (document(asked(), text=" "), "expected a text as its \"context\", got ' '."),
         (document("no question"), "expected a question with id and answers, got 'no question'."),
+        (
+            document(asked(), text=f"{TEXT} \ud83d"),
+            'a paragraph: expected Unicode text as its "context", got the lone surrogate '
+            "'\\ud83d' at character 24.",
+        ),
+        (document(asked(id="x\udc00")), 'a question: expected Unicode text as its "id", got the'),
         (document(asked(id=None)), "expected an id of each question, got None."),
         (document(asked(question="")), "question x1: expected a text as its \"question\", got ''."),
         (
@@ -134,6 +143,14 @@ def test_one_file_is_divided_by_its_texts(tmp_path):
     own.open(tmp_path)
     parts = divided(own, seed=0)
     assert len(parts["test"]) == 5 and len(parts["train"]) + len(parts["validation"]) == 70
+    assert own.notes == (
+        "10 questions of train are about texts that stand in a later part, too, and left out of "
+        "this one.",
+    )
+    data = task.Answer(corpus=own, cache=tmp_path).load()
+    assert build_report(data, "test", said(data.parts["test"].questions, 1.0), 0.5).notes == [
+        *own.notes
+    ]
 
 
 def test_too_few_texts_are_refused(tmp_path):

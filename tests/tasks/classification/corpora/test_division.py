@@ -180,6 +180,7 @@ def test_classes_are_in_the_order_of_names_or_of_numbers():
     assert named("pos", "neg", "pos", "Neutral") == ["Neutral", "neg", "pos"]
     assert named("10", "9", "-1") == ["-1", "9", "10"]
     assert named("10", "9", "x") == ["10", "9", "x"]
+    assert named("1" * 5000, "9", "10") == ["10", "1" * 5000, "9"]
 
 
 def test_the_digest_changes_with_texts_and_with_shares():

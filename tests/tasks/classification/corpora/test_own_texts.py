@@ -13,6 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.division import divided
 from attnlab.tasks.classification.corpora.folder import Folder
 from attnlab.tasks.classification.corpora.table import Table
+from attnlab.tasks.classification.task import Classify
 
 ROWS = [("Größe zählt, oder?", "ja", "a"), ('Sie sagte: "Nein"\nund ging.', "nein", "b")]
 
@@ -85,6 +86,11 @@ def test_own_parts_of_a_table_and_the_shares_of_what_is_missing(tmp_path):
         **{"train": 16, "validation": 4, "test": 2}
     }
     assert [each.text for each in parts["test"]] == ["one", "two"]
+    known = written(tmp_path / "known.csv", "label,text\na,text 0\nb,two\n")
+    task = Classify(corpus=Table(path=train, test_path=known), cache=tmp_path)
+    assert task.load(0).notes() == [
+        "1 text of train stands in a later part, too, and left out of this one."
+    ]
     table.validation_path = test
     with pytest.raises(RequestError, match="validation_path: .* got no text of 'a'"):
         table.open(tmp_path)
@@ -206,6 +212,14 @@ def test_a_folder_without_classes_gets_one_sentence(tmp_path, monkeypatch, path,
     with pytest.raises(RequestError) as refused:
         Folder(path=path).open(tmp_path)
     assert str(refused.value).startswith(message)
+
+
+def test_classes_whose_names_are_not_utf8_are_refused(tmp_path):
+    folder = as_folder(tmp_path, encoded({**FILES, "\udce9/1.txt": "x", "a/\udce9.txt": "x"}))
+    with pytest.raises(RequestError, match=r"names of classes in UTF-8, got '\\udce9/1\.txt'\."):
+        Folder(path=str(folder)).open(tmp_path)
+    (folder / "\udce9/1.txt").unlink()
+    Folder(path=str(folder)).open(tmp_path)
 
 
 def test_a_single_class_is_named(tmp_path):

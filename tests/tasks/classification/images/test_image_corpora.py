@@ -56,6 +56,12 @@ def test_digits_are_those_of_scikit_learn_and_test_ones_stay_the_same(tmp_path):
     assert opened(Digits(seed=1), tmp_path).digest() != corpus.digest()
 
 
+@pytest.mark.parametrize("test", [0.001, 0.9995])
+def test_shares_of_digits_that_leave_none_of_some_are_refused(tmp_path, test):
+    with pytest.raises(RequestError, match=rf"data\.test: expected a share that .*, got {test}\."):
+        Digits(test=test).open(tmp_path)
+
+
 # Folders
 
 
@@ -129,6 +135,9 @@ def wrong(folder: Path, case: str) -> str:
         for path in cats:
             path.unlink()
         return r"expected images of two or more classes, got 'dog' alone\."
+    if case == "name":
+        cats[0].rename(cats[0].with_name("\udce9.png"))
+        return r"data\.path: expected names of files in UTF-8, got 'cat/\\udce9\.png'\."
     if case == "one example":
         for path in cats[1:]:
             path.unlink()
@@ -141,7 +150,9 @@ def wrong(folder: Path, case: str) -> str:
     return r"data\.path: expected a folder for each class with \.png or \.jpg files, got .*none\."
 
 
-@pytest.mark.parametrize("case", ["broken", "no image", "one class", "one example", "empty"])
+@pytest.mark.parametrize(
+    "case", ["broken", "no image", "one class", "one example", "name", "empty"]
+)
 def test_a_folder_that_will_not_do_is_refused_in_a_sentence(folder, tmp_path, case):
     message = wrong(folder, case)
     with pytest.raises(RequestError, match=message):

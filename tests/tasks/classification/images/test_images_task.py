@@ -126,6 +126,11 @@ def test_a_model_of_images_is_refused_by_texts(lab):
     assert code == 2 and "expected embeddings, rnn, transformer or pretrained, got vit" in err
 
 
+def test_a_seed_that_is_too_large_for_the_division_is_refused(lab):
+    code, _, err = lab("task=digits", "data.seed=5000000000", "tracking.enabled=false")
+    assert code == 2 and "data.seed: expected a whole number at least 0 and at most 4" in err
+
+
 class Stopped(BaseException):
     """Ends a run as a kill does."""
 
@@ -199,6 +204,7 @@ def test_a_served_model_takes_images_as_arrays_of_several_shapes():
     ("inputs", "message"),
     [
         (None, "expected images of 8 x 8 x 1 numbers from 0 to 255, got none"),
+        (np.zeros((0, 8, 8)), "numbers from 0 to 255, got none"),
         (np.zeros((2, 7, 8)), "got 2 x 7 x 8"),
         (np.full((2, 8, 8), 300), "got 300 to 300"),
         (["text"], "got 1"),

@@ -15,6 +15,7 @@ from attnlab.tasks.masked_words.corpora.corpus_statistics import describe
 from attnlab.tasks.masked_words.corpora.sentences import Sentences
 from attnlab.tasks.masked_words.corpora.text import TextFiles
 from attnlab.text.agreement import held_out
+from attnlab.text.same import text_key
 
 
 def texts_of(path: Path, *names: str, **settings) -> list[list[str]]:
@@ -109,6 +110,20 @@ def test_documents_are_held_out_by_the_seed():
     whole = {document for own in parts.values() for document in map(tuple, own)}
     assert len(whole) == 40
     assert divided(Documents(40), 0) == parts != divided(Documents(40), 1)
+
+
+def test_documents_that_differ_in_marks_alone_are_in_one_part(tmp_path):
+    file = tmp_path / "a.txt"
+    alike = ("The cat is on mat {}.", "the cat is on mat {}!", "The Cat is on mat {}")
+    file.write_text("\n".join(each.format(n) for n in range(20) for each in alike))
+    corpus = TextFiles(path=str(file), validation=0.1, test=0.1)
+    corpus.open(tmp_path)
+    parts = divided(corpus, 0)
+    assert {part: len(own) for part, own in parts.items()} == {
+        **{"train": 48, "validation": 6, "test": 6}
+    }
+    keys = [{text_key(" ".join(document)) for document in own} for own in parts.values()]
+    assert sum(map(len, keys)) == 20 == len(set.union(*keys))
 
 
 def test_too_few_documents_are_refused():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, numbered
 
@@ -44,11 +45,17 @@ class Digits(ImageCorpus):
         # 0 to 16 as 0 to 255: 17 levels that stay as far apart.
         pixels = np.rint(found.images[..., None] * (255 / _LARGEST)).astype(np.uint8)
         images = numbered("digit", pixels, found.target, [str(digit) for digit in range(10)])
-        train, test = train_test_split(
-            np.arange(len(images)),
-            test_size=self.test,
-            stratify=found.target,
-            random_state=self.seed,
-        )
+        try:
+            train, test = train_test_split(
+                np.arange(len(images)),
+                test_size=self.test,
+                stratify=found.target,
+                random_state=self.seed,
+            )
+        except ValueError as error:
+            raise RequestError(
+                "data.test: expected a share that leaves images of each digit to train and to test "
+                f"on, got {self.test:g}."
+            ) from error
         rows = {"train": np.sort(train), "test": np.sort(test)}
         self.set_images({part: [images[row] for row in own] for part, own in rows.items()})

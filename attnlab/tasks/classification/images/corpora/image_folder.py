@@ -12,6 +12,7 @@ from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import SUFFIXES, read_image
 from attnlab.tasks.text_corpus import PARTS
+from attnlab.text.reading import is_utf8
 
 _REPORT_EVERY = 64
 
@@ -61,6 +62,8 @@ class ImageFolder(ImageCorpus):
         places = [(part, *each) for part in files for each in _by_turns(files[part])]
         for done, (part, label, path) in enumerate(places, 1):
             name = path.relative_to(folder).as_posix()
+            if not is_utf8(name):
+                raise RequestError(f"data.path: expected names of files in UTF-8, got {name!a}.")
             parts[part].append(LabelledImage(name, read_image(path, self.shape), label))
             if progress and (done % _REPORT_EVERY == 0 or done == len(places)):
                 progress(done, len(places), folder.name)
