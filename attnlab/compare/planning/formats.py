@@ -173,6 +173,8 @@ def _notes(plan: TaskPlan) -> list[str]:
 
 
 def _total(plan: TaskPlan) -> str:
+    if plan.missing is None:
+        return "how many runs are missing in all isn't known"
     if not plan.missing:
         return "no run is missing"
     runs = "1 run" if plan.missing == 1 else f"{plan.missing:,} runs"
