@@ -16,6 +16,7 @@ from attnlab.compare.runs import (
     in_order,
     read_completed,
     splitting_settings,
+    values_of,
 )
 from attnlab.compare.selection import check_keys
 from attnlab.config.rules import did_you_mean
@@ -101,7 +102,7 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
     by_task: dict[tuple[str | None, ...], list[RunRecord]] = {}
     for record in found.records:
-        own = record.task, record.data, *map(record.setting, choice.within)
+        own = record.task, record.data, *values_of(record, choice.within)
         by_task.setdefault(own, []).append(record)
     tasks = []
     for key in in_order(by_task):
