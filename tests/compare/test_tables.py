@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, compared, only, write_group
+from compared_runs import BETTER, NONE, SAME, compared, only, write_group, write_run
 
 from attnlab.compare.formats import (
     as_json,
@@ -61,6 +61,18 @@ def test_intervals_are_drawn_on_one_scale(found, monkeypatch):
     zero = pictures[0].index("┊")
     assert pictures[0].index("─") < pictures[0].index("●") < zero
     assert pictures[1].index("─") < zero < pictures[1].rindex("─")
+
+
+@pytest.mark.parametrize("geometric", [False, True])
+def test_a_group_without_a_shared_seed_has_no_picture(tmp_path, monkeypatch, geometric):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER)
+    write_run(tmp_path, "pooling", 7, 1.0)
+    text = printed(compared(tmp_path, geometric=geometric), monkeypatch)
+    (picture,) = [line for line in text.splitlines() if "●" in line]
+    assert picture.startswith("bahdanau") and picture.endswith("┊")
+    (row,) = [line.split() for line in text.splitlines() if "no shared seed" in line]
+    assert row == ["pooling", "0", "-", "-", "-", "no", "shared", "seed"]
 
 
 def test_intervals_are_drawn_where_there_is_no_unicode(found, monkeypatch):
