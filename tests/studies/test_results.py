@@ -29,6 +29,7 @@ INTERVAL = Interval(5, 0.5, 0.4, 0.6)
         (0.3, INTERVAL, -1, "worse"),
         (0.3, INTERVAL, 1, "better"),
         (0.5, Interval(1, 0.5), 1, "one seed"),
+        (0.5, Interval(3, 0.5), 1, "too few seeds"),
     ],
 )
 def test_a_published_number_is_held_against_the_interval(published, interval, direction, expected):
