@@ -215,10 +215,12 @@ def _reference(groups: list[Group], given: str | None, by: tuple[str, ...]) -> G
 
 
 def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
+    own = dict(zip(by, group.key, strict=True))
+    if any(text.strip() == f"{key}={value}" for key, value in own.items()):
+        return True  # whatever commas and slashes the value has
     given = _parts(text)
     if all("=" in part for part in given):
         wanted = dict(part.split("=", 1) for part in given)
-        own = dict(zip(by, group.key, strict=True))
         return all(own.get(key) == value for key, value in wanted.items())
     return given == _parts(group.label)[: len(given)]
 

@@ -128,6 +128,13 @@ def test_the_reference_is_chosen_without_a_look_at_results(tmp_path):
     assert only(tmp_path, reference="attention=pooling").reference == "pooling"
 
 
+def test_the_references_value_may_have_commas_and_slashes(tmp_path):
+    for inputs, values in ((["a/b", "c=d"], NONE), (["x"], BETTER), (["y"], SAME)):
+        write_group(tmp_path, "none", values, config={"task.inputs": inputs})
+    found = only(tmp_path, by=("task.inputs",), reference='task.inputs=["a/b", "c=d"]')
+    assert found.reference == '["a/b", "c=d"]'
+
+
 def test_groups_by_several_keys(tmp_path):
     for cell in ("gru", "lstm"):
         write_group(tmp_path, "luong_global", NONE,
@@ -158,6 +165,11 @@ def test_geometric_means_and_ratios(tmp_path):
     write_run(tmp_path, "none", 5, 0.0)
     with pytest.raises(RequestError, match="--geometric: expected values above 0, but rmse is 0"):
         only(tmp_path, geometric=True)
+
+
+def test_without_a_best_baseline_none_is_named(tmp_path):
+    write_group(tmp_path, "none", NONE, metrics={"best_baseline": None, "skill": None})
+    assert only(tmp_path).baseline is None
 
 
 def test_each_task_has_its_table_and_metric(runs):
