@@ -97,11 +97,18 @@ def paired_difference(
 def paired_differences(
     values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> np.ndarray:
-    """(n,) values - reference, or of their logarithms; equal ones where only rounding differs."""
+    """(n,) values - reference, or of their logarithms, without what only rounding makes of them.
+
+    Equal ones where only rounding differs, zeros where only rounding sets them apart from 0.
+    """
     own, base = _numbers(values, geometric), _numbers(reference, geometric)
     differences = own - base
-    if len(own) and np.ptp(differences) <= _ROUNDING * max(np.abs(own).max(), np.abs(base).max()):
-        return np.full(len(own), differences[0])
+    if len(own):
+        rounding = _ROUNDING * max(np.abs(own).max(), np.abs(base).max())
+        if np.abs(differences).max() <= rounding:
+            return np.zeros(len(own))
+        if np.ptp(differences) <= rounding:
+            return np.full(len(own), differences[0])
     return differences
 
 
