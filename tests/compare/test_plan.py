@@ -90,6 +90,12 @@ def test_ratios_have_the_spread_of_logarithms(two_groups):
     assert found.spread.low == pytest.approx(found.spread.deviation * np.sqrt(4 / low))
 
 
+def test_a_ratio_that_is_too_large_is_written_as_infinite(tmp_path):
+    write_group(tmp_path, "none", [1e-30, 1e30])
+    write_group(tmp_path, "bahdanau", [1e30, 1e-30])
+    assert "| inf |" in formats.markdown(plans(tmp_path, "5%", geometric=True))
+
+
 def test_what_one_side_has_is_not_trained_again(tmp_path):
     write_group(tmp_path, "none", [*NONE, 1.0, 1.1], metrics={"seconds": 10})
     write_group(tmp_path, "bahdanau", BETTER, metrics={"seconds": 20})

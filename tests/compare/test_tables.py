@@ -9,6 +9,7 @@ import json
 import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_group, write_run
 
+from attnlab.compare.figure import comparison_figure
 from attnlab.compare.formats import (
     as_json,
     comma_separated,
@@ -73,6 +74,19 @@ def test_a_group_without_a_shared_seed_has_no_picture(tmp_path, monkeypatch, geo
     assert picture.startswith("bahdanau") and picture.endswith("┊")
     (row,) = [line.split() for line in text.splitlines() if "no shared seed" in line]
     assert row == ["pooling", "0", "-", "-", "-", "no", "shared", "seed"]
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_ratios_that_are_too_large_have_no_interval(tmp_path, monkeypatch, sequential):
+    small, large = 1e-140, 1e140
+    write_group(tmp_path, "none", [small, large, small, large, 1.0], task="unheard_of")
+    write_group(tmp_path, "bahdanau", [large, small, large, small, large], task="unheard_of")
+    found = compared(tmp_path, geometric=True, sequential=sequential)
+    (result,) = found.tasks[0].differences
+    assert (result.difference.low, result.difference.high) == (None, None)
+    assert "Infinity" not in as_json(found)
+    assert "●" in printed(found, monkeypatch)
+    assert comparison_figure(found).subfigs
 
 
 def test_intervals_are_drawn_where_there_is_no_unicode(found, monkeypatch):
