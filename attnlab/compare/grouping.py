@@ -142,7 +142,7 @@ def _task_groups(
     elif reference is None:
         notes.append(f"no group is {choice.reference}, so nothing to hold the others against")
     has_units = metric.metric is not None and metric.metric.in_units
-    warnings = [*_lacking(records, metric), *_about_splitting(choice.by, splitting)]
+    warnings = [*_lacking(records, metric, by), *_about_splitting(choice.by, splitting)]
     return TaskGroups(
         task=task,
         data=None,
@@ -177,13 +177,17 @@ def _has_value(record: RunRecord, metric: Quantity) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _lacking(records: list[RunRecord], metric: Quantity) -> list[str]:
-    """Sentences about runs that have no finite value."""
+def _lacking(records: list[RunRecord], metric: Quantity, by: tuple[str, ...]) -> list[str]:
+    """Sentences about runs that have no finite value, so that an older one may count instead."""
+    own = [(record.seed, *values_of(record, by)) for record in records]  # the oldest first
+    counting = {key: place for place, key in enumerate(own) if _has_value(records[place], metric)}
+    instead = "; an older run of its seed counts instead"
     return _some(
         [
             f"left out {record.run.name}: it has "
             f"{'no' if metric.value(record.metrics) is None else 'no finite'} {metric.path}"
-            for record in records
+            f"{instead if counting.get(own[place], place) < place else ''}"
+            for place, record in enumerate(records)
             if not _has_value(record, metric)
         ]
     )

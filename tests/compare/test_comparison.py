@@ -234,6 +234,16 @@ def test_a_run_without_a_finite_result_is_named(runs):
     comparison = only(runs)
     assert comparison.warnings == [f"left out {run.name}: it has no finite rmse"]
     assert rows(comparison)["none"].interval.n == 5
+    write_run(runs, "none", 5, 1.0)
+    assert only(runs).warnings == comparison.warnings
+
+
+def test_it_is_said_where_an_older_run_counts_instead_of_one_without_a_result(runs):
+    run = write_run(runs, "none", 2, None)
+    (warning,) = only(runs).warnings
+    assert warning == (
+        f"left out {run.name}: it has no finite rmse; an older run of its seed counts instead"
+    )
 
 
 @pytest.mark.parametrize(
