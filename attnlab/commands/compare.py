@@ -22,7 +22,7 @@ from attnlab.commands.options import (
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError, RunFailed, explained
 from attnlab.records.mlflow.settings import default_uri
-from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten
+from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten, mlflow_name
 
 if TYPE_CHECKING:
     from attnlab.compare.comparison import Comparisons
@@ -152,11 +152,14 @@ def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | Non
 def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
     """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
     means = {
-        f"{each.name}/{result.group.label.replace(' / ', '/')}_{each.metric.path}": mean
+        mlflow_name(
+            f"{each.name}/{result.group.label.replace(' / ', '/')}_{each.metric.path}"
+        ): mean
         for each in found.tasks
         for result in each.results
         if (mean := result.interval.mean) is not None
     }
+    params = flatten({**asked, "reference": {each.name: each.reference for each in found.tasks}})
     now = round(1000 * time.time())
     return Snapshot(
         folder=runs,
@@ -165,7 +168,7 @@ def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list
         status="FINISHED",
         started=now,
         ended=now,
-        params=flatten({**asked, "reference": {each.name: each.reference for each in found.tasks}}),
+        params={mlflow_name(key): value for key, value in params.items()},
         tags={"attnlab.kind": "compare", "attnlab.folder": str(runs)},
         measured=[Measured(0, now, means)],
         files={path.name: path for path in files},

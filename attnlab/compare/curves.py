@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from attnlab.compare.comparison import Comparison
+from attnlab.compare.metrics import part_of
 from attnlab.tasks.base import Kind
 
 _PARTS = {"train_": "training", "val_": "validation"}
@@ -47,9 +48,13 @@ def by_epoch(curves: list[list[float]]) -> np.ndarray:
 
 
 def baseline_values(comparison: Comparison) -> dict[str, float]:
-    """The value of each baseline that all runs have, the mean over them; the best one first."""
+    """The value of each baseline that all runs have, the mean over them; the best one first.
+
+    They are those of the part of the data that the metric is of.
+    """
     runs = [record for group in comparison.groups for record in group.runs.values()]
-    leaf, tables = comparison.metric.leaf, [run.metrics.get("baselines") or {} for run in runs]
+    parts = [part_of(run.metrics, comparison.metric.path) for run in runs]
+    leaf, tables = comparison.metric.leaf, [part.get("baselines") or {} for part in parts]
     found = {}
     for name in tables[0]:
         values = [(table.get(name) or {}).get(leaf) for table in tables]

@@ -69,23 +69,26 @@ def _with_pictures(
     """The table with each interval drawn on one scale, and a line where nothing differs."""
     nothing = 1.0 if comparison.geometric else 0.0
     intervals = [_low_mean_high(each) for each in comparison.differences]
-    ends = [nothing, *(end for interval in intervals for end in interval)]
+    ends = [nothing, *(end for interval in intervals if interval for end in interval)]
     low, high, columns = min(ends), max(ends), min(room, _WIDEST_PICTURE)
     if low == high:
         return table
     unicode = console.encoding.lower().startswith("utf") and not console.legacy_windows
     rows = []
     for row, interval in zip(table.rows, intervals, strict=True):
+        if interval is None:
+            rows.append([*row, ""])
+            continue
         places = [round((end - low) / (high - low) * (columns - 1)) for end in (*interval, nothing)]
         rows.append([*row, _picture(*places, width=columns, unicode=unicode)])
     return table._replace(header=[*table.header, ""], rows=rows)
 
 
-def _low_mean_high(result: GroupResult) -> tuple[float, float, float]:
-    """The ends of a difference's interval and its mean; all the mean where there is none."""
+def _low_mean_high(result: GroupResult) -> tuple[float, float, float] | None:
+    """The ends of a difference's interval, of one without ends its mean; None without pairs."""
     found = result.difference
     if found is None or found.mean is None:
-        return (0.0, 0.0, 0.0)
+        return None
     ends = [found.mean if end is None else end for end in (found.low, found.high)]
     return ends[0], found.mean, ends[1]
 

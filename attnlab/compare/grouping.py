@@ -16,6 +16,7 @@ from attnlab.compare.runs import (
     in_order,
     read_completed,
     splitting_settings,
+    values_of,
 )
 from attnlab.compare.selection import check_keys
 from attnlab.config.rules import did_you_mean
@@ -101,7 +102,7 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
     by_task: dict[tuple[str | None, ...], list[RunRecord]] = {}
     for record in found.records:
-        own = record.task, record.data, *map(record.setting, choice.within)
+        own = record.task, record.data, *values_of(record, choice.within)
         by_task.setdefault(own, []).append(record)
     tasks = []
     for key in in_order(by_task):
@@ -141,7 +142,7 @@ def _task_groups(
     elif reference is None:
         notes.append(f"no group is {choice.reference}, so nothing to hold the others against")
     has_units = metric.metric is not None and metric.metric.in_units
-    warnings = [*_lacking(records, metric), *_about_splitting(choice.by, splitting)]
+    warnings = [*_lacking(records, metric, by), *_about_splitting(choice.by, splitting)]
     return TaskGroups(
         task=task,
         data=None,
@@ -176,13 +177,17 @@ def _has_value(record: RunRecord, metric: Quantity) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _lacking(records: list[RunRecord], metric: Quantity) -> list[str]:
-    """Sentences about runs that have no finite value."""
+def _lacking(records: list[RunRecord], metric: Quantity, by: tuple[str, ...]) -> list[str]:
+    """Sentences about runs that have no finite value, so that an older one may count instead."""
+    own = [(record.seed, *values_of(record, by)) for record in records]  # the oldest first
+    counting = {key: place for place, key in enumerate(own) if _has_value(records[place], metric)}
+    instead = "; an older run of its seed counts instead"
     return _some(
         [
             f"left out {record.run.name}: it has "
             f"{'no' if metric.value(record.metrics) is None else 'no finite'} {metric.path}"
-            for record in records
+            f"{instead if counting.get(own[place], place) < place else ''}"
+            for place, record in enumerate(records)
             if not _has_value(record, metric)
         ]
     )
@@ -214,10 +219,12 @@ def _reference(groups: list[Group], given: str | None, by: tuple[str, ...]) -> G
 
 
 def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
+    own = dict(zip(by, group.key, strict=True))
+    if any(text.strip() == f"{key}={value}" for key, value in own.items()):
+        return True  # whatever commas and slashes the value has
     given = _parts(text)
     if all("=" in part for part in given):
         wanted = dict(part.split("=", 1) for part in given)
-        own = dict(zip(by, group.key, strict=True))
         return all(own.get(key) == value for key, value in wanted.items())
     return given == _parts(group.label)[: len(given)]
 

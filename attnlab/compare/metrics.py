@@ -57,7 +57,7 @@ class Quantity(NamedTuple):
 
     def skill(self, metrics: Mapping[str, Any]) -> float | None:
         """What part of the best baseline's error is gone; None where there is no such baseline."""
-        part = _part(metrics, self.path)
+        part = part_of(metrics, self.path)
         if self.is_reported or part.get("skill", 0.0) is None:  # its baseline knows the rule
             return _plain(part.get("skill"))
         baseline = lookup(part, f"baselines.{part.get('best_baseline')}.{self.leaf}")
@@ -150,7 +150,7 @@ def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{key}"
 
 
-def _part(metrics: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+def part_of(metrics: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """The mapping that has the path's leaf, or has a `test` that has it."""
     above = path.rpartition(".")[0]
     part = lookup(metrics, above) if above else metrics
@@ -158,7 +158,7 @@ def _part(metrics: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _number(metrics: Mapping[str, Any], path: str) -> float | None:
-    part, leaf = _part(metrics, path), path.rpartition(".")[2]
+    part, leaf = part_of(metrics, path), path.rpartition(".")[2]
     for place in (part.get(_TEST), part):
         if isinstance(place, Mapping) and leaf in place:
             value = place[leaf]

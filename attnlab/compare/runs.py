@@ -97,7 +97,7 @@ def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
 class Group:
     """Runs that share the compared settings, one for each seed."""
 
-    # the values of the compared settings; None where a run has no such setting
+    # the values of the compared settings, as the newest run has them; None where it has none such
     key: tuple[str | None, ...]
     runs: Mapping[int, RunRecord]  # the newest run of each seed, in the order of seeds
     values: Mapping[int, float]  # the compared quantity of each seed
@@ -116,15 +116,29 @@ def grouped(
     records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
 ) -> tuple[list[Group], int]:
     """The groups by key, with the newest run of each seed; and how many are older than that."""
-    found: dict[tuple[str | None, ...], dict[int, RunRecord]] = {}
-    for record in records:  # the oldest first
-        found.setdefault(tuple(record.setting(key) for key in by), {})[record.seed] = record
+    found = _by_key(records, by)
     groups = []
     for key in in_order(found):
-        runs = dict(sorted(found[key].items()))
+        newest = {record.seed: record for record in found[key]}
+        runs = dict(sorted(newest.items()))
         values = {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()}
         groups.append(Group(key, runs, values))
     return groups, len(records) - sum(len(group.runs) for group in groups)
+
+
+def _by_key(
+    records: Iterable[RunRecord], by: Sequence[str]
+) -> dict[tuple[str | None, ...], list[RunRecord]]:
+    """The runs that agree in these settings, in their order, by the values of the last one."""
+    found: dict[tuple[str, ...], list[RunRecord]] = {}
+    for record in records:
+        found.setdefault(values_of(record, by), []).append(record)
+    return {tuple(map(runs[-1].setting, by)): runs for runs in found.values()}
+
+
+def values_of(run: RunRecord, keys: Iterable[str]) -> tuple[str, ...]:
+    """The values of config keys; one that an older version didn't have counts as null."""
+    return tuple("null" if value is None else value for value in map(run.setting, keys))
 
 
 def in_order(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
@@ -141,10 +155,8 @@ def in_order(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, .
 
 def splitting_settings(records: Iterable[RunRecord], by: Sequence[str]) -> list[str]:
     """The decisive settings in which runs differ that agree in all that is compared."""
-    found: dict[tuple[str | None, ...], list[RunRecord]] = {}
-    for record in records:
-        found.setdefault(tuple(record.setting(key) for key in by), []).append(record)
-    return sorted({key for runs in found.values() for key in _differing_settings(runs, by)})
+    found = _by_key(records, by).values()
+    return sorted({key for runs in found for key in _differing_settings(runs, by)})
 
 
 def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:

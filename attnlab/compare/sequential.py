@@ -42,7 +42,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlab.compare.statistics import Difference, Interval, paired_differences
+from attnlab.compare.statistics import Difference, Interval, paired_differences, turned_back
 
 ALPHA = 0.05
 EFFECT_VARIANCE = 1.0  # g
@@ -79,7 +79,7 @@ def judge(
             continue
         interval = sequential_interval(differences, ALPHA / len(pairs))
         p = sequential_p(differences)
-        shown = _turned_back(interval) if geometric else interval
+        shown = turned_back(interval) if geometric else interval
         judged.append(
             Judged(
                 Difference(*shown, p=p),
@@ -110,7 +110,7 @@ def sequential_interval(
     else:
         half *= float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0
         interval = Interval(n, mean, mean - half, mean + half)
-    return _turned_back(interval) if geometric else interval
+    return turned_back(interval) if geometric else interval
 
 
 def radius(n: int, alpha: float = ALPHA) -> float:
@@ -164,10 +164,3 @@ def verdict(
     if higher_is_better is None:
         return "higher" if low > 0 else "lower"
     return "better" if (low > 0) == higher_is_better else "worse"
-
-
-def _turned_back(interval: Interval) -> Interval:
-    """An interval of logarithms as one of what they are of."""
-    n, mean, low, high = interval
-    ends = (None if end is None else math.exp(end) for end in (low, high))
-    return Interval(n, math.exp(mean), *ends)

@@ -29,11 +29,14 @@ _ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval; without ends where one value says nothing of the spread."""
+    """A mean and its 95 % interval.
+
+    Without ends where one value says nothing of the spread, or where an end is beyond all numbers.
+    """
 
     n: int  # how many values
     mean: float  # their mean
-    low: float | None = None  # the lower end; None below two values
+    low: float | None = None  # the lower end
     high: float | None = None  # the upper end
 
 
@@ -43,7 +46,7 @@ class Difference(NamedTuple):
     n: int  # how many pairs
     # mean of variant - reference, or geometric mean of their ratio; None without pairs
     mean: float | None = None
-    low: float | None = None  # lower end of its 95 % interval; None below two pairs
+    low: float | None = None  # lower end of its 95 % interval; see `Interval`
     high: float | None = None  # upper end
     # two-sided p value of the paired t test; None where it isn't defined: below two pairs, or where
     # all differences are the same
@@ -65,12 +68,26 @@ def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
         geometric: Take the mean and the interval of the logarithms, and turn them back.
     """
     numbers = _numbers(values, geometric)
-    n, back = len(numbers), math.exp if geometric else float
-    mean = numbers.mean()
-    if n < 2:
-        return Interval(n, back(mean))
-    half = stdtrit(n - 1, (1 + LEVEL) / 2) * numbers.std(ddof=1) / math.sqrt(n)
-    return Interval(n, back(mean), back(mean - half), back(mean + half))
+    n, mean = len(numbers), float(numbers.mean())
+    interval = Interval(n, mean)
+    if n > 1:
+        half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * numbers.std(ddof=1)) / math.sqrt(n)
+        interval = Interval(n, mean, mean - half, mean + half)
+    return turned_back(interval) if geometric else interval
+
+
+def turned_back(interval: Interval) -> Interval:
+    """An interval of logarithms as one of what they are of."""
+    n, mean, low, high = interval
+    if low is None or high is None or math.isinf(exp(high)):
+        return Interval(n, exp(mean))
+    return Interval(n, exp(mean), exp(low), exp(high))
+
+
+def exp(number: float) -> float:
+    """The exponential, infinite where it is too large a number."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(number))
 
 
 def paired_difference(
@@ -87,7 +104,9 @@ def paired_difference(
     n = len(differences)
     if not n:
         return Difference(0)
-    interval = mean_interval(np.exp(differences) if geometric else differences, geometric)
+    interval = mean_interval(differences)
+    if geometric:
+        interval = turned_back(interval)
     if not np.ptp(differences):
         return Difference(*interval)
     error = float(differences.std(ddof=1)) / math.sqrt(n)
@@ -97,11 +116,18 @@ def paired_difference(
 def paired_differences(
     values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> np.ndarray:
-    """(n,) values - reference, or of their logarithms; equal ones where only rounding differs."""
+    """(n,) values - reference, or of their logarithms, without what only rounding makes of them.
+
+    Equal ones where only rounding differs, zeros where only rounding sets them apart from 0.
+    """
     own, base = _numbers(values, geometric), _numbers(reference, geometric)
     differences = own - base
-    if len(own) and np.ptp(differences) <= _ROUNDING * max(np.abs(own).max(), np.abs(base).max()):
-        return np.full(len(own), differences[0])
+    if len(own):
+        rounding = _ROUNDING * max(np.abs(own).max(), np.abs(base).max())
+        if np.abs(differences).max() <= rounding:
+            return np.zeros(len(own))
+        if np.ptp(differences) <= rounding:
+            return np.full(len(own), differences[0])
     return differences
 
 

@@ -56,7 +56,7 @@ def settings_parts(entries: Sequence[ListedRun]) -> list[Part]:
     known, parts = {}, []
     for entry in entries:
         try:
-            known[entry.run.path.name] = read_settings(entry.run)
+            known[entry.run.name] = read_settings(entry.run)
         except RequestError as error:
             parts.append(Text(f"Settings are missing: {error}", "warning"))
     return [*_shared("setting", known), *parts]
@@ -64,7 +64,7 @@ def settings_parts(entries: Sequence[ListedRun]) -> list[Part]:
 
 def versions_parts(entries: Sequence[ListedRun]) -> list[Part]:
     """environment.json of all runs, and the commands by which they were made."""
-    found = {entry.run.path.name: entry.run.read_environment() for entry in entries}
+    found = {entry.run.name: entry.run.read_environment() for entry in entries}
     lacking = [name for name, environment in found.items() if environment is None]
     known = {name: _said(each) for name, each in found.items() if each is not None}
     commands = dict.fromkeys(

@@ -18,7 +18,8 @@ from attnlab.studies.study import Published, Study
 
 REPRODUCED, BETTER, WORSE = "reproduced", "better", "worse"
 UNDECIDED = "undecided"
-NOT_COMPARABLE, TOO_FEW, NO_RUN = "not comparable", "one seed", "no run"
+NOT_COMPARABLE, NO_RUN = "not comparable", "no run"
+ONE_SEED, TOO_FEW = "one seed", "too few seeds"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Results:
 def verdict(published: float, ours: Interval, direction: int) -> str:
     """How our interval lies to a published number, where higher (1) or lower (-1) is better."""
     if ours.low is None or ours.high is None:
-        return TOO_FEW
+        return ONE_SEED if ours.n == 1 else TOO_FEW
     if ours.low <= published <= ours.high:
         return REPRODUCED
     return BETTER if (ours.mean - published) * direction > 0 else WORSE

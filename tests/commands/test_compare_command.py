@@ -151,3 +151,21 @@ def test_the_comparison_is_logged(runs, empty_store, monkeypatch):
     assert kept == {f"comparison.{suffix}" for suffix in ("md", "csv", "json", "png")}
     # The new folder of artifacts is no run.
     assert invoke(runs).exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--within", "--by"])
+def test_names_that_mlflow_does_not_take_are_logged_as_others(
+    tmp_path, empty_store, option, monkeypatch
+):
+    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
+    for inputs in (["a//b"], ["x"]):
+        write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
+    invoke(tmp_path, option, "task.inputs", "--log")
+    with sqlite3.connect(tmp_path / "mlflow.db") as store:
+        keys = {key for (key,) in store.execute("select key from latest_metrics")}
+    names = {
+        "--within": {"sunspots inputs___a/b__/none_rmse", "sunspots inputs___x__/none_rmse"},
+        "--by": {"sunspots/__a/b___rmse", "sunspots/__x___rmse"},
+    }
+    assert keys == names[option]

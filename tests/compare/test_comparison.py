@@ -128,6 +128,13 @@ def test_the_reference_is_chosen_without_a_look_at_results(tmp_path):
     assert only(tmp_path, reference="attention=pooling").reference == "pooling"
 
 
+def test_the_references_value_may_have_commas_and_slashes(tmp_path):
+    for inputs, values in ((["a/b", "c=d"], NONE), (["x"], BETTER), (["y"], SAME)):
+        write_group(tmp_path, "none", values, config={"task.inputs": inputs})
+    found = only(tmp_path, by=("task.inputs",), reference='task.inputs=["a/b", "c=d"]')
+    assert found.reference == '["a/b", "c=d"]'
+
+
 def test_groups_by_several_keys(tmp_path):
     for cell in ("gru", "lstm"):
         write_group(tmp_path, "luong_global", NONE,
@@ -158,6 +165,11 @@ def test_geometric_means_and_ratios(tmp_path):
     write_run(tmp_path, "none", 5, 0.0)
     with pytest.raises(RequestError, match="--geometric: expected values above 0, but rmse is 0"):
         only(tmp_path, geometric=True)
+
+
+def test_without_a_best_baseline_none_is_named(tmp_path):
+    write_group(tmp_path, "none", NONE, metrics={"best_baseline": None, "skill": None})
+    assert only(tmp_path).baseline is None
 
 
 def test_each_task_has_its_table_and_metric(runs):
@@ -222,6 +234,16 @@ def test_a_run_without_a_finite_result_is_named(runs):
     comparison = only(runs)
     assert comparison.warnings == [f"left out {run.name}: it has no finite rmse"]
     assert rows(comparison)["none"].interval.n == 5
+    write_run(runs, "none", 5, 1.0)
+    assert only(runs).warnings == comparison.warnings
+
+
+def test_it_is_said_where_an_older_run_counts_instead_of_one_without_a_result(runs):
+    run = write_run(runs, "none", 2, None)
+    (warning,) = only(runs).warnings
+    assert warning == (
+        f"left out {run.name}: it has no finite rmse; an older run of its seed counts instead"
+    )
 
 
 @pytest.mark.parametrize(

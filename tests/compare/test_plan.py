@@ -90,6 +90,12 @@ def test_ratios_have_the_spread_of_logarithms(two_groups):
     assert found.spread.low == pytest.approx(found.spread.deviation * np.sqrt(4 / low))
 
 
+def test_a_ratio_that_is_too_large_is_written_as_infinite(tmp_path):
+    write_group(tmp_path, "none", [1e-30, 1e30])
+    write_group(tmp_path, "bahdanau", [1e30, 1e-30])
+    assert "| inf |" in formats.markdown(plans(tmp_path, "5%", geometric=True))
+
+
 def test_what_one_side_has_is_not_trained_again(tmp_path):
     write_group(tmp_path, "none", [*NONE, 1.0, 1.1], metrics={"seconds": 10})
     write_group(tmp_path, "bahdanau", BETTER, metrics={"seconds": 20})
@@ -148,7 +154,9 @@ def test_groups_that_share_too_little_stand_without_numbers(two_groups):
     assert (own["pooling"].n, own["pooling"].spread, own["pooling"].missing) == (1, None, None)
     assert own["luong_global"].spread.deviation == 0.0
     assert own["luong_global"].needed is own["luong_global"].detectable is None
+    assert (found.tasks[0].missing, found.tasks[0].seconds) == (None, None)
     text = formats.markdown(found)
+    assert "how many runs are missing in all isn't known" in text
     assert "| `pooling` | 1 | - | - | - | - | - | - |" in text
     assert "where all differences are the same" in text
 
@@ -157,6 +165,15 @@ def test_too_small_a_difference_needs_more_seeds_than_are_counted(two_groups):
     found = plans(two_groups, "1e-6")
     assert found.tasks[0].outlooks[0].needed == (None, None, None)
     assert ">10,000 (>10,000 to >10,000) | - |" in formats.markdown(found)
+    assert "no run is missing" not in formats.markdown(found)
+    (task,) = json.loads(formats.as_json(found))["tasks"]
+    assert (task["missing_runs"], task["missing_seconds"]) == (None, None)
+
+
+def test_where_all_differences_are_the_same_the_others_runs_are_counted(two_groups):
+    write_group(two_groups, "luong_global", np.add(NONE, 0.5))
+    found = only(two_groups)
+    assert found.missing == outlooks(found)["bahdanau"].missing > 0
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compared_runs import BETTER, NONE, only, write_group, write_run
+from compared_runs import BETTER, NONE, compared, only, write_group, write_run
 
 
 def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
@@ -50,6 +50,20 @@ def test_data_that_follow_from_the_seed_are_no_other_data(tmp_path):
         for seed in range(3):
             write_run(tmp_path, attention, seed, 1.0, status={"data_digest": str(seed) * 64})
     assert only(tmp_path).warnings == []
+
+
+def test_a_setting_that_older_runs_lack_counts_as_null(tmp_path):
+    for seed, value in enumerate(({}, {"model.extra": None}, {"model.extra": 5})):
+        write_run(tmp_path, "none", seed, 1.0, config=value)
+    comparison = only(tmp_path)
+    assert comparison.by == ("attention", "model.extra")
+    assert [(g.label, list(g.runs)) for g in comparison.groups] == [
+        ("none / 5", [2]),
+        ("none / null", [0, 1]),
+    ]
+    assert [list(g.runs) for g in only(tmp_path, by=("model.extra",)).groups] == [[2], [0, 1]]
+    within = compared(tmp_path, within=("model.extra",)).tasks
+    assert [each.name for each in within] == ["sunspots extra=5", "sunspots extra=null"]
 
 
 TRANSLATION = {"model.output": "auto", "model.placement": "auto", "model.maxout_units": 8}

@@ -53,6 +53,14 @@ def test_rounding_is_no_spread():
     assert paired_difference([0.1 + 0.2, 1.1 + 0.2], [0.2, 1.2]).p is None
 
 
+@pytest.mark.parametrize(("geometric", "nothing"), [(False, 0.0), (True, 1.0)])
+def test_rounding_is_no_difference(geometric, nothing):
+    values = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    found = paired_difference(values + 0.2 - 0.2, values, geometric)
+    assert (values + 0.2 - 0.2 != values).any()
+    assert tuple(found) == (5, nothing, nothing, nothing, None)
+
+
 def test_geometric_means_and_ratios_are_of_logarithms():
     logs = mean_interval(np.log(FIVE))
     assert mean_interval(FIVE, geometric=True) == (5, *map(pytest.approx, np.exp(logs[1:])))

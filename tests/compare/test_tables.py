@@ -7,8 +7,9 @@ import io
 import json
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, compared, only, write_group
+from compared_runs import BETTER, NONE, SAME, compared, only, write_group, write_run
 
+from attnlab.compare.figure import comparison_figure
 from attnlab.compare.formats import (
     as_json,
     comma_separated,
@@ -61,6 +62,31 @@ def test_intervals_are_drawn_on_one_scale(found, monkeypatch):
     zero = pictures[0].index("┊")
     assert pictures[0].index("─") < pictures[0].index("●") < zero
     assert pictures[1].index("─") < zero < pictures[1].rindex("─")
+
+
+@pytest.mark.parametrize("geometric", [False, True])
+def test_a_group_without_a_shared_seed_has_no_picture(tmp_path, monkeypatch, geometric):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER)
+    write_run(tmp_path, "pooling", 7, 1.0)
+    text = printed(compared(tmp_path, geometric=geometric), monkeypatch)
+    (picture,) = [line for line in text.splitlines() if "●" in line]
+    assert picture.startswith("bahdanau") and picture.endswith("┊")
+    (row,) = [line.split() for line in text.splitlines() if "no shared seed" in line]
+    assert row == ["pooling", "0", "-", "-", "-", "no", "shared", "seed"]
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_ratios_that_are_too_large_have_no_interval(tmp_path, monkeypatch, sequential):
+    small, large = 1e-140, 1e140
+    write_group(tmp_path, "none", [small, large, small, large, 1.0], task="unheard_of")
+    write_group(tmp_path, "bahdanau", [large, small, large, small, large], task="unheard_of")
+    found = compared(tmp_path, geometric=True, sequential=sequential)
+    (result,) = found.tasks[0].differences
+    assert (result.difference.low, result.difference.high) == (None, None)
+    assert "Infinity" not in as_json(found)
+    assert "●" in printed(found, monkeypatch)
+    assert comparison_figure(found).subfigs
 
 
 def test_intervals_are_drawn_where_there_is_no_unicode(found, monkeypatch):

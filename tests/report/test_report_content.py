@@ -111,6 +111,16 @@ def test_settings_and_versions_are_told_but_not_who_ran_it(three_groups):
     assert all(section.folded for section in page.sections[-2:])
 
 
+def test_runs_of_two_mechanisms_with_folders_of_one_name_are_two(tmp_path):
+    for attention, units in (("none", 16), ("bahdanau", 32)):
+        path = write_run(tmp_path, attention, 0, 1.0, config={"model.units": units}).path
+        path.rename(path.with_name("2026-05-01_000000_s0"))
+    page = made(tmp_path)
+    assert ["model.units", "16 (1), 32 (1)"] in parts(page, "Settings", Table)[0].rows
+    (versions,) = parts(page, "Versions and machine", Table)
+    assert versions.title == "the same in all 2 runs"
+
+
 def test_the_user_is_left_out(tmp_path):
     write_run(tmp_path, "none", 0, 1.0, environment={"user": "somebody", "command": "attnlab x"})
     text = page_text(made(tmp_path))
@@ -149,7 +159,7 @@ def test_missing_weights_and_environments_are_said_to_be_missing(one):
     (path / "environment.json").write_text("{")
     text = page_text(made(runs))
     assert "The maps are missing" in text and "has no saved weights" in text
-    assert f"environment.json is missing or damaged: {path.name}." in text
+    assert f"environment.json is missing or damaged: sunspots/bahdanau/{path.name}." in text
 
 
 def test_runs_without_a_result_still_have_their_curves(tmp_path):

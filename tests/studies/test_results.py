@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, write_run
+from compared_runs import BETTER, NONE, SAME, only, write_run
 from scipy import stats
 
 from attnlab.compare.curves import baseline_values
@@ -29,6 +29,7 @@ INTERVAL = Interval(5, 0.5, 0.4, 0.6)
         (0.3, INTERVAL, -1, "worse"),
         (0.3, INTERVAL, 1, "better"),
         (0.5, Interval(1, 0.5), 1, "one seed"),
+        (0.5, Interval(3, 0.5), 1, "too few seeds"),
     ],
 )
 def test_a_published_number_is_held_against_the_interval(published, interval, direction, expected):
@@ -119,6 +120,14 @@ def test_baselines_that_beat_what_was_published_are_named(tmp_path):
     assert found.cells[0].beaten_by == ["linear", "persistence"]
     assert "| published by | baselines that beat it | metric |" in report_md(found)
     assert "| theirs, a paper | linear, persistence | rmse | 1.05 |" in report_md(found)
+
+
+def test_baselines_are_those_of_the_part_that_is_compared(tmp_path):
+    part = {"rmse": 1.0, "baselines": {"persistence": {"rmse": 4.0}}}
+    for name in ("none", "pooling"):
+        write_run(tmp_path, name, 0, 1.0, metrics={"extra": {"later": part}})
+    assert baseline_values(only(tmp_path, metric="extra.later.rmse")) == {"persistence": 4.0}
+    assert baseline_values(only(tmp_path)) == {"persistence": 2.0}
 
 
 def test_the_page_has_what_was_published_and_the_commands(found, three_groups):

@@ -13,6 +13,7 @@ from attnlab.compare import text_tables
 from attnlab.compare.comparison import ENOUGH_SEEDS
 from attnlab.compare.planning.plan import Needed, Outlook, Plans, TaskPlan
 from attnlab.compare.planning.power import MOST_SEEDS, Spread
+from attnlab.compare.statistics import exp
 from attnlab.compare.tables import heading, number_format
 from attnlab.compare.text_tables import (
     NOTHING,
@@ -173,6 +174,8 @@ def _notes(plan: TaskPlan) -> list[str]:
 
 
 def _total(plan: TaskPlan) -> str:
+    if plan.missing is None:
+        return "how many runs are missing in all isn't known"
     if not plan.missing:
         return "no run is missing"
     runs = "1 run" if plan.missing == 1 else f"{plan.missing:,} runs"
@@ -205,5 +208,5 @@ def _detects(outlook: Outlook, geometric: bool) -> str:
     if outlook.detectable is None:
         return NOTHING
     if geometric:
-        return f"{math.exp(outlook.detectable):.3g}"
+        return f"{exp(outlook.detectable):.3g}"
     return number_format([outlook.detectable], digits=3)(outlook.detectable)

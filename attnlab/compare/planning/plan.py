@@ -83,8 +83,9 @@ class TaskPlan:
     difference: float  # how large that is, in units or as a logarithm
     level: float  # of each test: alpha by the number of tests, with which Holm's correction begins
     outlooks: tuple[Outlook, ...]  # of all groups but the reference
-    missing: int  # how many runs are to be trained for all of them
-    seconds: float | None  # how long that takes
+    # how many runs are to be trained for all of them; None where one's number isn't known
+    missing: int | None
+    seconds: float | None  # how long that takes; None likewise
 
 
 class Plans(NamedTuple):
@@ -159,6 +160,7 @@ def _plan_task(
                 seconds=None if missing is None else _sum(each[label] for label, _ in missing),
             )
         )
+    is_known = all(each.missing is not None or _is_settled(each) for each in outlooks)
     return TaskPlan(
         groups=task,
         geometric=geometric,
@@ -166,9 +168,14 @@ def _plan_task(
         difference=aim.difference,
         level=aim.level,
         outlooks=tuple(outlooks),
-        missing=len(all_missing),
-        seconds=_sum(each[label] for label, _ in all_missing),
+        missing=len(all_missing) if is_known else None,
+        seconds=_sum(each[label] for label, _ in all_missing) if is_known else None,
     )
+
+
+def _is_settled(outlook: Outlook) -> bool:
+    """Whether all differences are the same, so that more seeds are no question."""
+    return outlook.spread is not None and not outlook.spread.deviation
 
 
 class _Aim(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import posixpath
+import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -274,6 +276,11 @@ def flatten(config: Document, left_out: Collection[str] = _LEFT_OUT) -> dict[str
     """
     wanted = {key: value for key, value in config.items() if key not in left_out}
     return {key[:_LONGEST_KEY]: _text(value)[:_LONGEST_VALUE] for key, value in _leaves(wanted)}
+
+
+def mlflow_name(text: str) -> str:
+    """A text as the name of a metric or a parameter, with `_` for what MLflow takes in none."""
+    return posixpath.normpath(re.sub(r"[^\w\-.:/ ]", "_", text))[:_LONGEST_KEY]
 
 
 def _leaves(config: Document, prefix: str = "") -> list[tuple[str, Any]]:

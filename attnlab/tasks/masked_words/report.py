@@ -70,7 +70,9 @@ def result_line(metrics: Mapping[str, Any]) -> str:
     test = metrics.get("test", {})
     if test.get("accuracy") is None:
         return ""
-    text = f"test accuracy {test['accuracy']:.4g}   perplexity {test['perplexity']:.4g}"
+    text = f"test accuracy {test['accuracy']:.4g}"
+    if test.get("perplexity") is not None:
+        text += f"   perplexity {test['perplexity']:.4g}"
     baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get("accuracy")
     if other is not None:

@@ -81,6 +81,7 @@ def test_the_result_stands_in_a_line():
         "accuracy": 0.25}}}  # fmt: skip
     expected = "test accuracy 0.5   perplexity 4   best baseline: frequency 0.25"
     assert result_line(metrics) == expected and result_line({}) == ""
+    assert result_line({"test": {"accuracy": 0.5, "perplexity": None}}) == "test accuracy 0.5"
 
 
 # Comparisons

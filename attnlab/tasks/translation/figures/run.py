@@ -60,8 +60,9 @@ def translation_result(metrics: Mapping[str, Any]) -> str:
     """The test scores in a line, beside the best baseline's."""
     test = metrics.get("test", {})
     names = {"bleu": "BLEU", "chrf": "chrF", "perplexity": "perplexity"}
-    known = [f"{label} {test[name]:.4g}" for name, label in names.items() if name in test]
-    text = "test " + "   ".join(known) if known else ""
+    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
+    values = "   ".join(f"{label} {value:.4g}" for label, value in known.items())
+    text = f"test {values}" if known else ""
     baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get("bleu")
     return text if other is None else f"{text}   best baseline: {baseline} {other:.4g}"

@@ -181,6 +181,8 @@ def test_the_result_stands_beside_the_best_baseline():
         "test BLEU 41.24   chrF 60.4   perplexity 3.21   best baseline: nearest_pair 12.34"
     )
     assert translation_result({}) == ""
+    unbounded = {"bleu": 0.0, "chrf": 1.5, "perplexity": None}
+    assert translation_result({"test": unbounded}) == "test BLEU 0   chrF 1.5"
 
 
 @pytest.mark.parametrize(
