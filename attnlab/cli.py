@@ -252,6 +252,8 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     flags, overrides = parted(arguments)
     for override in overrides:
         refuse_class(override)
+        if key_of(override) == "hydra/sweeper":
+            raise RequestError(f"{override}: expected no other sweeper: attnlab brings its own.")
     # Hydra's grammar of overrides wants these two escaped.
     paths = [str(folder).replace("\\", "\\\\").replace("'", "\\'") for folder in own_folders()]
     urls = ",".join(f"'file://{path}'" for path in paths)

@@ -106,8 +106,11 @@ CONFIGURATIONS = [
     ("model.units=[", "model.units=[: expected KEY=VALUE"),
     ("-m task=fib,fbi", "Did you mean fib?"),
     ("tracking.uri=http://me:secret@host", "tracking.uri: expected no user name or password"),
+    ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: expected no other sweeper"),
     # Verbs.
     ("runs --limit none", "--limit"),
+    ("runs --runs ~nobody_at_all", "--runs: expected a folder, got ~nobody_at_all: "),
+    ("data list files --path nowhere/\N{GRINNING FACE}", "nowhere/\N{GRINNING FACE}"),
     ("runs --runs nowhere", "--runs: expected an existing folder, got 'nowhere'."),
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),

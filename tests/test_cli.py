@@ -187,7 +187,10 @@ def complete(attnlab, installed):
     [
         ("attnlab task=", ["task=fib", "task=fib_random", "task=series", "task=sunspots"]),
         ("attnlab task=fib attention=luong", ["attention=luong_global", "attention=luong_local"]),
-        ("attnlab -q -m seed=0,1 attention=luong_local attention.win", ["attention.window="]),
+        (
+            "attnlab -q -m 'seed=range(2)' attention=luong_local attention.win",
+            ["attention.window="],
+        ),
         ("attnlab ", ["evaluate", "translate", "plot", "train", "task=", "trainer."]),
         ("attnlab --qu", ["--quiet"]),
         ("attnlab evaluate latest --", ["--epoch", "--average", "--json"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterator
 
 from click.shell_completion import ShellComplete
@@ -13,6 +14,8 @@ from attnlab.commands import command, verbs
 
 # What Hydra offers, too, and no user may change.
 _NOT_FOR_USERS = ("_target_=", ".rules.")
+# What is in words that Hydra can't complete beside: several values, and what was quoted.
+_NOT_FOR_HYDRA = {*" ,()'\""}
 
 
 def complete(
@@ -30,7 +33,7 @@ def complete(
         hydra: runs Hydra with some arguments.
     """
     line = os.environ.get("COMP_LINE", "")
-    words = line.split()[1:]
+    words = _words(line)[1:]
     start = "" if line.endswith(" ") or not words else words.pop()
     with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stderr(io.StringIO()):
         for offer in _of_verbs(words, start):
@@ -39,12 +42,20 @@ def complete(
             return
         print(*(flag for flag in flags if start[:1] == "-" and flag.startswith(start)), sep="\n")
         given = [word for word in words if word not in ("-q", "-v", "train")]
-        chosen = [word for word in overrides(given) if "," not in word]
+        chosen = [word for word in overrides(given) if not set(word) & _NOT_FOR_HYDRA]
         os.environ["COMP_LINE"] = " ".join(["attnlab", *chosen, start])
         with contextlib.redirect_stdout(io.StringIO()) as shown:
             hydra(["-sc", *query])
         found = shown.getvalue().split()
         print(*(word for word in found if not word.endswith(_NOT_FOR_USERS)), sep="\n")
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line as the shell parts it; at white space where a quote is open."""
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
 
 
 def _of_verbs(words: list[str], start: str) -> Iterator[str]:

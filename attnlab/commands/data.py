@@ -62,7 +62,9 @@ def list_command(
     cache = _cache(data)
     if name is None:
         return _list_all(cache, as_json)
-    shelf, stored = _made(name, [*settings, *([f"path={json.dumps(path)}"] if path else [])])
+    shelf, stored = _made(
+        name, [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
+    )
     row = {**_row(shelf, stored, cache), **shelf.count(stored, cache, seed)}
     if as_json:
         click.echo(json.dumps(row, indent=2))

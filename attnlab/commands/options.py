@@ -98,7 +98,10 @@ def epoch_options(function: _Command) -> _Command:
 
 def runs_folder(runs: str | None) -> Path:
     """The folder of all runs that `--runs` names, or the default one."""
-    return Path(runs).expanduser() if runs else default_runs_folder()
+    try:
+        return Path(runs).expanduser() if runs else default_runs_folder()
+    except RuntimeError as error:
+        raise RequestError(f"--runs: expected a folder, got {runs}: {error}") from error
 
 
 def listed_runs(runs: str | None) -> list[ListedRun]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _numbers = itertools.count()
-csv.field_size_limit(2**31 - 1)  # a text to be classified may be longer than the default
+_LONGEST_CELL = 2**31 - 1  # texts to be classified may be longer than csv's default
 
 
 @contextmanager
@@ -100,6 +100,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
 
     Columns of `text` are text even where they look like numbers.
     """
+    limit = csv.field_size_limit(_LONGEST_CELL)
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             header, *rows = csv.reader(stream)
@@ -107,6 +108,8 @@ def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
         cells = dict(zip(header, columns, strict=True))
     except (OSError, ValueError, csv.Error) as error:
         raise RequestError(f"{path}: damaged or missing: {error}.") from error
+    finally:
+        csv.field_size_limit(limit)
     return {name: _array(column, name in text) for name, column in cells.items()}
 
 

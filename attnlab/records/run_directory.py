@@ -231,12 +231,8 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     """
     runs = Path(runs).absolute()
     if text and text != "latest":
-        for path in (Path(text), runs / text):
-            with suppress(OSError, RuntimeError, ValueError):  # too long, of no user, with a NUL
-                path = path.expanduser()
-                if not path.exists():
-                    continue
-                return RunDirectory.open(path)
+        for path in filter(_exists, (Path(text), runs / text)):
+            return RunDirectory.open(path.expanduser())
     listed = list_runs(runs)
     found = [entry.run for entry in listed if text and _is_meant(entry, text)]
     if text == "latest":
@@ -250,6 +246,12 @@ def find_run(text: str, runs: Path) -> RunDirectory:
         "RUN: expected a run folder, an MLflow run id or its first characters, or latest, "
         f"got {text!r}: none of the {len(listed)} runs in {str(runs)!r} fits."
     )
+
+
+def _exists(path: Path) -> bool:
+    with suppress(OSError, RuntimeError, ValueError):  # it is too long, of no user, has a NUL
+        return path.expanduser().exists()
+    return False
 
 
 def _is_meant(entry: ListedRun, text: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 WIDTH = 100
@@ -16,7 +15,8 @@ WIDTH = 100
 
 def plain_console(file: Any = None, width: int = WIDTH) -> Console:
     """Standard output or another file, of this width where it is no terminal; plain numbers."""
-    console = Console(file=file or sys.stdout, highlight=False)
+    # Names and paths are no markup: [b] stands for itself.
+    console = Console(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = max(console.width, width)
     return console
@@ -38,7 +38,7 @@ def plain_table(
     )
     for name in header:
         table.add_column(
-            escape(name),
+            name,
             justify="left" if name in left else "right",
             overflow="fold",
             no_wrap=name not in folded,

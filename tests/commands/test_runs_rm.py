@@ -172,6 +172,33 @@ def test_rm_takes_damaged_and_half_deleted_folders(attnlab, inside):
     assert set(in_mlflow(attnlab.runs)) == {third.name}
 
 
+def test_rm_takes_each_run_once_and_no_link_to_one(attnlab, inside):
+    first, second, third = attnlab.run_folders()
+    link = first.parent / "link"
+    link.symlink_to(second)
+    refused = inside("runs", "rm", first, link, "--yes")
+    assert refused.code == 2 and "expected runs' own folders, got the link" in refused.err
+    assert len(attnlab.run_folders()) == 4 and len(in_mlflow(attnlab.runs)) == 3
+    link.unlink()
+    assert (
+        inside(
+            "runs", "rm", first, first.parent / ".." / first.parent.name / first.name, "--yes"
+        ).code
+        == 0
+    )
+    assert attnlab.run_folders() == [second, third]
+
+
+def test_rm_wants_more_than_a_name_that_two_damaged_runs_have(attnlab, inside):
+    first, *_ = attnlab.run_folders()
+    (first / "status.json").write_text("{")
+    twin = first.parents[1] / "dot" / first.name
+    shutil.copytree(first, twin)
+    refused = inside("runs", "rm", first.name, "--yes")
+    assert refused.code == 2 and "fits 2 runs" in refused.err
+    assert first.is_dir() and twin.is_dir()
+
+
 def test_a_store_that_refuses_gives_the_folder_its_name_back(attnlab, monkeypatch):
     def refuse(store, run_id):
         raise RequestError("MLflow: no.")

@@ -105,6 +105,8 @@ def test_a_grid_goes_through_steps_or_points():
         Range("a", 0.0, 1.0).grid()
     with pytest.raises(RequestError, match="at most 10,000 points with .*, got 1,000,000"):
         Space.parse({key: {"int": [1, 1000]} for key in ("a.b", "a.c")}).grid()
+    with pytest.raises(RequestError, match="at most 10,000 points with .*, got 1,000,000,000"):
+        Space.parse({"a.b": {"int": [1, 10**9]}}).grid()
 
 
 def test_a_range_ends_at_its_last_step():

@@ -100,6 +100,18 @@ def test_a_grid_tries_every_point_once(tmp_path):
     )
 
 
+def test_a_study_is_of_one_grid_or_of_none(tmp_path):
+    def opened(**changes):
+        units = {"model.units": {**UNITS["model.units"], **changes.pop("units", {})}}
+        Study.open(settings(units, **changes), tmp_path, "a")
+
+    opened(sampler="grid")
+    opened(sampler="grid")
+    for other in ({"sampler": "grid", "units": {"points": 4}}, {"sampler": "tpe"}):
+        with pytest.raises(RequestError, match="another grid .*got 3 of model.units"):
+            opened(**other)
+
+
 def test_running_trials_are_not_suggested_again(tmp_path):
     study = Study.open(settings(trials=16, startup_trials=4), tmp_path, "a")
     for trial in take(study, 6):

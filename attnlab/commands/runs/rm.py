@@ -48,6 +48,8 @@ def remove(
         return
     print_rows([row(entry) for entry in chosen])
     paths = [entry.run.path for entry in chosen]
+    if links := [str(path) for path in paths if path.is_symlink()]:
+        raise RequestError(f"RUN: expected runs' own folders, got the link {links[0]}.")
     copies = [None if keep_mlflow else _copy(path) for path in paths]
     in_mlflow = sum(copy is not None for copy in copies)
     where = f" and {in_mlflow} of them in MLflow" if in_mlflow else ""
@@ -66,13 +68,16 @@ def remove(
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
     """The runs that RUN... name, each once; damaged ones only by their folder."""
+    listed = [entry.run.path for entry in list_runs(folder)]
     damaged = [e.run.path for e in list_runs(folder) if e.status["state"] == "damaged"]
-    found = {}
+    found: dict[Path, ListedRun] = {}
     for name in names:
-        places = Path(name).expanduser().absolute(), folder / name
-        meant = [path for path in damaged if name == path.name or path in places]
+        places = Path(name).absolute(), folder / name
+        meant = [path for path in damaged if path in places]
+        if not meant and sum(path.name == name for path in listed) == 1:
+            meant = [path for path in damaged if path.name == name]
         run = RunDirectory(meant[0]) if meant else find_run(name, folder)
-        found[run.path] = ListedRun.of(run)
+        found.setdefault(run.path.resolve(), ListedRun.of(run))
     return list(found.values())
 
 

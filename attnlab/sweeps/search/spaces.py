@@ -67,6 +67,13 @@ class Range:
         """The values that show whether the setting allows them all."""
         return [self.low, self.high]
 
+    @property
+    def size(self) -> int:
+        """How many values a grid goes through, at most."""
+        if self.points is None and self.step is None and not self.whole:
+            return 1  # `grid` refuses it
+        return self.points or _steps(self.low, self.high, self.step or 1) + 1
+
     def grid(self) -> list[float]:
         """The values that a grid goes through; raises `RequestError` where nothing says which."""
         if self.points is None and self.step is None and not self.whole:
@@ -109,6 +116,11 @@ class Choice:
             return value
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.choices)
 
     def grid(self) -> list[Any]:
         """The values that a grid goes through."""
@@ -158,14 +170,13 @@ class Space:
 
         Raises `RequestError` where a range has no steps, or there are too many points.
         """
-        grid = {dimension.key: dimension.grid() for dimension in self.dimensions}
-        size = math.prod(len(values) for values in grid.values())
+        size = math.prod(dimension.size for dimension in self.dimensions)
         if size > GRID_LIMIT:
             raise RequestError(
                 f"search.space: expected at most {GRID_LIMIT:,} points with search.sampler=grid, "
                 f"got {size:,}."
             )
-        return grid
+        return {dimension.key: dimension.grid() for dimension in self.dimensions}
 
     def probes(self) -> list[list[str]]:
         """A few sets of overrides that touch every end and every choice.

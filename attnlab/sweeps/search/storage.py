@@ -68,7 +68,11 @@ def enter(
         "directions": ", ".join(settings.directions),
         "space": settings.space.describe(),
         "command": " ".join(settings.fixed),
+        "grid": "",
     }
+    if settings.sampler == "grid":
+        grid = settings.space.grid()
+        meaning["grid"] = ", ".join(f"{len(values)} of {key}" for key, values in grid.items())
     if name not in studies:
         if studies and not is_url(place):
             raise RequestError(
@@ -83,7 +87,8 @@ def enter(
     if there is None and not storage.get_all_trials(key, deepcopy=False):
         storage.set_study_user_attr(key, _MEANING, there := meaning)
     for what, expected in meaning.items():
-        found = (there or {}).get(what)
+        # Earlier versions didn't write what a grid goes through.
+        found = (there or {}).get(what, expected if what == "grid" else None)
         if found != expected:
             raise RequestError(
                 f"{place}: holds the search {name} with another {what.rstrip('s')} "

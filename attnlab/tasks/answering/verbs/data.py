@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
-
 from attnlab.commands.data import corpora, counted, headed, make_corpus
 from attnlab.tasks.answering.corpora.corpus import Corpus
 from attnlab.tasks.base import Shelf
@@ -40,7 +38,7 @@ def _print(row: Mapping[str, Any]) -> None:
     table.add_row("words of an answer", *(f"{part['answer_words']:,.2f}" for part in parts))
     for name in dict.fromkeys(name for part in parts for name in part["groups"]):
         counts = (f"{part['groups'].get(name, 0):,}" for part in parts)
-        table.add_row(escape(f"asks {name}"), *counts)
+        table.add_row(f"asks {name}", *counts)
     console.print(table)
 
 

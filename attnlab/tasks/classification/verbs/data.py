@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
-
 from attnlab.commands.data import corpora, counted, headed, make_corpus
 from attnlab.tasks.base import Shelf
 from attnlab.tasks.classification.corpora.corpus import Corpus
@@ -43,7 +41,7 @@ def _print(row: Mapping[str, Any]) -> None:
     for title, word in (("classes", "class"), ("groups", "group")):
         names = [*dict.fromkeys(name for part in parts for name in part[title])]
         for name in names[:_LISTED]:
-            label = escape(f"{word} {name}")
+            label = f"{word} {name}"
             table.add_row(label, *(f"{part[title].get(name, 0):,}" for part in parts))
         if len(names) > _LISTED:
             table.add_row(f"and {len(names) - _LISTED:,} more {title}", *("" for _ in parts))
