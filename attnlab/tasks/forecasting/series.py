@@ -110,7 +110,12 @@ class Series(ForecastingTask):
         if column is None and self.column in own:
             column = self.column
         times = self.time_column if self.time_column in (None, *own) else "auto"
-        return read_series(path, column, times, self._reading)
+        try:
+            return read_series(path, column, times, self._reading)
+        except RequestError:
+            if times != "auto" or self._reading.time_format is None:
+                raise
+            return read_series(path, column, None, self._reading)  # values without times
 
     def _find_borders(self, count: int) -> dict[str, int]:
         """Part -> position of its first value, in order of time."""

@@ -266,3 +266,12 @@ def test_no_window_begins_right_behind_a_value_that_was_filled_in_or_forecasts_o
 def test_both_marks_can_not_be_the_same():
     with pytest.raises(RequestError, match=r"task\.thousands: expected another mark than"):
         Series(path="x.csv", decimal="comma", thousands="comma")
+
+
+def test_a_history_needs_no_times_where_the_runs_file_has_them(tmp_path):
+    dated, plain = tmp_path / "dated.csv", tmp_path / "plain.csv"
+    dated.write_text("when,v\n" + "".join(f"{day:02}.01.2020,{day}\n" for day in range(1, 31)))
+    plain.write_text("v\n1\n2\n3\n")
+    task = Series(path=str(dated), column="v", time_format="%d.%m.%Y", history=2)
+    assert task.read_history(str(dated)).times[1] == "2020-01-02"
+    assert task.read_history(str(plain)).values.tolist() == [1, 2, 3]

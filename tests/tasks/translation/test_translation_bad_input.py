@@ -93,6 +93,10 @@ def test_a_wrong_file(refused, tmp_path, name):
         assert word in line
 
 
+def test_there_is_always_a_test_part(refused):
+    assert "data.test: expected a number above 0" in refused("data=files", "data.test=0")
+
+
 def test_files_of_unequal_length(refused, tmp_path):
     (tmp_path / "a.en").write_text("one\ntwo\nthree\n")
     (tmp_path / "a.de").write_text("eins\nzwei\n")

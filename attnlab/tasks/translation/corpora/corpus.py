@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -55,6 +55,9 @@ class Corpus:
     # `source` lets no source sentence stand in two parts, `pair` deals out single pairs
     split: str = "source"
     reverse: bool = False  # translate from the second language into the first
+    # whether one of `own_parts` is held out from train, by sources as `clean` makes them
+    holds_out: bool = False
+    clean: Callable[[str], str] | None = None
     # what the user should know of how the corpus was read, one sentence each
     notes: tuple[str, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class FileCorpus(Corpus):
             RequestError: a file is missing or no text, or two differ in their lines.
         """
         self.files = files
-        self._taken: np.ndarray | None = None
+        self._taken: tuple[Callable[[str], str] | None, np.ndarray] | None = None
         self._digests: dict[str, list[str]] = {}
         self.lines: dict[str, int] = {}
         for part, paths in files.items():
@@ -42,6 +42,9 @@ class FileCorpus(Corpus):
         self.own_parts = PARTS if len(files) > 1 else ()
         # the part that has no files of its own while another one has
         self._missing = next((part for part in self.own_parts if part not in files), None)
+        if self._missing == "validation" and self._held_out_share() == 0:
+            self.own_parts, self._missing = ("train", "test"), None
+        self.holds_out = self._missing is not None
 
     def _content(self) -> Any:
         return [self._digests, self._held_out_share() if self._missing else None]
@@ -61,11 +64,12 @@ class FileCorpus(Corpus):
 
     def _mask(self) -> np.ndarray:
         """Which pairs of the train files are held out; the same for every seed of a run."""
-        if self._taken is None:
+        if self._taken is None or self._taken[0] is not self.clean:
+            clean = self.clean or str
             pairs = self.files["train"].read(Counter())
             sources = (pair.target if self.reverse else pair.source for pair in pairs)
-            keys = hashed(map(text_key, sources))
+            keys = hashed(text_key(clean(source)) for source in sources)
             share = self._held_out_share()
             count = share if isinstance(share, int) else round(share * len(keys))
-            self._taken = held_out(keys, count, seed=0)
-        return self._taken
+            self._taken = self.clean, held_out(keys, count, seed=0)
+        return self._taken[1]

@@ -23,8 +23,12 @@ PARTS = ("train", "validation", "test")
 def pairs_by_part(
     corpus: Corpus, seed: int, clean: Callable[[str], str] | None = None
 ) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
-    """How many pairs there are, where that is known, and each with the name of its part."""
+    """How many pairs there are, where that is known, and each with the name of its part.
+
+    `clean` is the cleaning that sources will go through, where it can make more of them equal.
+    """
     if corpus.own_parts:
+        corpus.clean = clean
         return None, ((part, pair) for part in corpus.own_parts for pair in corpus.pairs(part))
     codes = assign_parts(corpus, seed=seed, clean=clean)
     names = (PARTS[code] for code in codes.tobytes())

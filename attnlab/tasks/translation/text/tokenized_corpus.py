@@ -171,6 +171,8 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
         "languages": [corpus.source_language, corpus.target_language],
         "seed": None if corpus.own_parts else seed,
     }
+    if corpus.holds_out and settings.clean != "none":  # earlier versions held out before cleaning
+        decisive["held_out"] = "cleaned"
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 

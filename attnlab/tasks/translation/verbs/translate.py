@@ -97,6 +97,7 @@ def command(
 
 
 def _run(translator, chunks, written, draw: Callable[[Translation], None] | None) -> None:
+    number = -1
     for number, lines in enumerate(chunks):
         if draw and (number or len(lines) > 1):
             raise RequestError("--attention: expected one sentence, got more on standard input.")
@@ -105,6 +106,8 @@ def _run(translator, chunks, written, draw: Callable[[Translation], None] | None
         click.echo("\n".join(written(*pair) for pair in pairs).encode())
         if draw:
             draw(translations[0][0])
+    if draw and number < 0:
+        raise RequestError("--attention: expected a sentence, got none on standard input.")
 
 
 def _check(

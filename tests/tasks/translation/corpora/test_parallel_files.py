@@ -6,6 +6,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.parallel_files import ParallelFiles
+from attnlab.tasks.translation.corpora.splitting import pairs_by_part
 
 
 @pytest.fixture
@@ -58,6 +59,28 @@ def test_files_for_every_part_of_either_kind(files):
     counts = {part: len(list(corpus.pairs(part))) for part in corpus.own_parts}
     assert counts == {"train": 40, "validation": 3, "test": 2}
     assert [pair.links for pair in corpus.pairs("test")] == ["0-0", ""]
+
+
+def test_a_part_is_held_out_by_what_cleaning_makes_of_sources(files):
+    source = "".join(f"room {n % 20} {'x' * (n // 20)}a b{n}\n" for n in range(40))
+    given = {"source": source, "target": lines("t"), "test_path": tabs("g", 3)}
+    corpus, clean = files({"validation": 0.25}, **given), lambda text: text.split()[1]
+    parts = {"train": [], "validation": [], "test": []}
+    for part, pair in pairs_by_part(corpus, 0, clean)[1]:
+        parts[part].append(clean(pair.source))
+    assert {part: len(found) for part, found in parts.items()} == {
+        "train": 30,
+        "validation": 10,
+        "test": 3,
+    }
+    assert not {*parts["train"]} & {*parts["validation"]}
+
+
+def test_with_own_test_files_there_need_be_no_validation_part(files):
+    given = {"source": lines("s"), "target": lines("t"), "test_path": tabs("g", 3)}
+    corpus = files({"validation": 0.0}, **given)
+    assert corpus.own_parts == ("train", "test") and not corpus.holds_out
+    assert len(list(corpus.pairs())) == 43
 
 
 @pytest.mark.parametrize(("given", "missing"), [("test", "validation"), ("validation", "test")])

@@ -80,6 +80,11 @@ def translate(run, compiled_once, monkeypatch, capfdbinary):
     return translate
 
 
+def test_nothing_to_draw_is_said(translate):
+    code, _, err = translate("--attention", "map.png")
+    assert code == 2 and "--attention: expected a sentence, got none on standard input." in err
+
+
 def test_a_line_for_a_line(translate):
     given = "one two.\r\n\n  three   four.  \nGrüße 你好 🙂 \x00\n\t\none two."
     code, out, err = translate(given=b"\xef\xbb\xbf" + given.encode())
