@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.batches import cut_sources
+from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
@@ -121,6 +121,25 @@ def test_sources_are_cut_where_the_model_has_a_longest_length():
     assert [row.tolist() for row in cut_sources(limited, rows)] == [[5, 6, END], [5, END]]
     free = SimpleNamespace(fixed_length=None, max_positions=None)
     assert [row.tolist() for row in cut_sources(free, rows)] == [row.tolist() for row in rows]
+
+
+@pytest.mark.parametrize("multiple", [1, 4])
+def test_no_batch_is_wider_than_the_model_reaches(multiple):
+    part = SimpleNamespace(
+        source=ragged([5, 6, 7, 8, END], [5, END]),
+        target=ragged([START, 9, END], [START, *[9] * 7]),
+    )
+    rows = np.array([0, 1])
+    reaching = SimpleNamespace(fixed_length=3, max_positions=5)
+    source, target = padded(reaching, part, rows, multiple)
+    assert source.tolist() == [[5, 6, END], [5, END, PAD]]
+    assert target.tolist() == [[START, 9, END, PAD, PAD], [START, 9, 9, 9, 9]]
+    source, target = padded(reaching, part, rows[:1], multiple)
+    assert source.tolist() == [[5, 6, END]] and target[:, :3].tolist() == [[START, 9, END]]
+    free = SimpleNamespace(fixed_length=None, max_positions=None)
+    source, target = padded(free, part, rows, multiple)
+    assert source.shape == (2, -(-5 // multiple) * multiple)
+    assert target.shape == (2, -(-7 // multiple) * multiple + 1)
 
 
 def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
