@@ -142,6 +142,24 @@ def test_no_batch_is_wider_than_the_model_reaches(multiple):
     assert target.shape == (2, -(-7 // multiple) * multiple + 1)
 
 
+def test_a_report_says_what_is_not_scored(tmp_path, monkeypatch):
+    """Training pairs behind the first ones, and references beyond learned positions."""
+    from attnlab.attention import MultiHeadAttention
+    from attnlab.config.sections import Option
+
+    monkeypatch.setattr("attnlab.tasks.translation.text.preprocessing.EXAMPLES", 3)
+    task = translate(tmp_path)
+    task.load(0)
+    task.longest = (3, 4)  # of START, two words and END; the references have three
+    settings = {"units": 4, "layers": 1, "heads": 1, "feed_forward": 4, "positions": "learned"}
+    model = task.build(lambda: MultiHeadAttention(heads=1), Option("transformer", settings))
+    assert task.evaluate(model, "train").notes == [
+        "Only the first 3 of 4 pairs are scored.",
+        "Of 3 of 3 references the loss, the perplexity and the accuracy count the first 3 tokens "
+        "only: learned positions reach no further.",
+    ]
+
+
 def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
     draw = np.random.default_rng(3)
     train = [draw.integers(4, 17, draw.integers(1, 9)).tolist() for _ in range(41)]
