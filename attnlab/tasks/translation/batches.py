@@ -37,19 +37,19 @@ def padded(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Source and target of some rows, padded at the end so that `multiple` divides the steps.
 
-    A row of number -1 is all padding.
+    Whatever `multiple` is, neither is wider than the model reaches: sources are cut as by
+    `cut_sources`, targets without an END, which nobody wrote there. A row of number -1 is all
+    padding.
     """
     limit, real = longest_source(model), rows[rows >= 0]
-    longest = int(part.source.lengths[real].max())
-    source = part.source.padded(rows, _rounded(longest, multiple))
-    if limit is not None and longest > limit:
+    source = part.source.padded(rows, _rounded(part.source.lengths[real].max(), multiple))
+    if limit is not None and source.shape[1] > limit:
         behind = source[:, limit] > 0
-        source = source[:, : _rounded(limit, multiple)]
-        source[:, limit:] = 0
+        source = source[:, :limit]
         source[behind, limit - 1] = END
     # The decoder reads all but the last token of a target.
     steps = _rounded(part.target.lengths[real].max() - 1, multiple)
-    return source, part.target.padded(rows, steps + 1)
+    return source, part.target.padded(rows, steps + 1)[:, : model.max_positions]
 
 
 def padded_batches(

@@ -27,6 +27,11 @@ _ALL_REFERENCES = (
     "Sources come back with other translations: BLEU is {bleu:.2f} where each of the {count} "
     "different ones counts once, against all of its own."
 )
+_FIRST_PAIRS = "Only the first {count} of {total} pairs are scored."
+_CUT_TARGETS = (
+    "Of {cut} of {count} references the loss, the perplexity and the accuracy count the first "
+    "{most} tokens only: learned positions reach no further."
+)
 _NO_TRAINING_PAIRS = "The baseline nearest_pair is left out: it needs the training part."
 
 
@@ -57,7 +62,8 @@ def report(
     distances = {name: max(100.0 - scores["bleu"], 1e-9) for name, scores in rules.items()}
     skills = {name: 1.0 - (100.0 - metrics["bleu"]) / each for name, each in distances.items()}
     best = max(rules, key=lambda name: rules[name]["bleu"])
-    notes = [*part.notes, *([] if "nearest_pair" in rules else [_NO_TRAINING_PAIRS])]
+    notes = [*part.notes, *_limits(model, part, rows)]
+    notes += [] if "nearest_pair" in rules else [_NO_TRAINING_PAIRS]
     if len(set(sources)) < len(sources):
         bleu, count = bleu_of_all_references(sources, hypotheses, references)
         details["all_references"] = {"bleu": bleu, "sources": count}
@@ -74,6 +80,18 @@ def report(
         metric="bleu",
         details=details | attention_details(task, model, part),
     )
+
+
+def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[str]:
+    """What of a part isn't scored: a sentence for the pairs, and one for ends of references."""
+    count, total, notes = len(rows), len(part.source), []
+    if count < total:
+        notes.append(_FIRST_PAIRS.format(count=count, total=total))
+    most = model.max_positions
+    cut = int((part.target.lengths[rows] > most).sum()) if most else 0
+    if cut:  # START is one of the positions and is not counted
+        notes.append(_CUT_TARGETS.format(cut=cut, count=count, most=most - 1))
+    return notes
 
 
 def _predictions(sources, references, hypotheses) -> dict[str, np.ndarray]:

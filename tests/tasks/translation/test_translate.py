@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.batches import cut_sources
+from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
@@ -121,6 +121,43 @@ def test_sources_are_cut_where_the_model_has_a_longest_length():
     assert [row.tolist() for row in cut_sources(limited, rows)] == [[5, 6, END], [5, END]]
     free = SimpleNamespace(fixed_length=None, max_positions=None)
     assert [row.tolist() for row in cut_sources(free, rows)] == [row.tolist() for row in rows]
+
+
+@pytest.mark.parametrize("multiple", [1, 4])
+def test_no_batch_is_wider_than_the_model_reaches(multiple):
+    part = SimpleNamespace(
+        source=ragged([5, 6, 7, 8, END], [5, END]),
+        target=ragged([START, 9, END], [START, *[9] * 7]),
+    )
+    rows = np.array([0, 1])
+    reaching = SimpleNamespace(fixed_length=3, max_positions=5)
+    source, target = padded(reaching, part, rows, multiple)
+    assert source.tolist() == [[5, 6, END], [5, END, PAD]]
+    assert target.tolist() == [[START, 9, END, PAD, PAD], [START, 9, 9, 9, 9]]
+    source, target = padded(reaching, part, rows[:1], multiple)
+    assert source.tolist() == [[5, 6, END]] and target[:, :3].tolist() == [[START, 9, END]]
+    free = SimpleNamespace(fixed_length=None, max_positions=None)
+    source, target = padded(free, part, rows, multiple)
+    assert source.shape == (2, -(-5 // multiple) * multiple)
+    assert target.shape == (2, -(-7 // multiple) * multiple + 1)
+
+
+def test_a_report_says_what_is_not_scored(tmp_path, monkeypatch):
+    """Training pairs behind the first ones, and references beyond learned positions."""
+    from attnlab.attention import MultiHeadAttention
+    from attnlab.config.sections import Option
+
+    monkeypatch.setattr("attnlab.tasks.translation.text.preprocessing.EXAMPLES", 3)
+    task = translate(tmp_path)
+    task.load(0)
+    task.longest = (3, 4)  # of START, two words and END; the references have three
+    settings = {"units": 4, "layers": 1, "heads": 1, "feed_forward": 4, "positions": "learned"}
+    model = task.build(lambda: MultiHeadAttention(heads=1), Option("transformer", settings))
+    assert task.evaluate(model, "train").notes == [
+        "Only the first 3 of 4 pairs are scored.",
+        "Of 3 of 3 references the loss, the perplexity and the accuracy count the first 3 tokens "
+        "only: learned positions reach no further.",
+    ]
 
 
 def test_the_nearest_pair_is_the_one_of_the_largest_cosine():

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from attnlab.tasks.translation.batches import longest_source
 from attnlab.tasks.translation.decoding.beam import (
     BeamSettings,
     decode_by_beam,
@@ -111,6 +112,7 @@ class Search:
         if self.jit:
             count = 1 << (count - 1).bit_length()
             width = -(-width // _WIDTH_STEP) * _WIDTH_STEP
+            width = min(width, longest_source(self.model) or width)
         source, limits = np.full((count, width), PAD, np.int32), np.ones(count, np.int32)
         for place, row in enumerate(rows):
             source[place, : len(row)] = row

@@ -35,7 +35,7 @@ class TableModel:
     logits.
     """
 
-    max_positions = None
+    fixed_length = max_positions = None
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.target_size = size
@@ -254,6 +254,17 @@ def test_a_model_that_has_diverged_still_ends(beam):
 
 
 # --- batches -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", ["fixed_length", "max_positions"])
+def test_xla_pads_sources_no_further_than_the_model_reaches(limit):
+    model = TableModel(6)
+    search = Search(model, jit=True)
+    widths = {None: [16, 32], 19: [16, 19], 40: [16, 32]}
+    for reach, expected in widths.items():
+        setattr(model, limit, reach)
+        sources = [search._padded(rows_of([length, 2]))[0] for length in (11, 18)]
+        assert [source.shape[1] for source in sources] == expected
 
 
 def test_a_result_does_not_depend_on_the_batch(beam=4):
