@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 
 PARTS = ("train", "validation", "test")
+_Item = TypeVar("_Item")
 
 
 class TextCorpus:
@@ -76,3 +77,25 @@ class TextCorpus:
     def _content(self) -> Any:
         """What identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
         raise NotImplementedError
+
+
+def leave_out_repeated(
+    corpus: TextCorpus,
+    parts: dict[str, list[_Item]],
+    key: Callable[[_Item], str],
+    words: tuple[str, str],
+) -> None:
+    """Take from each part the items that stand in a later one, too; `notes` say how many.
+
+    Items of one `key` count as one. `words` are what a note says of one item and of several, up to
+    "stand", with `{}` for the part.
+    """
+    later: set[str] = set()
+    for part in reversed([part for part in PARTS if part in parts]):
+        keyed = [(key(each), each) for each in parts[part]]
+        parts[part] = [each for own, each in keyed if own not in later]
+        if count := len(keyed) - len(parts[part]):
+            are = words[count > 1].format(part)
+            note = f"{count:,} {are} in a later part, too, and left out of this one."
+            corpus.notes = tuple(dict.fromkeys([*corpus.notes, note]))
+        later |= {own for own, _ in keyed}

@@ -68,13 +68,13 @@ def remove(
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
     """The runs that RUN... name, each once; damaged ones only by their folder."""
-    listed = [entry.run.path for entry in list_runs(folder)]
-    damaged = [e.run.path for e in list_runs(folder) if e.status["state"] == "damaged"]
+    listed = list_runs(folder)
+    damaged = [entry.run.path for entry in listed if entry.status["state"] == "damaged"]
     found: dict[Path, ListedRun] = {}
     for name in names:
         places = Path(name).absolute(), folder / name
         meant = [path for path in damaged if path in places]
-        if not meant and sum(path.name == name for path in listed) == 1:
+        if not meant and sum(entry.run.path.name == name for entry in listed) == 1:
             meant = [path for path in damaged if path.name == name]
         run = RunDirectory(meant[0]) if meant else find_run(name, folder)
         found.setdefault(run.path.resolve(), ListedRun.of(run))

@@ -7,8 +7,13 @@ from hashlib import blake2b
 
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
-from attnlab.tasks.text_corpus import PARTS
+from attnlab.tasks.text_corpus import PARTS, leave_out_repeated
 from attnlab.text.same import text_key
+
+_REPEATED = (
+    "question of {} is about a text that stands",
+    "questions of {} are about texts that stand",
+)
 
 
 def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
@@ -24,7 +29,7 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
         RequestError: a question can't be read, or there are too few texts.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
-    _leave_out_repeated(corpus, parts)
+    leave_out_repeated(corpus, parts, lambda asked: text_key(asked.text), _REPEATED)
     missing = [part for part in ("test", "validation") if part not in parts]
     if missing:
         parts |= _held_out(corpus, parts["train"], missing, seed)
@@ -34,23 +39,6 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
             "later part, got none."
         )
     return {part: parts[part] for part in PARTS}
-
-
-def _leave_out_repeated(corpus: Corpus, parts: dict[str, list[Asked]]) -> None:
-    """Take from each part the questions about texts that stand in a later one, too."""
-    later: set[str] = set()
-    for part in reversed([part for part in PARTS if part in parts]):
-        kept = [each for each in parts[part] if text_key(each.text) not in later]
-        if count := len(parts[part]) - len(kept):
-            are = (
-                f"questions of {part} are about texts that stand"
-                if count > 1
-                else f"question of {part} is about a text that stands"
-            )
-            note = f"{count:,} {are} in a later part, too, and left out of this one."
-            corpus.notes = tuple(dict.fromkeys([*corpus.notes, note]))
-        parts[part] = kept
-        later |= {text_key(each.text) for each in kept}
 
 
 def _held_out(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.corpus import Corpus, Item
-from attnlab.tasks.text_corpus import PARTS
+from attnlab.tasks.text_corpus import PARTS, leave_out_repeated
 
 
 def divided(corpus: Corpus, seed: int) -> dict[str, list[Any]]:
@@ -26,7 +27,8 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Any]]:
             the parts don't have the same classes.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
-    _leave_out_repeated(corpus, parts)
+    words = f"{corpus.noun} of {{}} stands", f"{corpus.noun}s of {{}} stand"
+    leave_out_repeated(corpus, parts, attrgetter("key"), words)
     missing = [part for part in ("test", "validation") if part not in parts]
     _check_train(corpus, parts["train"], missing)
     parts |= _held_out(corpus, parts["train"], missing, seed)
@@ -44,24 +46,6 @@ def class_names(parts: Mapping[str, Iterable[Item]]) -> list[str]:
     digits = [each.removeprefix("-") for each in found]
     numbers = all(each.isascii() and each.isdigit() and len(each) < 100 for each in digits)
     return sorted(found, key=int) if numbers else found
-
-
-def _leave_out_repeated(corpus: Corpus, parts: dict[str, list[Any]]) -> None:
-    """Take from each part the items that stand in a later one, too."""
-    later: set[str] = set()
-    for part in reversed([part for part in PARTS if part in parts]):
-        keyed = [(each.key, each) for each in parts[part]]
-        kept = [each for key, each in keyed if key not in later]
-        if count := len(keyed) - len(kept):
-            are = (
-                f"{corpus.noun}s of {part} stand"
-                if count > 1
-                else f"{corpus.noun} of {part} stands"
-            )
-            note = f"{count:,} {are} in a later part, too, and left out of this one."
-            corpus.notes = tuple(dict.fromkeys([*corpus.notes, note]))
-        parts[part] = kept
-        later |= {key for key, _ in keyed}
 
 
 def _held_out(
