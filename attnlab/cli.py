@@ -40,6 +40,8 @@ _MULTIRUN = {"-m", "--multirun"}
 _COMPLETION = {"-sc", "--shell-completion"}
 # Groups whose files may set Hydra's own settings, of the launcher for example.
 _PRESETS = ("experiment", "search")
+# What `Path.expanduser` says, wherever a path comes from.
+_NO_HOME = "Could not determine home directory"
 # Flags that only show something; the configuration is shown without this project's settings.
 _SHOWING = {"-sc", "--shell-completion", "--cfg", "-c", "--info", "-i", "--hydra-help"}
 
@@ -296,6 +298,9 @@ def _report(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, RequestError):
         _complain(str(error))
+        return WRONG_REQUEST
+    if str(error).startswith(_NO_HOME):
+        _complain("expected a path of this machine, got one that begins with ~ and no user's name.")
         return WRONG_REQUEST
     if isinstance(error, SweepFailed):
         _complain(str(error))

@@ -102,6 +102,8 @@ CONFIGURATIONS = [
     ("trian", "trian: there is no such command. Did you mean train?"),
     ("--multirn task=fib", "--multirn: there is no such option. Did you mean --multirun?"),
     ("--config-path nowhere", "--config-path: expected a folder or a YAML file, got nowhere."),
+    ("--config-path ~nobody_at_all/x", "got one that begins with ~ and no user's name."),
+    ("task=fib paths.runs='~nobody_at_all'", "got one that begins with ~ and no user's name."),
     ("=3", "=3: expected KEY=VALUE."),
     ("model.units=[", "model.units=[: expected KEY=VALUE"),
     ("-m task=fib,fbi", "Did you mean fib?"),
@@ -116,6 +118,7 @@ CONFIGURATIONS = [
     ("forecast latest --stps 3", "Did you mean '--steps'?"),
     ("forecast latest --steps 0", "--steps", "0"),
     ("evaluate latest", "none of the 0 runs in "),
+    ("report " + "x" * 300, "none of the 0 runs in "),
 ]
 
 

@@ -89,6 +89,15 @@ def test_a_saved_configuration_has_nothing_for_hydra(stranger, key, capsys):
     assert not (stranger / "owned").exists()
 
 
+@pytest.mark.parametrize("text", ["trials: 5", "task: fib"])
+def test_what_is_no_saved_configuration(tmp_path, text, capsys):
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    assert main(["--config-path", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert f"expected the settings of a run, got {path}, which has no task." in said
+
+
 def test_a_class_is_no_setting(capsys):
     assert main(["task=fib", "attention._target_=os.system"]) == 2
     assert "attention=NAME chooses the class" in capsys.readouterr().err

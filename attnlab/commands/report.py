@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -160,8 +161,9 @@ def _several(runs: list[ListedRun], folder: Path) -> _Chosen:
 def _sweep_folder(name: str, folder: Path, listed: Sequence[ListedRun]) -> Path | None:
     """The folder of the sweep that a name or a path means; None where it means none."""
     for path in (Path(name).expanduser().absolute(), (folder / "sweeps" / name).absolute()):
-        if (path / "sweep.json").is_file():
-            return path
+        with suppress(OSError):  # it is too long
+            if (path / "sweep.json").is_file():
+                return path
     return (folder / "sweeps" / name).absolute() if name in sweep_names(listed) else None
 
 

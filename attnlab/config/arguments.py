@@ -111,8 +111,13 @@ def _config_location(given: str) -> list[str]:
     file = path / "config.yaml" if path.is_dir() else path
     if not file.is_file():
         raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
+    saved = read_yaml(file)
+    if not isinstance(saved.get("task"), dict):
+        raise RequestError(
+            f"--config-path: expected the settings of a run, got {file}, which has no task."
+        )
     for key in ("hydra", "defaults"):  # they would have Hydra load something else, or run code
-        if key in read_yaml(file):
+        if key in saved:
             raise RequestError(
                 f"--config-path: expected the settings of a run, got {file} with the key {key}, "
                 "which no run saves."

@@ -10,6 +10,7 @@ from typing import Any
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
+from attnlab.errors import RequestError
 from attnlab.records.environment import processors
 from attnlab.sweeps import internals
 from attnlab.sweeps.worker import Room
@@ -35,6 +36,11 @@ class Launcher:
     def _use(self, config: DictConfig) -> None:
         self._config, target = config, str(config.hydra.launcher._target_)
         self._is_joblib = target.endswith("JoblibLauncher")
+        if self._is_joblib and config.hydra.launcher.n_jobs == 0:
+            raise RequestError(
+                "hydra.launcher.n_jobs: expected a number of processes, or -1 for one on each "
+                "processor, got 0."
+            )
         # Whether work ends with this process: what is in a cluster's queue doesn't.
         self.bound = "submitit" not in target
         self.here = self.bound and not self._is_joblib  # whether work is done in this process

@@ -234,6 +234,10 @@ REFUSED = [
     ("paths.runs=a,b", "paths.runs: expected one value for the whole sweep, got a,b."),
     ("sweep.name=a,b", "sweep.name: expected one value for the whole sweep"),
     ("hydra.launcher.n_jobs=1,2", "hydra.launcher.n_jobs=1,2"),
+    (
+        "hydra/launcher=joblib hydra.launcher.n_jobs=0 seed=0,1",
+        "hydra.launcher.n_jobs: expected a number of processes, or -1 for one on each processor, got 0.",
+    ),
     ("hydra/launcher=jobli", "hydra/launcher=jobli: there is no such option. Did you mean joblib?"),
     # The sweep's own keys.
     ("sweep.nam=x", "sweep.nam: there is no such key. Did you mean sweep.name?"),
