@@ -236,7 +236,7 @@ REFUSED = [
     ("hydra.launcher.n_jobs=1,2", "hydra.launcher.n_jobs=1,2"),
     (
         "hydra/launcher=joblib hydra.launcher.n_jobs=0 seed=0,1",
-        "hydra.launcher.n_jobs: expected a number of processes, or -1 for one on each processor, got 0.",
+        "hydra.launcher.n_jobs: expected a number of processes, or -1 for one on each processor",
     ),
     ("hydra/launcher=jobli", "hydra/launcher=jobli: there is no such option. Did you mean joblib?"),
     # The sweep's own keys.

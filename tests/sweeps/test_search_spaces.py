@@ -56,6 +56,7 @@ def test_a_space_is_read_from_dotted_keys_and_from_nested_ones():
         ({"a.b": {"choice": "gru"}}, "expected a list of two values or more, got gru."),
         ({"a.b": {"choice": [[1], 2]}}, "a.b.choice: expected single values, got [1]."),
         ({"a.b": {"choice": [1, 2, 1]}}, "a.b.choice: expected different values, got 1 twice."),
+        ({"a.b": {"choice": [1, True]}}, "expected different values, got True twice."),
         ({"a b": {"choice": [1, 2]}}, "search.space: expected a key such as model.units, got a b."),
         ({"seed": {"int": [0, 9]}}, "seed can't be searched: a search over seeds finds luck"),
         ({"task": {"choice": ["fib", "sunspots"]}}, "task can't be searched: its choices lead to"),
@@ -78,13 +79,14 @@ def test_what_the_command_fixes_is_not_searched(override):
 
 
 def test_values_become_words_that_hydra_reads_back():
-    choices = ("gru", "a b", "it's", "true", "null", "1", None, True, 3, 0.25, 1e-07)
+    texts = ("gru", "a b", "it's", "true", "null", "inf", "1", "a\\b", "a\\'b", "a\\")
+    choices = (*texts, None, True, 3, 0.25, 1e-07)
     choice = Choice("a.b", choices)
     words = [f"a.b={choice.word(value)}" for value in choices]
     parsed = OverridesParser.create().parse_overrides(words)
     read = [override.value() for override in parsed]
     assert [str(value) for value in read] == [str(value) for value in choices]
-    assert read[6:] == list(choices[6:])
+    assert read[len(texts) :] == list(choices[len(texts) :])
 
 
 def test_numbers_have_few_digits_and_stay_inside():

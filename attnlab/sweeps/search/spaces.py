@@ -20,6 +20,7 @@ _KINDS = ("interval", "int", "choice")
 _EXTRAS = ("log", "step", "points")
 _KEY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _PLAIN_WORD = re.compile(r"[A-Za-z_][\w./-]*")
+_HYDRAS_WORDS = ("null", "true", "false", "nan", "inf")
 _LUCK = "a search over seeds finds luck, not a better setting: list seeds in a sweep instead"
 _OTHER_VALUES = "its choices lead to values that can't be compared: list them in a sweep instead"
 _NO_RESULT = "it doesn't decide the result"
@@ -112,9 +113,10 @@ class Choice:
             return {None: "null", True: "true", False: "false"}[value]
         if not isinstance(value, str):
             return repr(value)
-        if _PLAIN_WORD.fullmatch(value) and value.lower() not in ("null", "true", "false", "nan"):
+        if _PLAIN_WORD.fullmatch(value) and value.lower() not in _HYDRAS_WORDS:
             return value
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        # Hydra takes backslashes for what they are but before a quote.
+        escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + (m[2] and "\\'"), value)
         return f"'{escaped}'"
 
     @property
@@ -264,7 +266,7 @@ def _choice(key: str, where: str, spec: Mapping[str, Any]) -> Choice:
     for index, value in enumerate(choices):
         if not (value is None or isinstance(value, (str, int, float, bool))):
             raise RequestError(f"{where}.choice: expected single values, got {value}.")
-        if any(value == other and type(value) is type(other) for other in choices[:index]):
+        if value in choices[:index]:  # as Optuna finds it again: 1, 1.0 and true are one
             raise RequestError(f"{where}.choice: expected different values, got {value} twice.")
     return Choice(key, tuple(choices))
 

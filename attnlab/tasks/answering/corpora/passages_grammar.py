@@ -16,7 +16,7 @@ _PEOPLE = [
 ]
 _USUAL_NAMES = [
     *("Anna", "Peter", "Maria", "Thomas", "Clara", "David", "Laura", "Simon"),
-    *("Emma", "Oscar", "Julia", "Victor", "Nora", "Martin", "Helen", "Felix"),
+    *("Emma", "Oscar", "Julia", "Victor", "Nora", "Martin", "Helena", "Felix"),
 ]
 # Made up ones beside them, so that a name is seen now and then only, and can't be learned by heart.
 _FIRST_SYLLABLES = [

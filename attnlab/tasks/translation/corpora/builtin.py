@@ -10,7 +10,7 @@ from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
 
-VERSION = 1  # of the grammar; another one may write other sentences
+VERSION = 2  # of the grammar; another one may write other sentences
 HELD_OUT = 1000
 _WORDS = range(3, 17)  # before the mark at the end
 _WORDS_BEYOND = range(3, 26)

@@ -170,7 +170,10 @@ class Choices:
     def _one_or_two(
         self, nouns: Sequence[Noun], styles: Sequence[Style], two: float
     ) -> NounPhrase | Together:
-        """A phrase, or with the chance `two` known nouns of one kind, joined by "and"."""
+        """A phrase, or with the chance `two` known nouns of one kind, joined by "and".
+
+        Of a kind that has one noun it is that noun's phrase alone.
+        """
         if not self.chance(two):
             return self.noun_phrase(nouns, styles)
         first = self.noun_phrase(nouns, _JOINED)
@@ -178,7 +181,7 @@ class Choices:
         parts = first, self.noun_phrase(alike, _JOINED)
         for part in parts:
             part.determiner = THE if part.determiner is BARE else part.determiner
-        return Together(parts)
+        return first if parts[1].noun is first.noun else Together(parts)
 
     def clause(
         self,

@@ -149,9 +149,11 @@ def yes_or_no(choices: Choices) -> Clause | None:
     return None if clause.subject is _I else clause
 
 
-def why(choices: Choices) -> Clause:
+def why(choices: Choices) -> Clause | None:
     """Why, where and when."""
-    return asking(choices, choices.one((lexicon.WHY, lexicon.WHY, lexicon.WHERE, lexicon.WHEN)))
+    asked = choices.one((lexicon.WHY, lexicon.WHY, lexicon.WHERE, lexicon.WHEN))
+    clause = asking(choices, asked)
+    return None if clause.negated and clause.tense == "can" else clause  # as in `yes_or_no`
 
 
 def who(choices: Choices) -> Clause:

@@ -111,7 +111,8 @@ def _pronoun_for(subject: Phrase) -> Pronoun | None:
 
 def _can_be(clause: Clause, subject: Phrase) -> bool:
     """Whether a clause goes on making sense with this subject of another clause."""
-    if isinstance(clause.object, Pronoun):
+    place = clause.place and clause.place.phrase
+    if any(isinstance(part, Pronoun) for part in (clause.object, clause.receiver, place)):
         return False
     if subject is PRONOUNS["I"] and clause.tense == "present" and clause.verb is not BE:
         return False
