@@ -175,16 +175,18 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     settings = document.get(group)
     if not isinstance(settings, dict):
         return {}
-    name, composed = settings.get("name"), settings.pop("rules", None)
-    content = option_content(*_file_of(group, name, document))
-    rules = None if content is None else content.get("rules", {})
-    if rules is None or (composed is not None and composed != rules):
-        valid = ", ".join(options(group))
+    name = settings.get("name")
+    composed = {key: settings.pop(key) for key in ("rules", "_target_") if key in settings}
+    content = option_content(*_file_of(group, name, document)) or {}
+    # Earlier versions saved the class, which may have moved since, but no rules.
+    changed = "rules" in composed and any(composed[key] != content.get(key) for key in composed)
+    if not content or changed:
         raise RequestError(
-            f"{group}.name: expected no change of the name alone, got {name}; "
-            f"{group}=NAME chooses an option with its settings. Valid: {valid}."
+            f"{group}.name: expected no change of the name alone, and in a file of one's own the "
+            f"file's name, got {name}; {group}=NAME chooses an option with its settings. "
+            f"Valid: {', '.join(options(group))}."
         )
-    return rules
+    return content.get("rules", {})
 
 
 def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, str]:

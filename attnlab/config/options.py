@@ -76,13 +76,17 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
     `whole`: all that the file says, not of its group alone.
 
     Raises:
-        RequestError: the file can't be read, or is no YAML.
+        RequestError: the file can't be read, is no YAML, or has something else for rules.
     """
     path = _option_file(group, name)
     if path is None:
         return None
     content = read_yaml(path)
-    return content if whole else content.get(group.partition("/")[0], content)
+    own = content.get(group.partition("/")[0], content)
+    rules = own.get("rules", {}) if isinstance(own, dict) else own
+    if not (isinstance(rules, dict) and all(isinstance(rule, dict) for rule in rules.values())):
+        raise RequestError(f"{path}: expected a rule for each setting, {{type: int}}, got {rules}.")
+    return content if whole else own
 
 
 def option_description(group: str, name: str) -> list[str]:

@@ -64,6 +64,28 @@ class Rule:
         return f"{words}, or null" if self.optional else words
 
 
+_NUMBER, _TEXT, _LIST = Rule("float"), Rule("str"), Rule("list")
+# What a rule in a YAML file may say, and how.
+_PARTS = {
+    "type": Rule(choices=[*_TYPES]),
+    **dict.fromkeys(["min", "max", "above", "below"], _NUMBER),
+    **dict.fromkeys(["choices", "words"], _LIST),
+    "optional": Rule("bool"),
+    **dict.fromkeys(["divides", "at_most", "at_least", "excludes", "why", "help"], _TEXT),
+    "auto": Rule(optional=True),
+}
+
+
+def read_rule(key: str, given: Mapping[str, Any]) -> Rule:
+    """The rule of a setting as a YAML file has it; raises `RequestError` where it is none."""
+    for name, value in given.items():
+        if name not in _PARTS:
+            hint = did_you_mean(str(name), list(_PARTS))
+            raise RequestError(f"{key}: its rule has {name}, which no rule has.{hint}")
+        check_rule(f"{key}: in its rule, {name}", value, _PARTS[name])
+    return Rule(**given)
+
+
 def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | None = None) -> None:
     """Raise `RequestError` if the value of a setting, named by its dotted path, breaks a rule.
 

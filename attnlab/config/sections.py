@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
+from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
 from attnlab.errors import RequestError
 
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
@@ -358,7 +358,7 @@ def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, An
             _check_known(key, ["name", *rules], f"{group}.")
     for key, mapping in rules.items():
         path = key if "." in key else f"{group}.{key}"
-        rule = Rule(**mapping)
+        rule = read_rule(path, mapping)
         if "." in key and rule.choices is not None:
             if not _has(document, key):  # as before there was such a setting: it has its default
                 continue

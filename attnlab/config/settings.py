@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from attnlab.config.options import option_content, option_description, options
-from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
+from attnlab.config.rules import check_rule, did_you_mean, lookup, read_rule
 from attnlab.config.sections import (
     OPTION_GROUPS,
     SECTIONS,
@@ -42,7 +42,7 @@ def own_setting(document: Mapping[str, Any], key: str, text: str) -> Any:
     if rule is None:
         raise RequestError(f"{key}: expected a run that has it, got one of {group}={option}.")
     value = read_value(key, text)
-    check_rule(key, value, Rule(**rule), document)
+    check_rule(key, value, read_rule(key, rule), document)
     return value
 
 
@@ -76,7 +76,7 @@ def _of_option(group: str, name: str) -> Iterator[Setting]:
     option = f"{group}={name}" if group != "model" else f"model={architecture} ({kind})"
     for key, value in content.items():
         if key in content.get("rules", {}) and key != "name":
-            rule = Rule(**content["rules"][key])
+            rule = read_rule(f"{group}.{key}", content["rules"][key])
             default = _defaults(group, key, value)
             yield Setting(f"{group}.{key}", option, rule.help or "", rule.expected(), default)
 

@@ -113,6 +113,27 @@ def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
         option_class("attention", "mine")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            ("{type: float", "{typ: float"),
+            "its rule has typ, which no rule has. Did you mean type?",
+        ),
+        (("float", "number"), "in its rule, type: expected one of int, float, bool, str, list,"),
+        (("min: 0", "min: a"), "in its rule, min: expected a number, got a."),
+        (("{type: float, min: 0, below: 1}", "3"), "expected a rule for each setting, {type: int}"),
+        (("name: mine", "name: bahdanau"), "in a file of one's own the file's name, got bahdanau"),
+    ],
+)
+def test_rules_of_another_form_are_told(folder, monkeypatch, capsys, wrong, said):
+    monkeypatch.setenv(found.CONFIG_DIR, str(folder))
+    path = folder / "attention/mine.yaml"
+    path.write_text(path.read_text().replace(*wrong))
+    assert main(["attention=mine", "task=fib", "tracking.enabled=false"]) == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_run_with_an_own_mechanism_is_used_again(folder, monkeypatch, capsys):
     """Trained with --config-dir; verbs find it by the environment, or say how it is found."""
