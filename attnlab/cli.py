@@ -22,6 +22,7 @@ from attnlab.config.arguments import (
     is_hydras,
     key_of,
     parted,
+    quoted,
     refuse_class,
 )
 from attnlab.errors import RequestError, RunFailed, SweepFailed
@@ -256,13 +257,11 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
         refuse_class(override)
         if key_of(override) == "hydra/sweeper":
             raise RequestError(f"{override}: expected no other sweeper: attnlab brings its own.")
-    # Hydra's grammar of overrides wants these two escaped.
-    paths = [str(folder).replace("\\", "\\\\").replace("'", "\\'") for folder in own_folders()]
-    urls = ",".join(f"'file://{path}'" for path in paths)
+    urls = ",".join(quoted(f"file://{folder}") for folder in own_folders())
     search = [f"hydra.searchpath=[{urls}]"]
     if _SHOWING & set(flags):
         return [*flags, *search, *overrides]
-    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir='{scratch}'", *search]
+    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir={quoted(scratch)}", *search]
     if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
         settings += _sweeper(overrides, saved="--config-path" in flags)
         # What Hydra is to see when it composes its own settings.

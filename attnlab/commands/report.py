@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -161,9 +161,8 @@ def _several(runs: list[ListedRun], folder: Path) -> _Chosen:
 def _sweep_folder(name: str, folder: Path, listed: Sequence[ListedRun]) -> Path | None:
     """The folder of the sweep that a name or a path means; None where it means none."""
     for path in (Path(name).expanduser().absolute(), (folder / "sweeps" / name).absolute()):
-        with suppress(OSError):  # it is too long
-            if (path / "sweep.json").is_file():
-                return path
+        if os.path.isfile(path / "sweep.json"):  # no error of a name that is too long
+            return path
     return (folder / "sweeps" / name).absolute() if name in sweep_names(listed) else None
 
 

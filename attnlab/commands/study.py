@@ -13,6 +13,7 @@ from rich.text import Text
 
 from attnlab import __version__
 from attnlab.commands.options import listed_runs, runs_folder, runs_option
+from attnlab.config.arguments import key_of, quoted
 from attnlab.errors import RequestError, SweepFailed, explained
 from attnlab.records import files
 from attnlab.records.run_directory import ListedRun
@@ -25,6 +26,8 @@ Train = Callable[[list[str]], int]
 # With `--until`: the seeds of the first look, for with fewer no interval of several has ends; which
 # part of them each further look adds; the most.
 _FIRST, _SHARE, _MOST = 6, 3, 64
+# What it says itself, and how else a user says it.
+_OWN = {"paths.runs": "but --runs FOLDER", "sweep.name": "for it names its sweeps"}
 
 
 def complete_study(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
@@ -76,6 +79,9 @@ def command(
         return _list()
     if "=" in name:
         raise RequestError(f"NAME: expected a study before settings, got {name!r}.")
+    for word in overrides:
+        if key_of(word) in _OWN:
+            raise RequestError(f"{word}: expected no such word with a study, {_OWN[key_of(word)]}.")
     study = studies.read(name, quick)
     study = replace(study, seeds=seeds or study.seeds, added=overrides)
     if until is None:
@@ -97,8 +103,10 @@ def command(
 def _carry_out(study: Study, runs: str | None, train: Train) -> int:
     """Run what is missing, and report."""
     failed = _run(study, runs, train)
+    if any(word.lower().endswith("sweep.dry_run=true") for word in study.added):
+        return 0
     entries = _entries(study, runs)
-    if not entries and failed:
+    if failed and all(entry.status["state"] != "completed" for entry in entries):
         raise failed
     _report(study, entries, runs)
     if failed:
@@ -140,7 +148,7 @@ def _list() -> int:
 def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
     """Run what is missing, each grid as a sweep; what one of them ended with."""
     failed = None
-    place = [f"paths.runs={runs_folder(runs)}"] if runs else []
+    place = [f"paths.runs={quoted(str(runs_folder(runs)))}"] if runs else []
     for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
         click.echo(f"attnlab -m {shlex.join(words)}")
         try:
@@ -154,7 +162,10 @@ def _entries(study: Study, runs: str | None) -> list[ListedRun]:
     """The runs of the study, the oldest first, without those of seeds that are too many."""
     listed = listed_runs(runs)
     names = {run.run.path for sweep in study.compared for run in runs_of_sweep(listed, sweep)}
-    return [entry for entry in listed if entry.run.path in names]
+    entries = [entry for entry in listed if entry.run.path in names]
+    if any(word.startswith("seed=") for word in (*study.words, *study.added)):
+        return entries
+    return [entry for entry in entries if entry.status["seed"] < study.seeds]
 
 
 def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,8 @@ def command(
     text = read_text(path, "FILE")
     from attnlab.text.summary import summary
 
+    if not encoder and epoch != "best":
+        raise RequestError(f"--epoch: expected together with --encoder, got {epoch!r}.")
     vectors = _encoder(encoder, epoch, runs) if encoder else None
     found = summary(text, sentences, language=language, encoder=vectors)
     click.echo(_as_json(found) if form == "json" else _as_text(found, scores))
@@ -60,7 +63,8 @@ def command(
 def _encoder(run: str, epoch: str, runs: str | None) -> Encoder:
     """The vectors of a run or a preset; raises `RequestError` where it can't make any."""
     path = Path(run).expanduser()
-    if path.is_dir() and not (path / "status.json").is_file():
+    # `os.path` has no error of a name that is too long.
+    if os.path.isdir(path) and not (path / "status.json").is_file():
         if epoch != "best":
             raise RequestError(f"--epoch: expected a run as --encoder, got {run}, a folder.")
         from attnlab.run.building import import_tensorflow

@@ -66,9 +66,13 @@ def check_store(uri: str, runs: Path) -> None:
 def check_port(host: str, port: int) -> None:
     """Raise `RequestError` where no server could listen."""
     try:
-        socket.create_server((host, port)).close()
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise RequestError(f"--host: expected an address of this machine, got {host!r}.") from error
+    try:
+        socket.create_server(address[:2], family=family).close()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
         raise RequestError(
             f"--port: expected a free port of {host}, got {port} ({reason})."
         ) from error

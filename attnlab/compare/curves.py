@@ -18,7 +18,8 @@ Histories = Sequence[Mapping[str, list[float]]]
 
 def curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
     """Two columns of the histories: the loss, and what comes closest to the metric."""
-    known = {column for seeds in histories.values() for history in seeds for column in history}
+    every = (history for seeds in histories.values() for history in seeds)
+    known = {column for history in every for column in history if history[column]}
     monitored = [kind.monitored] if kind else []
     wanted = dict.fromkeys([f"val_{metric}", *monitored, "val_loss", "train_loss"])
     chosen = [column for column in wanted if column in known][:2]

@@ -5,6 +5,7 @@ They are checked here, for Hydra would answer a wrong one at length. Nothing hea
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def _next_value(flag: str, words: deque[str]) -> str:
 def is_hydras(override: str) -> bool:
     """Whether it is one of Hydra's own settings."""
     return override.startswith(("hydra.", "hydra/"))
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, of which Hydra's grammar reads nothing but the text."""
+    # Backslashes stand for themselves but before a quote.
+    return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + (m[2] and "\\'"), text) + "'"
 
 
 def key_of(override: str) -> str:

@@ -101,7 +101,7 @@ def _option_file(group: str, name: Any) -> Path | None:
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
     paths = (folder / group / f"{name}.yaml" for folder in (conf_folder(), *own_folders()))
-    return next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if os.path.isfile(path)), None)  # no error of long names
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

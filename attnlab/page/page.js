@@ -26,9 +26,11 @@
 
   const sorted = (table, column, upward) => {
     const cells = (row) => row.cells[column].textContent.trim();
-    const isNumber = table.tHead.rows[0].cells[column].classList.contains("number");
+    const rows = [...table.tBodies[0].rows];
+    const right = table.tHead.rows[0].cells[column].classList.contains("number");
+    const isNumber = right && rows.some((row) => !isNaN(number(cells(row))));
     const way = upward ? 1 : -1;
-    return [...table.tBodies[0].rows].sort((a, b) => {
+    return rows.sort((a, b) => {
       const [one, other] = [cells(a), cells(b)];
       if (!isNumber) return way * one.localeCompare(other, undefined, { numeric: true });
       const [x, y] = [number(one), number(other)];

@@ -131,7 +131,7 @@ def _unreadable(comparison: Comparison) -> list[str]:
     for group in comparison.groups:
         for record in group.runs.values():
             try:
-                if not record.run.history.read():
+                if not any(record.run.history.read().values()):
                     found.append(f"{record.run.name} has no history, so no curve.")
             except RequestError as error:
                 found.append(f"A curve is missing: {error}")

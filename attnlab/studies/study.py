@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnlab.config.arguments import key_of, quoted
 from attnlab.config.options import option_content, options
 from attnlab.config.rules import Rule, check_rule, did_you_mean
 from attnlab.errors import RequestError
@@ -20,8 +21,8 @@ from attnlab.tasks.kinds import kinds
 
 _GROUP = "study"
 # Sections of the configuration that decide nothing.
-_IDLE = ("paths.", "tracking.", "sweep.")
-_TEXT, _WORDS = Rule("str"), Rule("list")
+_IDLE = ("paths.", "tracking.", "sweep.", "hydra.", "hydra/", "trainer.together")
+_TEXT, _WORDS, _ENTRIES = Rule("str"), Rule("list"), Rule("list")
 _SEEDS, _MINUTES = Rule("int", min=2), Rule("float", above=0, optional=True)
 _OPTIONAL, _VALUE = Rule("str", optional=True), Rule("float")
 _RULES = {
@@ -36,7 +37,7 @@ _RULES = {
     "metric": _OPTIONAL,
     "reference": _OPTIONAL,
     "geometric": Rule("bool"),
-    "published": _WORDS,
+    "published": _ENTRIES,
     "differences": _WORDS,
 }
 _QUICK = {"first": _OPTIONAL, "runs": _WORDS, "words": _WORDS, "seeds": _SEEDS, "minutes": _MINUTES}
@@ -94,7 +95,7 @@ class Study:
     @property
     def changes(self) -> list[str]:
         """Those of `added` that decide results."""
-        return [word for word in self.added if not word.startswith(_IDLE)]
+        return [word for word in self.added if not _is_idle(word)]
 
     @property
     def is_part(self) -> bool:
@@ -119,9 +120,9 @@ class Study:
         seeds, name = f"seed=range({self.seeds})", f"study-{self.title}"
         found = {}
         if self.first:
-            idle = [word for word in self.added if word.startswith(_IDLE)]
+            idle = [word for word in self.added if _is_idle(word)]
             found[f"{name}-first"] = [*shlex.split(self.first), seeds, *idle]
-        place = json.dumps(str(folder / f"{name}-first"))  # which may have spaces in it
+        place = quoted(str(folder / f"{name}-first"))
         for number, grid in enumerate(self.runs, start=1):
             own = [word.replace("{first}", place) for word in shlex.split(grid)]
             words = [*own, seeds, *self.words, *self.added]
@@ -133,6 +134,10 @@ class Study:
     def compared(self) -> list[str]:
         """The names of the sweeps whose runs are compared."""
         return [f"study-{self.title}-{number}" for number, _ in enumerate(self.runs, start=1)]
+
+
+def _is_idle(word: str) -> bool:
+    return key_of(word).startswith(_IDLE)
 
 
 def names() -> list[str]:
@@ -160,6 +165,11 @@ def read(name: str, quick: bool = False) -> Study:
     published = [one for each in content.pop("published", []) for one in _published(name, each)]
     if quick:
         content |= {"minutes": None, "quick": True, **short}
+    for grid in (content.get("first") or "", *content["runs"]):
+        try:
+            shlex.split(grid)
+        except ValueError as error:
+            raise RequestError(f"study {name}: expected quotes in pairs, got {grid}.") from error
     return Study(name=name, published=published, **content)
 
 
@@ -210,5 +220,9 @@ def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[
                 f"{did_you_mean(str(key), [*rules])}"
             )
         check_rule(f"study {name}: {key}", value, rules[key])
+        if key == "runs" and not value:
+            raise RequestError(f"study {name}: runs: expected at least one grid, got none.")
+        for text in value if rules[key] is _WORDS else ():
+            check_rule(f"study {name}: {key}", text, _TEXT)
     if missing := [key for key in needed if key not in content]:
         raise RequestError(f"study {name}: expected {missing[0]}, but it is missing.")

@@ -22,6 +22,8 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext
 from omegaconf import DictConfig, flag_override
 
+from attnlab.config.arguments import quoted
+
 if TYPE_CHECKING:
     import optuna
     from hydra.core.override_parser.types import Override
@@ -91,10 +93,9 @@ def _launch_there(state: Any, *arguments: Any) -> list[Any]:
 def in_folder(composed: DictConfig, folder: Path) -> DictConfig:
     """The configuration of a sweep with a folder as Hydra's, where submitit keeps its files."""
     composed = composed.copy()
-    quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
     with flag_override(composed.hydra, ["readonly", "struct"], [False, False]):
         composed.hydra.sweep.dir = str(folder)
-        composed.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")
+        composed.hydra.overrides.hydra.append(f"hydra.sweep.dir={quoted(str(folder))}")
     return composed
 
 

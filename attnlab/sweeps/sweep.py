@@ -169,7 +169,7 @@ class Sweep(ABC):
             print(f"best: trial {row.number}: {words(row.varying)}")  # to go on with
         counts = self._counts(rows)
         parts = [f"{number} {_COUNTED[state]}" for state, number in counts.items() if number]
-        if self.before:
+        if self.before and counts[COMPLETED]:
             parts[0] += f" ({min(self.before, counts[COMPLETED])} of them before)"
         print(f"sweep {self.folder.name}: {', '.join(parts)}")
         print(f"sweep folder: {self.folder.path}", flush=True)

@@ -13,6 +13,7 @@ from attnlab.records import files
 from attnlab.records.lock import flocked
 
 GRID, SEARCH = "grid", "search"
+_LONGEST = 255  # bytes of a name, in the file systems that there are
 
 
 class SweepFolder:
@@ -30,7 +31,8 @@ class SweepFolder:
     @classmethod
     def named(cls, runs: Path, name: str) -> SweepFolder:
         """The folder of a sweep; raises `RequestError` where no folder can have the name."""
-        if not name or name.startswith(".") or Path(name).name != name:
+        is_long = len(name.encode("utf-8", "replace")) > _LONGEST
+        if not name or name.startswith(".") or Path(name).name != name or is_long:
             raise RequestError(f"sweep.name: expected a name that a folder can have, got {name!r}.")
         return cls(runs / "sweeps" / name)
 

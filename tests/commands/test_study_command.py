@@ -53,6 +53,14 @@ def test_a_study_runs_what_is_missing_and_reports(mine):
     report = (mine.runs / "studies/mine/report.md").read_text()
     assert "| attention=none | theirs, a book | " in report  # and the baselines that beat it
     assert " | mse | 9.9e+09 | " in report
+    code, _, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
+    assert code == 0, err
+    assert "2 seeds" in (mine.runs / "studies/mine/report.md").read_text()  # of the three
+
+
+def test_a_study_whose_jobs_all_fail_says_so(mine):
+    code, _, err = mine("study", "mine", "--quick", UNTRACKED, "optimizer.learning_rate=1e38")
+    assert code == 1 and "4 of 4 jobs failed" in err, err
 
 
 @pytest.mark.slow
@@ -70,6 +78,14 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
     assert "published by" not in part.read_text()  # no table without rows
     assert "trainer.epochs=2" not in out
     assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # beside the study as it is
+
+
+def test_runs_may_lie_in_any_folder_and_need_not_be_trained(mine):
+    folder = mine.folder / "a, (ü)"
+    words = ("study", "mine", "--runs", str(folder), UNTRACKED, "sweep.dry_run=true")
+    code, out, err = mine(*words)
+    assert code == 0, err
+    assert "6 jobs" in out and not (folder / "studies").exists()
 
 
 @pytest.mark.slow
@@ -95,6 +111,9 @@ def test_studies_are_listed(here):
     ("words", "message"),
     [
         (["bok"], "NAME: expected a study, got 'bok'. Did you mean book?"),
+        (["x" * 300], "NAME: expected a study, got 'xxx"),
+        (["book", "paths.runs=x"], "paths.runs=x: expected no such word with a study, but --runs"),
+        (["book", "sweep.name=x"], "sweep.name=x: expected no such word with a study, for it"),
         (["book", "--seeds", "1"], "1 is not in the range x>=2"),
         (["task=fib"], "NAME: expected a study before settings, got 'task=fib'."),
         (["book", "nonsense=1"], "nonsense"),

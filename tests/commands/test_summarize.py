@@ -41,6 +41,8 @@ def test_sentences_come_a_line_each_in_their_order(lab):
         (("large.txt",), "large.txt: expected a text of at most 1,000,000 bytes, got 10,000,000."),
         (("article.txt", "--sentences", "7"), "at most the 6 different sentences of the text, got"),
         (("article.txt", "--sentences", "0"), "--sentences"),
+        (("article.txt", "--epoch", "3"), "--epoch: expected together with --encoder, got '3'."),
+        (("article.txt", "--encoder", "x" * 300), "RUN: expected a run folder"),
         (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering or "),
         (("article.txt", "--encoder", "."), "--encoder: expected the folder of a keras-hub preset"),
     ],

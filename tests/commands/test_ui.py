@@ -37,6 +37,8 @@ def test_ui_says_that_the_port_is_taken():
         with pytest.raises(RequestError, match=rf"--port: expected a free port .* got {port}"):
             check_port("127.0.0.1", port)
     check_port("127.0.0.1", port)
+    with pytest.raises(RequestError, match="--host: expected an address of this machine, got 'no"):
+        check_port("nowhere.invalid", port)
 
 
 def test_ui_shows_this_projects_store_and_artifacts(tmp_path):

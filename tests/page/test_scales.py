@@ -62,3 +62,4 @@ def test_times_get_ticks_where_a_year_or_a_month_begins():
     assert time_ticks(days) == [(28, "2020-02"), (56, "2020-03"), (84, "2020-04")]
     assert time_ticks(["a", "b", "c"]) == [(0, "a"), (1, "b"), (2, "c")]
     assert len(time_ticks([str(n) for n in range(1000, 1600)])) <= 9
+    assert time_ticks([str(n) for n in range(12_000, 12_600)])[1] == (100, "12100")

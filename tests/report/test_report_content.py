@@ -143,6 +143,15 @@ def test_a_broken_history_takes_its_curve_alone(one):
     assert [curve.label for curve in chart.curves] == ["none"]
 
 
+def test_runs_without_an_epoch_have_no_curves(one):
+    path, runs = one
+    for each in path.parent.parent.glob("*/*/history.csv"):
+        each.write_text("epoch,val_loss\n")
+    page = made(runs)
+    assert "has no history, so no curve." in said(page)
+    assert parts(page, "Results", Chart) == []
+
+
 @pytest.mark.parametrize("content", [None, "index,time\n1,2\n", "a,b\n1\n", "step\n"])
 def test_missing_forecasts_are_said_to_be_missing(one, content):
     path, runs = one

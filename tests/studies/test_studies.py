@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from attnlab.errors import RequestError
 from attnlab.studies import study as studies
@@ -56,6 +59,17 @@ def test_the_quick_form_has_a_name_of_its_own(write):
     assert list(study.words) == ["trainer.epochs=2"]
 
 
+def test_what_is_trained_first_may_lie_anywhere(write):
+    write(first="task=masked_words", runs=["task=classify model.path={first}"])
+    study = replace(studies.read("mine"), added=("hydra/launcher=joblib", "++tracking.enabled=0"))
+    assert study.title == "mine"  # nothing of it decides results
+    first, words = study.sweeps(Path("/tm'p\\ü, (1)")).values()
+    assert first[2:] == ["hydra/launcher=joblib", "++tracking.enabled=0"]
+    (path,) = [word for word in words if word.startswith("model.path")]
+    read = OverridesParser.create().parse_override(path).value()
+    assert str(read) == "/tm'p\\ü, (1)/study-mine-first"
+
+
 @pytest.mark.parametrize("name", studies.names())
 def test_shipped_studies_can_be_read_and_typed(name):
     for quick in (False, True):
@@ -81,6 +95,10 @@ def test_a_row_of_a_table_is_one_entry(write):
     ("changes", "message"),
     [
         ({"runs": None}, "study mine: expected runs, but it is missing."),
+        ({"runs": []}, "study mine: runs: expected at least one grid, got none."),
+        ({"runs": [5]}, "study mine: runs: expected a text, got 5."),
+        ({"runs": ["task='fib"]}, "study mine: expected quotes in pairs, got task='fib."),
+        ({"quick": {"words": [{"a": 1}]}}, "quick: words: expected a text, got {'a': 1}."),
         ({"seeds": 1}, "study mine: seeds: expected a whole number at least 2, got 1."),
         ({"sedes": 4}, "got 'sedes'. Did you mean seeds?"),
         ({"quick": {"seeds": 1}}, "study mine: quick: seeds: expected a whole number at least 2"),

@@ -47,6 +47,7 @@ def test_a_space_is_read_from_dotted_keys_and_from_nested_ones():
         ({"a.b": {"interval": [1, 2], "log": True, "step": 1}}, "a.b.step: expected no step with"),
         ({"a.b": {"interval": [0, 1], "step": 2}}, "a number above 0 and at most 1, got 2."),
         ({"a.b": {"int": [0, 9], "step": 0.5}}, "a whole number above 0 and at most 9, got 0.5."),
+        ({"a.b": {"int": [0, 9], "points": 3, "step": 3}}, "one of step and points, got both."),
         ({"a.b": {"int": [0, 9], "points": 1}}, "expected a whole number at least 2, got 1."),
         ({"a.b": {"intervall": [0, 1]}}, "a.b.intervall: there is no such key. Did you mean int"),
         ({"a.b": {"log": True}}, "expected one of interval, int and choice, got none of them."),

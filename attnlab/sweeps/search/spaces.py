@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attnlab.config.arguments import quoted
 from attnlab.config.rules import Rule, check_rule, did_you_mean
 from attnlab.errors import RequestError
 
@@ -115,9 +116,7 @@ class Choice:
             return repr(value)
         if _PLAIN_WORD.fullmatch(value) and value.lower() not in _HYDRAS_WORDS:
             return value
-        # Hydra takes backslashes for what they are but before a quote.
-        escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + (m[2] and "\\'"), value)
-        return f"'{escaped}'"
+        return quoted(value)
 
     @property
     def size(self) -> int:
@@ -285,6 +284,8 @@ def _range(key: str, where: str, kind: str, spec: Mapping[str, Any]) -> Range:
         raise RequestError(f"{where}.{kind}: expected numbers above 0 with log, got {bounds}.")
     if points is not None:
         check_rule(f"{where}.points", points, Rule("int", min=2))
+    if step is not None and points is not None:
+        raise RequestError(f"{where}: expected one of step and points, got both.")
     if step is not None:
         if log:
             raise RequestError(f"{where}.step: expected no step with log, got {step}.")

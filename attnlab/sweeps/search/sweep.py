@@ -74,11 +74,12 @@ class SearchSweep(Sweep):
             paths = [self._row(trial, noted=True).path for trial in study.retry_failed()]
             retried = frozenset(path for path in paths if path is not None)
             self.launch = dataclasses.replace(self.launch, retry_failed=retried)
-        self.before = sum(trial.state != RUNNING for trial in study.trials())
+        states = [trial.state for trial in study.trials()]
+        self.before, told = states.count(COMPLETED), len(states) - states.count(RUNNING)
         if left := study.left():
             self.start_parents([self.plan.first])
         most = self._most_together()
-        with Progress(self.folder.name, self._settings.trials, self.before, self.rows) as progress:
+        with Progress(self.folder.name, self._settings.trials, told, self.rows) as progress:
             if most > 1 and left > 1:
                 progress.say(f"{min(most, left)} trials at a time train together")
             self._run(study, most)

@@ -112,7 +112,8 @@ def _sentences(run: Shown, task: Translate, model, linked: bool) -> list[_Chosen
     order = np.argsort([len(row) for row in encoded], kind="stable")
     # Neither the shortest nor the longest ones, which are seldom typical.
     count = min(_MOST_SENTENCES, len(order))
-    rows = [int(order[int(place)]) for place in np.linspace(0.25, 0.95, count) * (len(order) - 1)]
+    places = np.linspace(0.25, 0.95, count) * (len(order) - 1)
+    rows = order[np.unique(places.astype(int))].tolist()
     tokens = cut_sources(model, [np.array([*encoded[row], END], np.int32) for row in rows])
     known = task.tokenized.parts["test"].texts() if linked and "alignment" in run.metrics else None
     found = []
