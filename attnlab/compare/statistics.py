@@ -189,8 +189,7 @@ def item_tests(
 ) -> tuple[list[ItemTest | None], list[str]]:
     """Test over test items whether groups differ from a reference, as the metric's kind says how.
 
-    Those that take long are made if `bootstrap`; if it is None, where they take seconds. Notes say
-    why a group has none.
+    `bootstrap` is what `ItemTester` calls `always`. Notes say why a group has none.
     """
     tests: list[ItemTest | None] = [None] * len(groups)
     way = metric.metric.item_test if metric.metric and metric.is_test else None
@@ -204,10 +203,8 @@ def item_tests(
     try:
         if way in ("squared", "absolute"):
             found = _forecast_tests(list(pairs.values()), squared=way == "squared")
-        elif bootstrap is False:
-            return tests, []
         else:
-            found = load(way)(metric.leaf, list(pairs.values()), always=bool(bootstrap))
+            found = load(way)(metric.leaf, list(pairs.values()), always=bootstrap)
     except NoItemTest as error:
         return tests, [str(error)]
     except RequestError as error:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from attnlab.page.parts import Frames, Part
     from attnlab.records.run_directory import RunDirectory
 
+# Of groups of runs each its runs and those of a reference, of the same seeds in the same order.
+Pairs = Sequence[tuple["Sequence[RunDirectory]", "Sequence[RunDirectory]"]]
 # Told how far long work is: items done, items in all or None, what is being done.
 Progress = Callable[[int, int | None, str], None]
 
@@ -83,19 +85,17 @@ class NoItemTest(Exception):
 class ItemTester(Protocol):
     """A kind's own test over test items."""
 
-    def __call__(
-        self,
-        metric: str,
-        pairs: Sequence[tuple[Sequence[RunDirectory], Sequence[RunDirectory]]],
-        always: bool,
-    ) -> list[ItemTest]:
+    def __call__(self, metric: str, pairs: Pairs, always: bool | None) -> Sequence[ItemTest | None]:
         """Test groups of runs against a reference.
 
         Args:
             metric: name of the kind's metric.
-            pairs: of each group its runs and those of the reference, of the same seeds in the same
-                order, at least one.
-            always: test even where that takes minutes.
+            pairs: the groups' runs and those of the reference; at least one.
+            always: test even where that takes minutes; None: where it takes seconds; False: where
+                it takes next to nothing.
+
+        Returns:
+            A test of each group; None where there is none.
 
         Raises:
             NoItemTest: they weren't tested on the same items, or it would take minutes.
