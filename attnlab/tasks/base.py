@@ -39,9 +39,8 @@ class Metric:
             no skill.
         in_units: whether it counts in the units of the report.
         in_tables: whether the table at the end of a run has a column for it.
-        item_test: what tests groups of runs item by item: `squared` or `absolute` (Diebold and
-            Mariano's test of these losses of forecasts), or the path of an `ItemTester` of the
-            kind's own; None: nothing does.
+        item_test: path of the `ItemTester` that tests groups of runs item by item; None: nothing
+            does.
     """
 
     name: str
