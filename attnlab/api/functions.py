@@ -73,11 +73,11 @@ class Result:
         return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
 
     def predict(self, inputs: Any = None, *, epoch: int | str = "best", **settings: Any) -> Any:
-        """What the model says: forecasts (N, steps) or (steps,), or a list of translations.
+        """What the model says: forecasts (N, steps) or (steps,), else a list, one for each input.
 
         Args:
             inputs: histories (N, S) in natural units, one (S,), or None for the end of the run's
-                series; of a run that translates, a list of sentences.
+                series; of other kinds a list of texts, of pairs of question and text, or of images.
             epoch: whose weights: a number, `best`, `last`, or `average` for the mean of the last.
             **settings: `steps` to forecast, or the `beam` of a translation.
         """

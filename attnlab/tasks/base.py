@@ -453,17 +453,15 @@ class Report:
     """How good a model is on one part, beside what needs no network.
 
     Attributes:
-        metrics: by name, None for what is undefined; of forecasts rmse and mae in `units`, mase and
-            more; of translations bleu, chrf and more.
+        metrics: those of the kind by name, None for what is undefined.
         baselines: the same metrics for each baseline.
         best_baseline: the best one by `metric`, oracles left out.
         skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
-            The error is the rmse, or 100 - BLEU. None where that baseline knows the rule: its
-            error is one of rounding.
+            The error is how far `metric` is from its perfect value. None where that baseline has
+            none, or one of rounding.
         notes: caveats, a sentence each.
-        predictions: columns of predictions.csv. Of forecasts a row for each window and step:
-            index and time of the row's target, step (1 to horizon), target, prediction, then the
-            baselines. Of translations a row for each sentence.
+        predictions: columns of predictions.csv, a row for each item; of forecasts for each of its
+            steps.
         units: what the numbers count.
         oracles: those baselines that know the rule and so don't count for the skill.
         skills: the skill against each baseline, oracles too.
