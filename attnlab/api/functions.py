@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.api.worker import Worker
 from attnlab.compare.selection import Filters
+from attnlab.config.sections import yaml_text
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -206,6 +207,4 @@ def _text(value: Any, swept: bool = False) -> str:
     if isinstance(value, list | tuple | range):
         values = ",".join(map(_text, value))
         return values if swept else f"[{values}]"
-    return (
-        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    )
+    return yaml_text(value)
