@@ -6,12 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from compared_runs import only, write_run, write_translations
+from compared_runs import on_page, write_run, write_translations
 
 from attnlab.page.parts import Sentences, Table, Text
-from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.report.results import colours_of
-from attnlab.report.shown import shown_runs
+from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.attention_maps import Example
 from attnlab.tasks.translation.page.attention import _LONGER, _kept, attention_parts
 from attnlab.tasks.translation.page.translations import translation_parts
@@ -20,11 +18,8 @@ from attnlab.tasks.translation.page.translations import translation_parts
 @pytest.fixture
 def shown(translating, monkeypatch):
     """The run of the fixture, as a page shows it."""
-    from attnlab.compare.comparison import compare
-
     monkeypatch.chdir(translating.attnlab.folder)
-    (comparison,) = compare([ListedRun.of(RunDirectory(translating.folder))]).tasks
-    return shown_runs(comparison, colours_of(comparison))
+    return on_page(translating.attnlab.runs)
 
 
 def row_of(tokens, texts) -> int:
@@ -103,8 +98,7 @@ def test_sentences_go_from_the_worst_to_the_best(tmp_path):
         write_translations(run, [*texts], [*"abc"])
         table = run.read_predictions()
         run.write_predictions({**table, "sentence_chrf": [30.0, 10.0, 20.0]})
-    comparison = only(tmp_path)
-    (table,) = translation_parts(shown_runs(comparison, colours_of(comparison)))
+    (table,) = translation_parts(on_page(tmp_path))
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["source 1", "source 2", "source 0"]
     assert {*table.header} >= {"none", "bahdanau", "chrF, none"}
