@@ -12,7 +12,10 @@ import numpy as np
 
 from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
 from attnlab.compare.selection import Filters
+from attnlab.page.parts import Table
 from attnlab.records.run_directory import RunDirectory, list_runs
+from attnlab.report.results import colours_of
+from attnlab.report.shown import ShownRun, shown_runs
 
 # Test results of seeds 0 to 4: those of a reference, clearly better ones, and no other ones.
 NONE = (1.00, 1.10, 0.95, 1.05, 1.20)
@@ -153,6 +156,17 @@ def only(runs: Path, filters: Filters | None = None, **options: Any) -> Comparis
     """The same of runs of one task."""
     (comparison,) = compared(runs, filters, **options).tasks
     return comparison
+
+
+def on_page(runs: Path) -> list[ShownRun]:
+    """Runs of one task as a page shows them."""
+    comparison = only(runs)
+    return shown_runs(comparison, colours_of(comparison))
+
+
+def column(table: Table, name: str) -> list[str]:
+    """The cells of a page's table below one of its headings."""
+    return [row[table.header.index(name)] for row in table.rows]
 
 
 def _misses(rmse: float, seed: int) -> np.ndarray:

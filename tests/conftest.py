@@ -296,6 +296,22 @@ def drawn_texts(monkeypatch):
     return drawn
 
 
+@pytest.fixture
+def legible_texts(drawn_texts):
+    """The texts of a figure, of which none may cover another or leave the figure."""
+
+    def texts(figure):
+        drawn = drawn_texts(figure)
+        for number, (text, box) in enumerate(drawn):
+            assert figure.bbox.padded(1).contains(box.x0, box.y0), text
+            assert figure.bbox.padded(1).contains(box.x1, box.y1), text
+            for other, other_box in drawn[:number]:
+                assert not box.overlaps(other_box), (text, other)
+        return [text for text, _ in drawn]
+
+    return texts
+
+
 @pytest.fixture(scope="session")
 def three_groups(tmp_path_factory):
     """Synthetic runs of five seeds for none, bahdanau (better) and pooling; only to be read."""

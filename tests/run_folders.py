@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from command_line import CommandLine
+
+from attnlab.cli import main
 from attnlab.records.mlflow.settings import store_uri
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
@@ -78,3 +83,21 @@ def in_mlflow(runs: Path, experiment: str = "fib") -> dict[str, Any]:
     found = client.get_experiment_by_name(experiment)
     runs_there = client.search_runs([found.experiment_id]) if found else []
     return {Path(run.data.tags["attnlab.folder"]).name: run for run in runs_there}
+
+
+def three_logged(folder: Path, store: Path) -> CommandLine:
+    """A command line with three runs that sync logged into a copy of a store, the last failed."""
+    attnlab = CommandLine(folder, store)
+    make_run(attnlab.runs, "fib", "none", 0)
+    make_run(attnlab.runs, "fib", "pooling", 1)
+    make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
+    assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
+    return attnlab
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """A database that somebody else writes to, for as long as the block takes."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        yield

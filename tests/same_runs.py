@@ -18,6 +18,7 @@ def history(folder: Path) -> list[dict[str, str]]:
 
 
 def weights(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file of weights, by their place in it."""
     found = {}
     with h5py.File(path) as file:
         file.visititems(

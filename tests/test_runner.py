@@ -6,11 +6,11 @@ import csv
 import json
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 import yaml
 from command_line import Undrawn, some_pairs
+from same_runs import weights
 
 from attnlab.cli import main
 from attnlab.config.options import options
@@ -46,17 +46,8 @@ def history(folder: Path) -> dict[str, list[str]]:
     return {key: [row[key] for row in rows] for key in rows[0] if key != "seconds"}
 
 
-def arrays(path: Path) -> dict[str, np.ndarray]:
-    found = {}
-    with h5py.File(path) as file:
-        file.visititems(
-            lambda name, item: found.update({name: item[()]} if hasattr(item, "shape") else {})
-        )
-    return found
-
-
 def assert_same_weights(first: Path, second: Path) -> None:
-    one, other = arrays(first), arrays(second)
+    one, other = weights(first), weights(second)
     assert one.keys() == other.keys() and one
     for name in one:
         np.testing.assert_array_equal(one[name], other[name])

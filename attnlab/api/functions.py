@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.api.worker import Worker
 from attnlab.compare.selection import Filters
+from attnlab.config.sections import yaml_text
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -73,11 +74,11 @@ class Result:
         return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
 
     def predict(self, inputs: Any = None, *, epoch: int | str = "best", **settings: Any) -> Any:
-        """What the model says: forecasts (N, steps) or (steps,), or a list of translations.
+        """What the model says: forecasts (N, steps) or (steps,), else a list, one for each input.
 
         Args:
             inputs: histories (N, S) in natural units, one (S,), or None for the end of the run's
-                series; of a run that translates, a list of sentences.
+                series; of other kinds a list of texts, of pairs of question and text, or of images.
             epoch: whose weights: a number, `best`, `last`, or `average` for the mean of the last.
             **settings: `steps` to forecast, or the `beam` of a translation.
         """
@@ -206,6 +207,4 @@ def _text(value: Any, swept: bool = False) -> str:
     if isinstance(value, list | tuple | range):
         values = ",".join(map(_text, value))
         return values if swept else f"[{values}]"
-    return (
-        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    )
+    return yaml_text(value)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from attnlab.config.options import option_class, option_content, options
 from attnlab.config.rules import Rule, check_rule, did_you_mean
+from attnlab.config.sections import read_value
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Shelf, Stored, load
 from attnlab.tasks.kinds import kinds
@@ -124,11 +124,7 @@ def _made(name: str, words: Sequence[str] = ()) -> tuple[Shelf, Stored]:
             raise RequestError(
                 f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
             )
-        try:
-            given[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            reason = f"expected a value as in YAML, got {value!r}"
-            raise RequestError(f"{shelf.group}.{key}: {reason}.") from error
+        given[key] = read_value(f"{shelf.group}.{key}", value)
     for key, value in given.items():
         check_rule(f"{shelf.group}.{key}", value, Rule(**content.get("rules", {}).get(key, {})))
     return shelf, shelf.make(name, given)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 
 from attnlab import __version__
-from attnlab.commands.options import complete_run, runs_folder, runs_option
+from attnlab.commands.options import complete_run, keys, runs_folder, runs_option
 from attnlab.compare.selection import read_settings, setting
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
@@ -91,17 +91,15 @@ def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
     from attnlab.page.html import page_text
     from attnlab.report.content import runs_page
 
-    keys = tuple(key.strip() for key in (by or chosen.by or "attention").split(",") if key.strip())
-    if not keys:
-        raise RequestError(f"--by: expected config keys such as attention, got {by!r}.")
+    compared = keys(by or chosen.by or "attention", "--by")
     made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
 
     def told(text: str) -> None:
         click.echo(f"attnlab: {text}", err=True)
 
-    options = Options(keys, metric=metric)
+    options = Options(compared, metric=metric)
     tasks = dict.fromkeys(str(entry.status["task"]) for entry in chosen.entries)
-    title = chosen.title or f"{', '.join(tasks)} by {', '.join(keys)}"
+    title = chosen.title or f"{', '.join(tasks)} by {', '.join(compared)}"
     count = len(chosen.entries)
     runs = f"{count} run{'s' if count > 1 else ''}{chosen.name and f' of sweep {chosen.name}'}"
     about = f"attnlab {__version__}, {runs}"

@@ -1,4 +1,4 @@
-"""The statistics of a comparison: intervals over seeds, paired tests, Holm, Diebold-Mariano.
+"""The statistics of a comparison: intervals over seeds, paired tests, Holm.
 
 Student's t comes from `scipy.special`, whose import takes a fraction of that of `scipy.stats`;
 tests hold every result against `scipy.stats`.
@@ -6,11 +6,9 @@ tests hold every result against `scipy.stats`.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,6 @@ from scipy.special import stdtr, stdtrit
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest, load
 
 LEVEL = 0.95
@@ -51,13 +48,6 @@ class Difference(NamedTuple):
     # two-sided p value of the paired t test; None where it isn't defined: below two pairs, or where
     # all differences are the same
     p: float | None = None
-
-
-class DieboldMariano(NamedTuple):
-    """The statistic, above 0 where the first losses are larger, and its two-sided p value."""
-
-    statistic: float
-    p: float
 
 
 def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
@@ -109,8 +99,8 @@ def paired_difference(
         interval = turned_back(interval)
     if not np.ptp(differences):
         return Difference(*interval)
-    error = float(differences.std(ddof=1)) / math.sqrt(n)
-    return Difference(*interval, p=_two_sided(differences.mean() / error, n - 1))
+    statistic = differences.mean() / (float(differences.std(ddof=1)) / math.sqrt(n))
+    return Difference(*interval, p=float(2 * stdtr(n - 1, -abs(statistic))))
 
 
 def paired_differences(
@@ -146,51 +136,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def diebold_mariano(
-    losses: ArrayLike, reference: ArrayLike, horizon: int = 1
-) -> DieboldMariano | None:
-    """Diebold and Mariano's test with the correction of Harvey, Leybourne and Newbold 1997.
-
-    The variance of the mean difference counts autocovariances up to lag `horizon` - 1; the
-    statistic is scaled by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and held against t(n - 1).
-
-    Args:
-        losses: (n,) of one forecast, in the order of time, for example squared errors.
-        reference: (n,) of the other one.
-        horizon: How many steps ahead the forecasts are.
-
-    Returns:
-        The test; None where it isn't defined: fewer than `horizon` + 2 losses, or differences whose
-        estimated variance isn't above 0.
-    """
-    difference = np.subtract(losses, reference)
-    n = len(difference)
-    if n < horizon + 2:
-        return None
-    centred = difference - difference.mean()
-    covariances = [float(centred[lag:] @ centred[: n - lag]) / n for lag in range(horizon)]
-    variance = (covariances[0] + 2 * sum(covariances[1:])) / n
-    correction = (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
-    if variance <= 0 or correction <= 0:
-        return None
-    statistic = float(difference.mean()) / math.sqrt(variance) * math.sqrt(correction)
-    return DieboldMariano(statistic, _two_sided(statistic, n - 1))
-
-
-def _two_sided(statistic: float, freedom: int) -> float:
-    return float(2 * stdtr(freedom, -abs(statistic)))
-
-
-Pairs = Sequence[tuple[Sequence[RunDirectory], Sequence[RunDirectory]]]
-
-
 def item_tests(
     groups: Sequence[Group], reference: Group, metric: Quantity, bootstrap: bool | None
 ) -> tuple[list[ItemTest | None], list[str]]:
     """Test over test items whether groups differ from a reference, as the metric's kind says how.
 
-    Those that take long are made if `bootstrap`; if it is None, where they take seconds. Notes say
-    why a group has none.
+    `bootstrap` is what `ItemTester` calls `always`. Notes say why a group has none.
     """
     tests: list[ItemTest | None] = [None] * len(groups)
     way = metric.metric.item_test if metric.metric and metric.is_test else None
@@ -202,12 +153,7 @@ def item_tests(
     if way is None or not pairs:
         return tests, []
     try:
-        if way in ("squared", "absolute"):
-            found = _forecast_tests(list(pairs.values()), squared=way == "squared")
-        elif bootstrap is False:
-            return tests, []
-        else:
-            found = load(way)(metric.leaf, list(pairs.values()), always=bool(bootstrap))
+        found = load(way)(metric.leaf, list(pairs.values()), always=bootstrap)
     except NoItemTest as error:
         return tests, [str(error)]
     except RequestError as error:
@@ -216,61 +162,3 @@ def item_tests(
     for place, test, p in zip(pairs, found, corrected, strict=True):
         tests[place] = replace(test, p_holm=p) if test else None
     return tests, []
-
-
-def _forecast_tests(pairs: Pairs, squared: bool) -> list[ItemTest | None]:
-    """Diebold and Mariano's test of groups of forecasts, each against a reference.
-
-    Losses are averaged over the runs first, so each test window counts once.
-    """
-    items, horizon = np.empty(0), 1  # index, step and target of each row
-    losses: dict[Path, np.ndarray] = {}  # of each window, in the order of time
-    # The reference first: what other runs must be like.
-    runs = {run.path: run for own, base in pairs for run in (*base, *own)}
-    for path, run in runs.items():
-        table = _read_forecast(path / "predictions.csv")
-        if not losses:
-            items, horizon = table[:, :3], int(table[:, 1].max())
-        if not np.array_equal(items, table[:, :3]):
-            raise NoItemTest(
-                f"no test over test items: {run.name} has other test items than the others"
-            )
-        error = table[:, 3] - table[:, 2]
-        each = error**2 if squared else np.abs(error)
-        order = np.argsort(items[::horizon, 0], kind="stable")
-        losses[path] = each.reshape(-1, horizon).mean(axis=1)[order]
-    how = "losses averaged over shared seeds, small-sample correction"
-    tests: list[ItemTest | None] = []
-    for pair in pairs:
-        own, base = (np.mean([losses[run.path] for run in side], axis=0) for side in pair)
-        method = f"Diebold-Mariano over {len(own)} test windows ({how})"
-        found = diebold_mariano(own, base, _overlapping(items[::horizon, 0], horizon))
-        tests.append(
-            ItemTest("Diebold-Mariano", "DM p", method, len(own), found.p, found.statistic)
-            if found
-            else None
-        )
-    return tests
-
-
-def _overlapping(starts: np.ndarray, horizon: int) -> int:
-    """How many windows that follow each other, itself among them, share a target with a window."""
-    steps = np.diff(np.unique(starts))
-    return max(1, math.ceil(horizon / steps.min())) if len(steps) else horizon
-
-
-def _read_forecast(path: Path) -> np.ndarray:
-    """(rows, 4): index, step, target and prediction; other columns are not even read."""
-    try:
-        with open(path, encoding="utf-8", newline="") as stream:
-            header = next(csv.reader([stream.readline()]))
-            columns = [header.index(name) for name in ("index", "step", "target", "prediction")]
-            table = np.loadtxt(
-                stream, delimiter=",", usecols=columns, quotechar='"', comments=None, ndmin=2
-            )
-        if not len(table) or len(table) % table[:, 1].max():
-            raise ValueError("rows are missing")
-    except (OSError, ValueError, StopIteration) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RequestError(f"{path}: damaged or missing: {reason}") from error
-    return table

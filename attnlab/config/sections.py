@@ -323,8 +323,8 @@ def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
             document["trainer"]["epochs"] = new
         elif new != old:
             raise RequestError(
-                f"{key}: expected {_yaml(old)}, as the run began with, got {_yaml(new)}. Only "
-                "trainer.epochs may change when a run goes on."
+                f"{key}: expected {yaml_text(old)}, as the run began with, got {yaml_text(new)}. "
+                "Only trainer.epochs may change when a run goes on."
             )
     return parse(document, {})
 
@@ -342,10 +342,11 @@ def read_value(key: str, text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise RequestError(f"{key}: expected a value, got {text!r}.") from error
+        raise RequestError(f"{key}: expected a value as in YAML, got {text!r}.") from error
 
 
-def _yaml(value: Any) -> str:
+def yaml_text(value: Any) -> str:
+    """A setting's value in YAML's spelling."""
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
@@ -376,7 +377,7 @@ def _check_known(key: str, known: list[str], prefix: str) -> None:
 def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule) -> None:
     if value in (rule.choices or ()):
         return
-    choices = ", ".join(_yaml(choice) for choice in rule.choices or ())
+    choices = ", ".join(yaml_text(choice) for choice in rule.choices or ())
     reason = f": {rule.why}" if rule.why else ""
     raise RequestError(
         f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."

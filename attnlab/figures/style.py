@@ -61,11 +61,6 @@ class _PlainLog(LogFormatter):
         return f"{x:g}" if super().__call__(x, pos) else ""
 
 
-def words(name: str) -> str:
-    """A name from a table as a reader writes it."""
-    return name.replace("_", " ")
-
-
 def save(figure: Figure, path: Path) -> Path:
     """Write a figure, whole or not at all, in the format that the name ends with.
 

@@ -31,4 +31,4 @@ def attention_by_run(shown: Sequence[Run], tell: Callable[[Run], Sequence[Part]]
             choices[run.label] = tell(run)
         except RequestError as error:
             choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
-    return [*chosen("group", choices, named=len(shown) > 1), *parts]
+    return [*chosen(choices, named=len(shown) > 1), *parts]

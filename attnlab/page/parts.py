@@ -192,13 +192,11 @@ _Alone: TypeAlias = Text | Code | Table | Chart | Intervals
 Part: TypeAlias = _Alone | Strips | Course | Maps | Sentences | Slider | Tabs
 
 
-def chosen(
-    label: str, choices: Mapping[str, Sequence[Part]], *, named: bool = False
-) -> Sequence[Part]:
-    """Tabs; where there is but one choice its parts alone, unless it is to be `named`."""
+def chosen(choices: Mapping[str, Sequence[Part]], *, named: bool = False) -> Sequence[Part]:
+    """Tabs for groups; of one alone its parts, unless it is to be `named`."""
     if len(choices) == 1 and not named:
         return next(iter(choices.values()))
-    return [Tabs(label, choices)] if choices else []
+    return [Tabs("group", choices)] if choices else []
 
 
 class Section(NamedTuple):

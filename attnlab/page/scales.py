@@ -12,6 +12,7 @@ _LOGARITHMIC, _FINE = 10.0, 200.0
 _NEAREST = 60.0  # pixels between two ticks that stand upright or side by side
 _TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment begins
 _ROOM = 0.04  # of an axis, beyond the values
+_TIMES = 8  # most ticks at times
 
 
 class Scale(NamedTuple):
@@ -61,7 +62,7 @@ def is_wide(values: Sequence[float]) -> bool:
     return min(values) > 0 and max(values) > _LOGARITHMIC * min(values)
 
 
-def time_ticks(names: Sequence[str], most: int = 8) -> list[tuple[float, str]]:
+def time_ticks(names: Sequence[str]) -> list[tuple[float, str]]:
     """Ticks for rows named by times such as 1983-06-30, at the first row of a year or a month.
 
     Names that are no times get ticks at equal distances.
@@ -72,13 +73,13 @@ def time_ticks(names: Sequence[str], most: int = 8) -> list[tuple[float, str]]:
         new = [n for n in range(1, len(heads)) if heads[n] != heads[n - 1]]
         if len(new) < 3 or not heads[0].replace("-", "").replace("T", "").isdigit():
             continue
-        every = next(k for k in (1, 2, 5, 10, 20, 50, 100, 500, len(new)) if len(new) <= k * most)
+        every = next(k for k in (1, 2, 5, 10, 20, 50, 100, 500, len(new)) if len(new) <= _TIMES * k)
         if length == 4:
             new = [n for n in new if int(heads[n]) % every == 0] or new[::every]
         else:
             new = new[::every]
         return [(float(n), heads[n]) for n in new]
-    every = max(1, math.ceil(len(names) / max(2, most - 2)))
+    every = max(1, math.ceil(len(names) / (_TIMES - 2)))
     return [(float(n), names[n]) for n in range(0, len(names), every)]
 
 

@@ -205,8 +205,8 @@ def _interval(x: Scale, top: float, row: IntervalRow) -> str:
     return tag("g", "".join(parts), class_=style_of(row.colour))
 
 
-def _short(text: str, most: int = 50) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _short(text: str) -> str:
+    return text if len(text) <= 50 else f"{text[:49]}…"
 
 
 def _n(value: float) -> str:

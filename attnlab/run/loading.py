@@ -1,4 +1,4 @@
-"""A trained run, loaded again: what evaluate, forecast and an MLflow model stand on."""
+"""A trained run, loaded again: what evaluate, the verbs of a kind and an MLflow model stand on."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +10,7 @@ from attnlab.compare.comparison import Comparison, Comparisons, GroupResult, Opt
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import numbers
 from attnlab.compare.statistics import Interval
+from attnlab.compare.text_tables import comma_separated
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.studies.study import Published, Study
@@ -166,10 +165,4 @@ def _row(
 
 def table_csv(found: Results) -> str:
     """table.csv, all numbers with full digits."""
-    lines = list(rows(found))
-    names = dict.fromkeys(name for line in lines for name in line)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
+    return comma_separated(list(rows(found)))

@@ -16,6 +16,7 @@ from typing import Any
 from attnlab.config.arguments import key_of, quoted
 from attnlab.config.options import option_content, options
 from attnlab.config.rules import Rule, check_rule, did_you_mean
+from attnlab.config.sections import yaml_text
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds
 
@@ -193,20 +194,16 @@ def _published(name: str, entry: Any) -> list[Published]:
             f"study {name}: published: expected a metric of a task, got {metric!r}."
             f"{did_you_mean(metric, known)}"
         )
-    where = {key: _text(value) for key, value in where.items()}
+    where = {key: yaml_text(value) for key, value in where.items()}
     if "value" in form:
         return [Published(where=where, **rest)]
     key, values = rest.pop("each"), rest.pop("values")
     for own, value in values.items():
         check_rule(f"study {name}: published: values: {own}", value, _VALUE)
     return [
-        Published(where | {key: _text(own)}, value=value, **rest) for own, value in values.items()
+        Published(where | {key: yaml_text(own)}, value=value, **rest)
+        for own, value in values.items()
     ]
-
-
-def _text(value: Any) -> str:
-    """A setting's value as runs' settings have it, in YAML's spelling."""
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[str]) -> None:

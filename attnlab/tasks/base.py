@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from attnlab.page.parts import Frames, Part
     from attnlab.records.run_directory import RunDirectory
 
+# Of groups of runs each its runs and those of a reference, of the same seeds in the same order.
+Pairs = Sequence[tuple["Sequence[RunDirectory]", "Sequence[RunDirectory]"]]
 # Told how far long work is: items done, items in all or None, what is being done.
 Progress = Callable[[int, int | None, str], None]
 
@@ -37,9 +39,8 @@ class Metric:
             no skill.
         in_units: whether it counts in the units of the report.
         in_tables: whether the table at the end of a run has a column for it.
-        item_test: what tests groups of runs item by item: `squared` or `absolute` (Diebold and
-            Mariano's test of these losses of forecasts), or the path of an `ItemTester` of the
-            kind's own; None: nothing does.
+        item_test: path of the `ItemTester` that tests groups of runs item by item; None: nothing
+            does.
     """
 
     name: str
@@ -83,19 +84,17 @@ class NoItemTest(Exception):
 class ItemTester(Protocol):
     """A kind's own test over test items."""
 
-    def __call__(
-        self,
-        metric: str,
-        pairs: Sequence[tuple[Sequence[RunDirectory], Sequence[RunDirectory]]],
-        always: bool,
-    ) -> list[ItemTest]:
+    def __call__(self, metric: str, pairs: Pairs, always: bool | None) -> Sequence[ItemTest | None]:
         """Test groups of runs against a reference.
 
         Args:
             metric: name of the kind's metric.
-            pairs: of each group its runs and those of the reference, of the same seeds in the same
-                order, at least one.
-            always: test even where that takes minutes.
+            pairs: the groups' runs and those of the reference; at least one.
+            always: test even where that takes minutes; None: where it takes seconds; False: where
+                it takes next to nothing.
+
+        Returns:
+            A test of each group; None where there is none.
 
         Raises:
             NoItemTest: they weren't tested on the same items, or it would take minutes.
@@ -454,17 +453,15 @@ class Report:
     """How good a model is on one part, beside what needs no network.
 
     Attributes:
-        metrics: by name, None for what is undefined; of forecasts rmse and mae in `units`, mase and
-            more; of translations bleu, chrf and more.
+        metrics: those of the kind by name, None for what is undefined.
         baselines: the same metrics for each baseline.
         best_baseline: the best one by `metric`, oracles left out.
         skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
-            The error is the rmse, or 100 - BLEU. None where that baseline knows the rule: its
-            error is one of rounding.
+            The error is how far `metric` is from its perfect value. None where that baseline has
+            none, or one of rounding.
         notes: caveats, a sentence each.
-        predictions: columns of predictions.csv. Of forecasts a row for each window and step:
-            index and time of the row's target, step (1 to horizon), target, prediction, then the
-            baselines. Of translations a row for each sentence.
+        predictions: columns of predictions.csv, a row for each item; of forecasts for each of its
+            steps.
         units: what the numbers count.
         oracles: those baselines that know the rule and so don't count for the skill.
         skills: the skill against each baseline, oracles too.

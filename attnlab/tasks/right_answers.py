@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, NoItemTest
-
-Runs = Sequence[RunDirectory]
+from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
 
 _NORMAL = 1.959963984540054  # the 0.975 quantile of the standard normal distribution
 _ONE = "exact McNemar test over {count} test {items}"
@@ -49,7 +47,7 @@ def natural(name: str) -> list[str | int]:
 
 
 def right_answers_test(
-    pairs: Sequence[tuple[Runs, Runs]],
+    pairs: Pairs,
     answers: Callable[[RunDirectory], Answers],
     *,
     whole: bool,
@@ -62,7 +60,7 @@ def right_answers_test(
     out: seeds are no further items, and would make a test too sure of itself.
 
     Args:
-        pairs: of each group its runs and those of the reference, of the same seeds.
+        pairs: the groups' runs and those of the reference.
         answers: reads what a run said.
         whole: whether right answers are all that the metric counts.
 

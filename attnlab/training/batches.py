@@ -120,12 +120,11 @@ def length_plan(
     target_lengths: np.ndarray,
     *,
     size: int,
-    by: str = "tokens",
     multiple: int = 1,
 ) -> list[np.ndarray]:
-    """The same with nothing drawn: shortest pairs first, those of equal lengths in their order."""
+    """The same by tokens with nothing drawn: shortest pairs first, equal ones in their order."""
     order = np.arange(len(source_lengths))
-    return _batches(order, source_lengths, target_lengths, size, by, multiple)
+    return _batches(order, source_lengths, target_lengths, size, "tokens", multiple)
 
 
 def _batches(

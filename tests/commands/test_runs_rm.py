@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import shutil
@@ -10,10 +9,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from command_line import TINY, CommandLine, Outcome
-from run_folders import in_mlflow, make_run
+from command_line import TINY, CommandLine
+from run_folders import in_mlflow, locked, make_run, three_logged
 
-from attnlab.cli import main
 from attnlab.errors import RequestError
 from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.store import Store
@@ -26,12 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory, empty_store):
     """Three runs that sync logged, the last of them failed; to be copied."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("logged"), empty_store)
-    make_run(attnlab.runs, "fib", "none", 0)
-    make_run(attnlab.runs, "fib", "pooling", 1)
-    make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
-    assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
-    return attnlab
+    return three_logged(tmp_path_factory.mktemp("logged"), empty_store)
 
 
 @pytest.fixture
@@ -41,18 +34,12 @@ def attnlab(logged, tmp_path):
     return CommandLine(tmp_path)
 
 
-@pytest.fixture
-def inside(tmp_path, monkeypatch, capsys):
-    """The same command line within this process, which imports MLflow only once."""
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: SIM115
-
-    def command(*words):
-        capsys.readouterr()
-        code = main([str(word) for word in words])
-        return Outcome(code, *capsys.readouterr())
-
-    return command
+@pytest.fixture(autouse=True)
+def nobody_answers(monkeypatch):
+    """Let what asks for a confirmation get none."""
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        yield
 
 
 def put_in_trouble(path, trouble):
@@ -65,21 +52,14 @@ def put_in_trouble(path, trouble):
         database.commit()
 
 
-@contextlib.contextmanager
-def locked(path):
-    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
-        holder.execute("BEGIN EXCLUSIVE")
-        yield
-
-
 # rm
 
 
-def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, inside):
+def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, here):
     gone, *kept = attnlab.run_folders()
-    done = inside("runs", "rm", gone.name, "--yes", "--attention=bahdanau")
+    done = here("runs", "rm", gone.name, "--yes", "--attention=bahdanau")
     assert (done.code, done.out) == (2, "")
-    done = inside("runs", "rm", gone, "--yes")
+    done = here("runs", "rm", gone, "--yes")
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "Removed 1 run."
     assert gone.name in done.out
@@ -91,19 +71,19 @@ def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, inside):
     assert len(in_mlflow(attnlab.runs)) == 2
 
 
-def test_rm_failed_removes_what_failed_and_nothing_else(attnlab, inside):
+def test_rm_failed_removes_what_failed_and_nothing_else(attnlab, here):
     states = {path: RunDirectory(path).status.state() for path in attnlab.run_folders()}
-    done = inside("runs", "rm", "--failed", "--yes")
+    done = here("runs", "rm", "--failed", "--yes")
     assert done.code == 0, done.err
     assert attnlab.run_folders() == [path for path, state in states.items() if state != "failed"]
     assert {run.info.status for run in in_mlflow(attnlab.runs).values()} == {"FINISHED"}
-    again = inside("runs", "rm", "--failed", "--yes")
+    again = here("runs", "rm", "--failed", "--yes")
     assert (again.code, again.out) == (0, "None of the 2 runs fits all filters.\n")
 
 
-def test_rm_without_a_terminal_wants_yes(attnlab, inside):
+def test_rm_without_a_terminal_wants_yes(attnlab, here):
     before = attnlab.run_folders()
-    done = inside("runs", "rm", "latest")
+    done = here("runs", "rm", "latest")
     assert done.code == 2
     assert done.err == "attnlab: --yes: expected, as there is no terminal to ask on.\n"
     assert attnlab.run_folders() == before
@@ -117,9 +97,9 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n", 3), ("y", 2)])
-def test_rm_asks(attnlab, inside, monkeypatch, answer, left):
+def test_rm_asks(attnlab, here, monkeypatch, answer, left):
     monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
-    done = inside("runs", "rm", "latest")
+    done = here("runs", "rm", "latest")
     assert done.code == 0
     assert "Remove 1 run (" in done.out
     assert "and what MLflow has of it? [y/N]" in done.out
@@ -128,60 +108,60 @@ def test_rm_asks(attnlab, inside, monkeypatch, answer, left):
     assert len(in_mlflow(attnlab.runs)) == left
 
 
-def test_rm_wants_to_know_which(attnlab, inside):
+def test_rm_wants_to_know_which(attnlab, here):
     for words in ([], ["latest", "--failed"]):
-        done = inside("runs", "rm", "--yes", *words)
+        done = here("runs", "rm", "--yes", *words)
         assert done.code == 2
         assert done.err.startswith("attnlab: RUN: expected runs or filters that choose them")
-    done = inside("runs", "--failed", "rm", "--yes")
+    done = here("runs", "--failed", "rm", "--yes")
     assert done.code == 2
     assert "--failed: expected behind rm: attnlab runs rm --failed" in done.err
     assert len(attnlab.run_folders()) == 3
 
 
-def test_rm_leaves_a_run_that_is_under_way(attnlab, inside):
+def test_rm_leaves_a_run_that_is_under_way(attnlab, here):
     run = make_run(attnlab.runs, state="running")  # this process is its owner
-    done = inside("runs", "rm", run.path, "--yes")
+    done = here("runs", "rm", run.path, "--yes")
     assert done.code == 2
     assert done.err == f"attnlab: RUN: {run.path} is running: end it first.\n"
-    done = inside("runs", "rm", "--attention", "none", "--yes")
+    done = here("runs", "rm", "--attention", "none", "--yes")
     assert done.code == 0
     assert done.out.startswith("1 of them running: these stay.\n")
     assert run.path in attnlab.run_folders()
     assert len(attnlab.run_folders()) == 3
 
 
-def test_rm_of_a_run_that_another_process_owns_changes_nothing(attnlab, inside):
+def test_rm_of_a_run_that_another_process_owns_changes_nothing(attnlab, here):
     (path, *_) = attnlab.run_folders()
     with FolderLock(path):
-        done = inside("runs", "rm", path, "--yes")
+        done = here("runs", "rm", path, "--yes")
     assert done.code == 2
     assert f"process {os.getpid()}" in done.err
     assert path.is_dir()
     assert len(in_mlflow(attnlab.runs)) == 3
 
 
-def test_rm_takes_damaged_and_half_deleted_folders(attnlab, inside):
+def test_rm_takes_damaged_and_half_deleted_folders(attnlab, here):
     first, second, third = attnlab.run_folders()
     (first / "status.json").write_text("{")
     (second / "status.json").unlink()
-    assert inside("runs", "--state", "damaged").out.count("damaged") >= 2
-    done = inside("runs", "rm", first, second.relative_to(attnlab.runs), "--yes")
+    assert here("runs", "--state", "damaged").out.count("damaged") >= 2
+    done = here("runs", "rm", first, second.relative_to(attnlab.runs), "--yes")
     assert done.code == 0, done.err
     assert attnlab.run_folders() == [third]
     assert set(in_mlflow(attnlab.runs)) == {third.name}
 
 
-def test_rm_takes_each_run_once_and_no_link_to_one(attnlab, inside):
+def test_rm_takes_each_run_once_and_no_link_to_one(attnlab, here):
     first, second, third = attnlab.run_folders()
     link = first.parent / "link"
     link.symlink_to(second)
-    refused = inside("runs", "rm", first, link, "--yes")
+    refused = here("runs", "rm", first, link, "--yes")
     assert refused.code == 2 and "expected runs' own folders, got the link" in refused.err
     assert len(attnlab.run_folders()) == 4 and len(in_mlflow(attnlab.runs)) == 3
     link.unlink()
     assert (
-        inside(
+        here(
             "runs", "rm", first, first.parent / ".." / first.parent.name / first.name, "--yes"
         ).code
         == 0
@@ -189,12 +169,12 @@ def test_rm_takes_each_run_once_and_no_link_to_one(attnlab, inside):
     assert attnlab.run_folders() == [second, third]
 
 
-def test_rm_wants_more_than_a_name_that_two_damaged_runs_have(attnlab, inside):
+def test_rm_wants_more_than_a_name_that_two_damaged_runs_have(attnlab, here):
     first, *_ = attnlab.run_folders()
     (first / "status.json").write_text("{")
     twin = first.parents[1] / "dot" / first.name
     shutil.copytree(first, twin)
-    refused = inside("runs", "rm", first.name, "--yes")
+    refused = here("runs", "rm", first.name, "--yes")
     assert refused.code == 2 and "fits 2 runs" in refused.err
     assert first.is_dir() and twin.is_dir()
 
@@ -224,23 +204,23 @@ def killed_half_way(monkeypatch, folder, **options):
         remove_run(folder, **options)
 
 
-def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, inside, monkeypatch):
+def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, here, monkeypatch):
     first, second, third = attnlab.run_folders()
     killed_half_way(monkeypatch, first)
     killed_half_way(monkeypatch, second)
     (hidden,) = second.parent.glob(f".removing-*{second.name}")
     (hidden / "status.json").unlink()  # MLflow's copy had gone
-    assert first.name not in inside("runs").out
+    assert first.name not in here("runs").out
     assert finish_removals(attnlab.runs) == 2
     assert not list(attnlab.runs.glob("fib/*/.removing-*"))
     assert set(in_mlflow(attnlab.runs)) == {second.name, third.name}
     assert finish_removals(attnlab.runs) == 0
 
 
-def test_a_killed_removal_of_the_folder_only_leaves_mlflow_alone(attnlab, inside, monkeypatch):
+def test_a_killed_removal_of_the_folder_only_leaves_mlflow_alone(attnlab, here, monkeypatch):
     first, second, third = attnlab.run_folders()
     killed_half_way(monkeypatch, first, keep_mlflow=True)
-    assert inside("runs", "rm", second, "--yes").code == 0
+    assert here("runs", "rm", second, "--yes").code == 0
     assert attnlab.run_folders() == [third]
     assert not list(attnlab.runs.glob("fib/*/.removing-*"))
     assert set(in_mlflow(attnlab.runs)) == {first.name, third.name}
@@ -250,7 +230,7 @@ def test_a_killed_removal_of_the_folder_only_leaves_mlflow_alone(attnlab, inside
 
 
 @pytest.mark.parametrize("trouble", ["older schema", "no database"])
-def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, inside, trouble):
+def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, here, trouble):
     database, before = attnlab.runs / "mlflow.db", attnlab.run_folders()
     put_in_trouble(database, trouble)
     content = database.read_bytes()
@@ -259,49 +239,49 @@ def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, inside,
         "no database": f"{database} is no SQLite database: move it away",
     }[trouble]
     for words in (["sync"], ["rm", "--failed", "--yes"]):
-        done = inside("runs", *words)
+        done = here("runs", *words)
         assert done.code == 2
         assert done.err.startswith("attnlab: MLflow: ")
         assert sentence in done.err
         assert len(done.err.splitlines()) == 1
     assert "--keep-mlflow removes folders only" in done.err
-    shown = inside("ui", "--port", 5999)
+    shown = here("ui", "--port", 5999)
     assert shown.code == 2
     assert sentence in shown.err
     assert len(shown.err.splitlines()) == 1
     assert attnlab.run_folders() == before
     assert database.read_bytes() == content
-    assert inside("runs", "rm", "--failed", "--yes", "--keep-mlflow").code == 0
+    assert here("runs", "rm", "--failed", "--yes", "--keep-mlflow").code == 0
     assert len(attnlab.run_folders()) == 2
     assert database.read_bytes() == content
 
 
-def test_a_locked_store_is_one_sentence_and_nothing_is_lost(attnlab, inside, monkeypatch):
+def test_a_locked_store_is_one_sentence_and_nothing_is_lost(attnlab, here, monkeypatch):
     monkeypatch.setattr("attnlab.records.mlflow.store_check.PATIENCE_SECONDS", 0.1)
     before = attnlab.run_folders()
     with locked(attnlab.runs / "mlflow.db"):
-        done = inside("runs", "rm", "--failed", "--yes")
+        done = here("runs", "rm", "--failed", "--yes")
         assert done.code == 2
         assert "mlflow.db is locked by another process" in done.err
         assert len(done.err.splitlines()) == 1
     assert attnlab.run_folders() == before
     assert len(in_mlflow(attnlab.runs)) == 3
-    assert inside("runs", "rm", "--failed", "--yes").code == 0
+    assert here("runs", "rm", "--failed", "--yes").code == 0
 
 
-def test_ui_names_the_command_that_makes_a_missing_store_again(attnlab, inside):
+def test_ui_names_the_command_that_makes_a_missing_store_again(attnlab, here):
     (attnlab.runs / "mlflow.db").unlink()  # as it was when sync logged the three runs
-    shown = inside("ui")
+    shown = here("ui")
     assert shown.code == 2
     assert "does not exist: attnlab runs sync makes it again" in shown.err
 
 
 def test_a_run_trains_on_over_a_store_in_trouble_and_says_so_once(
-    attnlab, inside, no_figures, caplog
+    attnlab, here, no_figures, caplog
 ):
     put_in_trouble(attnlab.runs / "mlflow.db", "older schema")
     before = set(attnlab.run_folders())
-    done = inside("task=fib", *TINY, "trainer.jit=false")
+    done = here("task=fib", *TINY, "trainer.jit=false")
     assert done.code == 0
     (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
     warning = record.message

@@ -10,7 +10,6 @@ from scipy import stats
 from attnlab.compare.figure import comparison_figure
 from attnlab.compare.selection import Filters
 from attnlab.compare.sequential import sequential_interval
-from attnlab.compare.statistics import diebold_mariano
 from attnlab.compare.tables import heading, margin_ends, results_table
 from attnlab.errors import RequestError
 
@@ -272,37 +271,6 @@ def test_without_results_there_is_nothing_to_compare(tmp_path):
 
 
 # Tests over test items
-
-
-def test_diebold_mariano_averages_losses_over_seeds(runs):
-    """The published errors, split over two seeds so that only their mean loss is the published."""
-    first, second = np.array([1, 1, -1, 2, 3.0]), np.array([3, 6, -6, 0, 9.0])
-    spread = np.array([0.5, 0.2, 0.1, 0, 0.7])
-    for seed, sign in ((0, 1), (1, -1)):
-        for attention, misses in (("none", second), ("bahdanau", first)):
-            run = write_run(runs, attention, seed, 1.0)
-            write_forecast(run, np.sqrt(misses**2 + sign * spread * (misses != 0)))
-    test = rows(only(runs, Filters(where=("attention=none,bahdanau", "seed=0,1"))))
-    test = test["bahdanau"].item_test
-    assert test.statistic == pytest.approx(-2.2229922806, abs=1e-8)
-    assert test.p == pytest.approx(2 * 0.0451556587, abs=1e-8)
-    assert (test.items, test.p_holm) == (5, test.p)
-
-
-@pytest.mark.parametrize(("apart", "overlap"), [(1, 2), (2, 1), (12, 1)])
-def test_diebold_mariano_counts_the_windows_that_share_targets(runs, apart, overlap):
-    """Two steps ahead: windows that begin two steps apart share none."""
-    draw = np.random.default_rng(0)
-    losses = {name: draw.exponential(size=(9, 2)) for name in ("none", "bahdanau")}
-    index = (apart * np.arange(9))[:, None] + np.arange(2)
-    table = {"index": index, "time": index.astype(str), "step": index * 0 + [1, 2]}
-    for name, each in losses.items():
-        run = write_run(runs, name, 0, 1.0)
-        columns = {**table, "target": 0.0 * index, "prediction": np.sqrt(each)}
-        run.write_predictions({key: column.reshape(-1) for key, column in columns.items()})
-    test = rows(only(runs, Filters(where=("attention=none,bahdanau", "seed=0"))))["bahdanau"]
-    means = [losses[name].mean(axis=1) for name in ("bahdanau", "none")]
-    assert test.item_test.statistic == pytest.approx(diebold_mariano(*means, overlap).statistic)
 
 
 def test_items_are_tested_of_the_seeds_that_both_sides_have(tmp_path):

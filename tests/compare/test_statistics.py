@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attnlab.compare.statistics import diebold_mariano, holm, mean_interval, paired_difference
+from attnlab.compare.statistics import holm, mean_interval, paired_difference
 
 FIVE = np.array([0.31, 0.29, 0.42, 0.35, 0.27])
 OTHER = np.array([0.33, 0.35, 0.41, 0.44, 0.30])
@@ -87,43 +87,3 @@ def test_holm_leaves_out_tests_that_were_not_made():
 def test_holm_lies_between_the_raw_value_and_bonferroni(p_values):
     for raw, corrected in zip(p_values, holm(p_values), strict=True):
         assert raw <= corrected <= min(1.0, len(p_values) * raw)
-
-
-def test_diebold_mariano_gives_the_published_value():
-    truth = np.array([10, 20, 30, 40, 50])
-    first = (np.array([11, 21, 29, 42, 53]) - truth) ** 2
-    second = (np.array([13, 26, 24, 40, 59]) - truth) ** 2
-    found = diebold_mariano(first, second)
-    assert found.statistic == pytest.approx(-2.2229922806, abs=1e-10)
-    assert found.p == pytest.approx(2 * 0.0451556587, abs=2e-10)
-    assert diebold_mariano(second, first).statistic == -found.statistic
-
-
-def test_diebold_mariano_of_one_step_is_the_t_test_of_the_losses():
-    """With horizon 1 the correction turns the statistic into the paired t test's."""
-    rng = np.random.default_rng(0)
-    first, second = rng.random(37), rng.random(37)
-    assert diebold_mariano(first, second).p == pytest.approx(stats.ttest_rel(first, second).pvalue)
-
-
-def test_diebold_mariano_counts_the_overlap_of_longer_horizons():
-    """Losses that go together make the mean less certain than independent ones."""
-    rng = np.random.default_rng(0)
-    steps = rng.normal(size=211)
-    losses = 0.2 + sum(steps[lag : lag + 200] for lag in range(3))
-    plain, overlapping = (diebold_mariano(losses, np.zeros(200), h) for h in (1, 3))
-    covariances = [np.sum((losses - losses.mean())[k:] * (losses - losses.mean())[: 200 - k]) / 200
-                   for k in range(3)]  # fmt: skip
-    variance = (covariances[0] + 2 * covariances[1] + 2 * covariances[2]) / 200
-    expected = losses.mean() / np.sqrt(variance) * np.sqrt((201 - 6 + 6 / 200) / 200)
-    assert overlapping.statistic == pytest.approx(expected)
-    assert overlapping.p > plain.p
-
-
-@pytest.mark.parametrize(
-    ("losses", "horizon"),
-    [([1.0, 2.0], 1), ([1.0] * 9, 1), ([1.0, -1.0] * 10, 2)],
-    ids=["too few", "no spread", "variance not above 0"],
-)
-def test_diebold_mariano_says_where_it_is_not_defined(losses, horizon):
-    assert diebold_mariano(losses, np.zeros(len(losses)), horizon) is None

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import CommandLine, Outcome
-from run_folders import in_mlflow, make_run
+from command_line import CommandLine
+from run_folders import in_mlflow, make_run, three_logged
 
-from attnlab.cli import main
 from attnlab.records.files import read_json
 from attnlab.records.mlflow.settings import own_uri, store_uri
 from attnlab.records.mlflow.store import Store
@@ -27,12 +26,7 @@ BEFORE = Path(__file__).parents[1] / "fixtures" / "before.tar.xz"
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory, empty_store):
     """Three runs that sync logged, the last of them failed; to be copied."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("logged"), empty_store)
-    make_run(attnlab.runs, "fib", "none", 0)
-    make_run(attnlab.runs, "fib", "pooling", 1)
-    make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
-    assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
-    return attnlab
+    return three_logged(tmp_path_factory.mktemp("logged"), empty_store)
 
 
 @pytest.fixture
@@ -40,19 +34,6 @@ def attnlab(logged, tmp_path):
     """A command line with a copy of these runs, store and artifacts, as after a move."""
     shutil.copytree(logged.runs, tmp_path / "runs")
     return CommandLine(tmp_path)
-
-
-@pytest.fixture
-def inside(tmp_path, monkeypatch, capsys):
-    """The same command line within this process, which imports MLflow only once."""
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
-
-    def command(*words):
-        capsys.readouterr()
-        code = main([str(word) for word in words])
-        return Outcome(code, *capsys.readouterr())
-
-    return command
 
 
 def contents(store, run_id):
@@ -85,9 +66,9 @@ def moved(trained, tmp_path, empty_store):
     return CommandLine(tmp_path)
 
 
-def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, moved, inside):
+def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, moved, here):
     (path,) = moved.run_folders()
-    done = inside("runs", "sync")
+    done = here("runs", "sync")
     assert done.code == 0, done.err
     run_id = read_json(path / "status.json")["mlflow_run_id"]
     task = "/".join(path.parts[-3:])
@@ -104,17 +85,17 @@ def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, mov
     assert read_json(path / "status.json")["updated"] == original["updated"]
     assert own_uri(path, {}) == store_uri(moved.runs)  # MLflow's environment is as it was
 
-    assert inside("runs", "sync").out == "1 had everything already.\n"
+    assert here("runs", "sync").out == "1 had everything already.\n"
     assert contents(Store(store_uri(moved.runs)), run_id) == after
 
 
-def test_sync_adds_what_is_lacking(attnlab, inside):
+def test_sync_adds_what_is_lacking(attnlab, here):
     path = attnlab.run_folders()[0]
     run = RunDirectory(path)
     before = in_mlflow(attnlab.runs)
     run.history.append({"epoch": 3, "seconds": 0.5, "val_loss": 0.125})
     run.plots.joinpath("loss.png").write_bytes(b"png")
-    done = inside("runs", "sync", path)
+    done = here("runs", "sync", path)
     assert done.code == 0, done.err
     assert "added" in done.out
     # The loss under two names; the figure and history.csv.
@@ -127,14 +108,14 @@ def test_sync_adds_what_is_lacking(attnlab, inside):
     assert client.get_run(run_id).info.status == before[path.name].info.status
 
 
-def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, inside):
+def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, here):
     first, second, _ = attnlab.run_folders()
-    assert inside("runs", "sync").code == 0  # the folders have moved: their tag is put right
+    assert here("runs", "sync").code == 0  # the folders have moved: their tag is put right
     store, found = Store(store_uri(attnlab.runs)), in_mlflow(attnlab.runs)
     store.client.delete_run(found[first.name].info.run_id)
     status = RunDirectory(second).status.read()
     RunDirectory(second).write_json("status.json", {**status, "mlflow_run_id": None})
-    assert inside("runs", "sync").out == "3 had everything already.\n"
+    assert here("runs", "sync").out == "3 had everything already.\n"
     after = in_mlflow(attnlab.runs)
     assert {name: run.info.run_id for name, run in after.items()} == {
         name: run.info.run_id for name, run in found.items()
@@ -142,7 +123,7 @@ def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, ins
     assert RunDirectory(second).status.read()["mlflow_run_id"] == found[second.name].info.run_id
 
 
-def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, inside, empty_store):
+def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, here, empty_store):
     first, second, third = attnlab.run_folders()
     (first / "config.yaml").unlink()
     (second / "metrics.json").unlink()
@@ -150,7 +131,7 @@ def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, insi
     make_run(attnlab.runs, attention="luong_local", state="running")
     make_run(attnlab.runs, attention="luong_global", config={"tracking": {"enabled": False}})
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")
-    done = inside("runs", "sync")
+    done = here("runs", "sync")
     assert done.code == 2
     not_logged, without = sorted(done.err.splitlines(), key=lambda line: "without" in line)
     assert not_logged.startswith(f"attnlab: not logged: {first}/config.yaml: damaged or missing")
@@ -164,23 +145,23 @@ def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, insi
     assert first.is_dir()
 
 
-def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, inside, empty_store):
+def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, here, empty_store):
     before = [read_json(path / "status.json") for path in attnlab.run_folders()]
     other = attnlab.folder / "other"
     other.mkdir()
     shutil.copy(empty_store, other / "mlflow.db")
-    done = inside("runs", "sync", "--uri", store_uri(other))
+    done = here("runs", "sync", "--uri", store_uri(other))
     assert done.out.splitlines()[-1] == "3 logged."
     assert len(in_mlflow(other)) == 3
     assert [read_json(path / "status.json") for path in attnlab.run_folders()] == before
-    again = inside("runs", "sync", "--uri", store_uri(other))
+    again = here("runs", "sync", "--uri", store_uri(other))
     assert again.out == "3 had everything already.\n"
-    down = inside("runs", "sync", "--uri", "http://127.0.0.1:9")
+    down = here("runs", "sync", "--uri", "http://127.0.0.1:9")
     assert (down.code, down.out) == (2, "")
     assert "the server http://127.0.0.1:9 does not answer" in down.err
 
 
-def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside, empty_store):
+def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, here, empty_store):
     everything = tmp_path / "runs"
     folder = everything / "sweeps" / "grid"
     folder.mkdir(parents=True)
@@ -190,7 +171,7 @@ def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside, 
     (folder / "table.csv").write_text("a\n1\n")
     runs = [make_run(everything, seed=seed, sweep="grid") for seed in (0, 1)]
     runs.append(make_run(everything, seed=2, state="killed", sweep="grid", pruned=True))
-    assert inside("runs", "sync").out.splitlines()[-1] == "3 logged."
+    assert here("runs", "sync").out.splitlines()[-1] == "3 logged."
     found = in_mlflow(everything)
     parent = found.pop("grid")
     assert parent.info.run_name == "grid"
@@ -202,11 +183,11 @@ def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, inside, 
     pruned = found[runs[2].path.name]
     assert (pruned.info.status, pruned.data.tags["attnlab.pruned"]) == ("KILLED", "true")
     assert read_json(folder / "sweep.json")["parents"] == {"fib": parent.info.run_id}
-    assert inside("runs", "sync").out == "3 had everything already.\n"
+    assert here("runs", "sync").out == "3 had everything already.\n"
     assert len(in_mlflow(everything)) == 4
 
 
-def test_sync_makes_a_sweep_what_it_was(tmp_path, inside, empty_store):
+def test_sync_makes_a_sweep_what_it_was(tmp_path, here, empty_store):
     everything = tmp_path / "runs"
     folder = everything / "sweeps" / "found"
     folder.mkdir(parents=True)
@@ -217,7 +198,7 @@ def test_sync_makes_a_sweep_what_it_was(tmp_path, inside, empty_store):
     sweep = {"parents": {"fib": "gone"}, "results": {"fib": results}, "finished": True}
     times = {"started": moments[0], "ended": moments[2], "updated": moments[3]}
     RunDirectory(folder).write_json("sweep.json", {**sweep, **times, "state": "failed"})
-    assert inside("runs", "sync").out.splitlines()[1:] == ["1 logged."]
+    assert here("runs", "sync").out.splitlines()[1:] == ["1 logged."]
     parent = in_mlflow(everything)["found"]
     first = 1767323040000
     assert (parent.info.start_time, parent.info.end_time) == (first, first + 2000)
@@ -230,14 +211,14 @@ def test_sync_makes_a_sweep_what_it_was(tmp_path, inside, empty_store):
     more = {**results, "metrics": {"1": {"jobs": 1, "best_value": 0.5}}}
     sweep = read_json(folder / "sweep.json")
     RunDirectory(folder).write_json("sweep.json", {**sweep, "results": {"fib": more}})
-    assert inside("runs", "sync", run.path).code == 0
+    assert here("runs", "sync", run.path).code == 0
     found = in_mlflow(everything)["found"]
     assert found.info.run_id == parent.info.run_id
     assert found.data.metrics == {"jobs": 1, "best_value": 0.5}
 
 
-def test_a_description_that_somebody_has_edited_stays(attnlab, inside):
-    assert inside("runs", "sync").code == 0
+def test_a_description_that_somebody_has_edited_stays(attnlab, here):
+    assert here("runs", "sync").code == 0
     store, (first, *_) = Store(store_uri(attnlab.runs)), attnlab.run_folders()
     run_id = in_mlflow(attnlab.runs)[first.name].info.run_id
 
@@ -247,10 +228,10 @@ def test_a_description_that_somebody_has_edited_stays(attnlab, inside):
     text = described()
     assert text.startswith("**failed** after epoch 2: RunFailed: it was nan\n\n")
     RunDirectory(first).status.write("failed", error="RunFailed: it was inf")
-    assert inside("runs", "sync").code == 0
+    assert here("runs", "sync").code == 0
     assert described() == text.replace("nan", "inf")
     store.client.set_tag(run_id, "mlflow.note.content", "mine")
-    assert inside("runs", "sync").out == "3 had everything already.\n"
+    assert here("runs", "sync").out == "3 had everything already.\n"
     assert described() == "mine"
 
 
@@ -287,9 +268,9 @@ def everything(runs):
     return {run.info.run_id: contents(store, run.info.run_id) for run in found}
 
 
-def test_the_store_of_the_version_before_gets_what_it_lacks_and_nothing_else(before, inside):
+def test_the_store_of_the_version_before_gets_what_it_lacks_and_nothing_else(before, here):
     was = everything(before)
-    done = inside("runs", "sync")
+    done = here("runs", "sync")
     assert (done.code, done.err) == (0, "")
     *lines, last = done.out.splitlines()
     assert last == "9 completed."
@@ -302,7 +283,7 @@ def test_the_store_of_the_version_before_gets_what_it_lacks_and_nothing_else(bef
         assert (info, params, rest) == (new[0], new[1], [*new[5:]])
         assert metrics.items() <= new[3].items() and files <= new[4]
         assert {key.partition("/")[0] for key in new[3].keys() - metrics.keys()} <= {"loss"}
-    assert inside("runs", "sync").out == "9 had everything already.\n"
+    assert here("runs", "sync").out == "9 had everything already.\n"
 
 
 def test_a_model_of_the_version_before_still_predicts(before):

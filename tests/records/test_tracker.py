@@ -6,15 +6,13 @@ import logging
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
 
 import pytest
 from command_line import ROOT
-from run_folders import add_epoch, make_run, write_metrics
+from run_folders import add_epoch, locked, make_run, write_metrics
 
 from attnlab.records.files import read_json, write_json
 from attnlab.records.mlflow import tracker as tracking
@@ -269,13 +267,6 @@ def test_an_unusable_store_is_one_warning(tmp_path, uri, caplog):
         tracker.changed()
     assert end(run, tracker) is False and tracker.ended("completed") is False
     assert (tracker.wait_run_id(0), len(warned(caplog))) == (None, 1)
-
-
-@contextmanager
-def locked(path):
-    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
-        holder.execute("BEGIN EXCLUSIVE")
-        yield
 
 
 @pytest.mark.slow

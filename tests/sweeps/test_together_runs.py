@@ -8,9 +8,9 @@ import signal
 import time
 from pathlib import Path
 
-import h5py
 import pytest
 from command_line import CommandLine
+from same_runs import weights
 from sweep_examples import SMALL, UNTRACKED
 
 TOGETHER = (
@@ -25,18 +25,13 @@ def commands(folder: Path) -> CommandLine:
     return CommandLine(folder)
 
 
-def weights(attnlab: CommandLine) -> dict[tuple[str, str, str], bytes]:
+def all_weights(attnlab: CommandLine) -> dict[tuple[str, str, str], bytes]:
     """All weights of all epochs, by seed, file and place in it."""
     found = {}
     for folder in attnlab.run_folders():
         for path in sorted((folder / "weights").glob("epoch_*.h5")):
-            with h5py.File(path) as file:
-                place = folder.name.rpartition("_s")[2], path.name
-                file.visititems(
-                    lambda name, item, place=place: found.update(
-                        {(*place, name): item[()].tobytes()} if hasattr(item, "shape") else {}
-                    )
-                )
+            place = folder.name.rpartition("_s")[2], path.name
+            found |= {(*place, name): array.tobytes() for name, array in weights(path).items()}
     return found
 
 
@@ -59,16 +54,16 @@ def ended(attnlab: CommandLine, how: signal.Signals) -> int:
 def test_what_was_killed_or_interrupted_ends_with_the_bits_of_what_was_not(tmp_path):
     whole, killed, interrupted = (commands(tmp_path / name) for name in "abc")
     assert whole(*TOGETHER).code == 0
-    expected = weights(whole)
+    expected = all_weights(whole)
     assert {status["together"] for status in statuses(whole)} == {4}
     assert len({status["epoch"] for status in statuses(whole)}) > 1  # some stopped early
     ended(killed, signal.SIGKILL)
     assert ended(interrupted, signal.SIGINT) == 130
     assert "killed" in {status["state"] for status in statuses(interrupted)}
     for again in (killed, interrupted):
-        assert 0 < len(weights(again)) < len(expected)
+        assert 0 < len(all_weights(again)) < len(expected)
         assert again(*TOGETHER).code == 0
-        assert weights(again) == expected
+        assert all_weights(again) == expected
 
 
 @pytest.mark.slow

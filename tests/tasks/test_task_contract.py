@@ -207,6 +207,22 @@ def test_a_saved_scaler_that_is_missing_damaged_or_of_other_settings_is_refused(
             make(file).load_from(tmp_path)
 
 
+def test_a_scaler_that_can_t_be_saved_stays_as_it_was(make, tmp_path, monkeypatch):
+    task = make("fib")
+    task.load(0)
+    task.save(tmp_path)
+    before = (tmp_path / "scaler.json").read_bytes()
+    monkeypatch.setattr("os.fsync", full_disk)
+    task.units = "others"
+    with pytest.raises(OSError, match="no room"):
+        task.save(tmp_path)
+    assert (tmp_path / "scaler.json").read_bytes() == before
+
+
+def full_disk(handle):
+    raise OSError("no room")
+
+
 @by_file
 def test_nothing_works_before_load_and_says_so(file, make):
     task = make(file)

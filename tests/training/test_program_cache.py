@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from command_line import CONF, ROOT, some_pairs
+from same_runs import weights
 
 from attnlab.run.building import import_tensorflow, make_task, start_afresh
 from attnlab.run.loop import make_learner
@@ -61,12 +61,7 @@ def results(folder: Path) -> dict:
     """All that a run's training found: weights of each epoch, the history but for the seconds."""
     found = {}
     for path in sorted((folder / "weights").glob("*.h5")):
-        with h5py.File(path) as file:
-            file.visititems(
-                lambda name, item, epoch=path.name: found.update(
-                    {(epoch, name): item[()].tobytes()} if hasattr(item, "shape") else {}
-                )
-            )
+        found |= {(path.name, name): array.tobytes() for name, array in weights(path).items()}
     with open(folder / "history.csv", newline="") as stream:
         for row in csv.DictReader(stream):
             found[row["epoch"]] = {key: row[key] for key in row if key != "seconds"}

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest
+from attnlab.tasks.base import ItemTest, Pairs
 from attnlab.tasks.classification.report import noun_of, read_predictions
-from attnlab.tasks.right_answers import Answers, Runs, right_answers_test
+from attnlab.tasks.right_answers import Answers, right_answers_test
 
 
-def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
+def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
     """Test groups of classifiers against a reference: an `ItemTester`.
 
-    What is tested are right answers, also where the metric is another one than accuracy. `pairs`
-    has of each group its runs and those of the reference, of the same seeds; it takes no time, so
-    `always` makes no difference.
+    What is tested are right answers, also where the metric is another one than accuracy. It
+    takes no time, so `always` makes no difference.
 
     Raises:
         NoItemTest: the items differ.

@@ -80,7 +80,7 @@ def brier(labels: np.ndarray, probabilities: np.ndarray) -> float:
     return float(np.mean(np.sum(missed**2, axis=1)))
 
 
-def calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> float:
+def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
     """The expected calibration error: sum_b |B_b| / N |accuracy(B_b) - confidence(B_b)|, 0 to 1.
 
     Guo et al. 2017, "On calibration of modern neural networks" (arXiv 1706.04599), equation 3, with
@@ -89,9 +89,8 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int = BIN
     Args:
         confidence: (N,) largest probability of each text.
         right: (N,) bool, whether the class that has it is the right one.
-        bins: how many.
     """
-    found = calibration_bins(confidence, right, bins)
+    found = calibration_bins(confidence, right)
     distances = np.abs(found.accuracy - found.confidence)
     return float(np.sum(np.where(found.counts > 0, found.counts * distances, 0.0)) / len(right))
 

@@ -216,9 +216,9 @@ class Classify(TextTask):
 
 def probabilities(logits: np.ndarray) -> np.ndarray:
     """softmax(logits), (N, C) float64."""
-    shifted = np.asarray(logits, np.float64)
-    shifted = np.exp(shifted - shifted.max(axis=-1, keepdims=True))
-    return shifted / shifted.sum(axis=-1, keepdims=True)
+    from scipy.special import softmax
+
+    return softmax(np.asarray(logits, np.float64), axis=-1)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -9,6 +9,7 @@ from attnlab.config.options import auto_value, option_content
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.forecasting"
+_SQUARED, _ABSOLUTE = f"{_HERE}.item_test:squared", f"{_HERE}.item_test:absolute"
 
 
 def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -35,14 +36,14 @@ KIND = Kind(
     name="forecasting",
     item="forecast",
     metrics=(
-        Metric("rmse", "min", "RMSE", perfect=0, in_units=True, item_test="squared"),
-        Metric("mae", "min", "MAE", perfect=0, in_units=True, item_test="absolute"),
+        Metric("rmse", "min", "RMSE", perfect=0, in_units=True, item_test=_SQUARED),
+        Metric("mae", "min", "MAE", perfect=0, in_units=True, item_test=_ABSOLUTE),
         # Others say the same in other units.
-        Metric("mse", "min", "MSE", perfect=0, in_tables=False, item_test="squared"),
-        Metric("nrmse", "min", "RMSE / range", perfect=0, in_tables=False, item_test="squared"),
-        Metric("mse_z", "min", "MSE of z-scores", perfect=0, item_test="squared"),
-        Metric("mae_z", "min", "MAE of z-scores", perfect=0, item_test="absolute"),
-        Metric("mase", "min", "MASE", perfect=0, item_test="absolute"),
+        Metric("mse", "min", "MSE", perfect=0, in_tables=False, item_test=_SQUARED),
+        Metric("nrmse", "min", "RMSE / range", perfect=0, in_tables=False, item_test=_SQUARED),
+        Metric("mse_z", "min", "MSE of z-scores", perfect=0, item_test=_SQUARED),
+        Metric("mae_z", "min", "MAE of z-scores", perfect=0, item_test=_ABSOLUTE),
+        Metric("mase", "min", "MASE", perfect=0, item_test=_ABSOLUTE),
         Metric("smape", "min", "sMAPE (%)", perfect=0, in_tables=False),
         Metric("loss", "min", "loss", in_tables=False),
     ),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from attnlab.errors import RequestError, RunFailed
+from attnlab.records.files import write_json
 from attnlab.tasks.base import Kind, Progress, Report
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
 from attnlab.tasks.forecasting.data.measures import Yardstick
@@ -274,8 +275,7 @@ class ForecastingTask:
             "input_scalers": [scaler.to_json() for scaler in self._input_scalers],
             "digest": self.splits.digest,
         }
-        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-        (folder / _FILE).write_text(text, encoding="utf-8")
+        write_json(folder / _FILE, content)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then `scaler_for` and `forecast_values` work.

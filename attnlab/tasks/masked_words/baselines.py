@@ -39,14 +39,15 @@ class Neighbours:
 
     def log_shares(self, lefts: np.ndarray, rights: np.ndarray) -> np.ndarray:
         """(M, V) ln P of each word between neighbours (M,)."""
+        from scipy.special import log_softmax
+
         with np.errstate(divide="ignore"):
             found = np.log(self.shares)[None] + np.zeros((len(lefts), 1))
         for numbers, pairs in ((lefts, self.pairs), (rights, self.reversed)):
             known = numbers < self.words
             own = pairs[numbers[known]].toarray() + _ADDED * self.beside[numbers[known], None]
             found[known] += np.log(np.maximum(own, 1e-12) / self.counts)
-        top = found.max(axis=1, keepdims=True)
-        return found - top - np.log(np.exp(found - top).sum(axis=1, keepdims=True))
+        return log_softmax(found, axis=1)
 
 
 def baselines(

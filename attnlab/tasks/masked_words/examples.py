@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+_MOST = 8  # words
 
-def chosen_words(right: np.ndarray, rows: np.ndarray, most: int = 8) -> np.ndarray:
+
+def chosen_words(right: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Numbers of some words, one of a row: half of them wrong where there are as many, those first.
+
+    They are taken at equal distances.
 
     Args:
         right: (M,) whether each was filled in rightly.
         rows: (M,) where they stand.
-        most: how many there may be; they are taken at equal distances.
     """
     wrong = _one_of_each(np.flatnonzero(~right), rows)
     correct = np.flatnonzero(right)
     elsewhere = _one_of_each(correct, rows)
-    count = max(most // 2, most - len(elsewhere))
+    count = max(_MOST // 2, _MOST - len(elsewhere))
     some = _spread(wrong, count)
     others = _one_of_each(correct[~np.isin(rows[correct], rows[some])], rows)
-    return np.concatenate([some, _spread(others, most - len(some))])
+    return np.concatenate([some, _spread(others, _MOST - len(some))])
 
 
 def _one_of_each(numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:

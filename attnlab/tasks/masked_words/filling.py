@@ -69,10 +69,11 @@ def labels(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:
 
 def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[list[Guess]]:
     """The most probable words by logits (M, V), the best ones first; no special token is one."""
+    from scipy.special import softmax
+
     logits = logits.astype(np.float64)
     logits[:, [PAD, UNKNOWN, START, END]] = -np.inf
-    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    shares /= shares.sum(axis=-1, keepdims=True)
+    shares = softmax(logits, axis=-1)
     best = np.argsort(-shares, axis=-1, kind="stable")[:, : min(count, tokenizer.size - END - 1)]
     return [
         [

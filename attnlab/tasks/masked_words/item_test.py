@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest
+from attnlab.tasks.base import ItemTest, Pairs
 from attnlab.tasks.masked_words.report import read_predictions
-from attnlab.tasks.right_answers import Answers, Runs, right_answers_test
+from attnlab.tasks.right_answers import Answers, right_answers_test
 
 
-def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
+def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
     """Test groups of runs against a reference: an `ItemTester`.
 
     Raises:

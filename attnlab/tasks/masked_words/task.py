@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.masked_words.models.model import Guesses, MaskedWordModel
 
-_TOGETHER = 256  # rows that a model reads at a time
-
 
 class MaskedWords(TextTask):
     """Fill in the words of a corpus's texts, and so learn an encoder of texts.

@@ -16,27 +16,27 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, NoItemTest
+from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.translation.scores import METRICS, metric_class
 
 # A sentence's translations, one of each seed.
 Translations = tuple[str, ...]
-Runs = Sequence[RunDirectory]
 
 # Translations that sacreBLEU counts in about two seconds.
 _AT_ONCE = 30_000
 
 
-def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
+def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
     """Test groups of translations against a reference: an `ItemTester`.
 
-    `pairs` has of each group its runs and those of the reference, of the same seeds; `always` tests
-    even where sacreBLEU would take minutes.
+    `always` tests even where sacreBLEU would take minutes, and False never.
 
     Raises:
         NoItemTest: the sentences differ, or it would take minutes.
         RequestError: a predictions.csv is missing or damaged.
     """
+    if always is False:
+        return [None] * len(pairs)
     items: list[tuple[str, str]] = []
     groups_of: dict[tuple[str, ...], list[int]] = {}  # by the runs of the reference
     for place, (_, reference) in enumerate(pairs):
@@ -82,7 +82,7 @@ def paired_bootstrap(
     return [float(result.p_value) for result in results], str(signatures[key])
 
 
-def _translations(runs: Runs, items: list[tuple[str, str]]) -> list[Translations]:
+def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) -> list[Translations]:
     """The translations of each test item, one of each run.
 
     `items` are the source and the reference of each, the same in all runs; the first run that is

@@ -185,7 +185,11 @@ class Translate:
 
         beam = self.beam if beam is None else beam
         if files or test_set:
-            given = self.corpus.test_files(test_set, self.cache) if test_set else PartFiles(*files)
+            given = (
+                self.corpus.test_files(test_set, self.cache, progress)
+                if test_set
+                else PartFiles(*files)
+            )
             tokenizers = self.source_tokenizer, self.target_tokenizer
             with tokenized_files(given, self.text, tokenizers) as scored:
                 return report(self, model, scored, beam, progress)

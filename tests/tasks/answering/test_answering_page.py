@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from asked import asked_texts, fitted, said, some_questions, write_answerer
-from compared_runs import only
+from compared_runs import column, on_page
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Frames, Sentences, Table, Text
-from attnlab.report.results import colours_of
-from attnlab.report.shown import shown_runs
+from attnlab.page.parts import Frames, Sentences, Text
 from attnlab.tasks.answering.page.answers import answer_parts
 from attnlab.tasks.answering.page.attention import attention_parts
 from attnlab.tasks.answering.task import Said
@@ -21,24 +18,9 @@ ANSWERS = said(TEST, 0.6)
 Q, P = 8, 24
 
 
-@pytest.fixture
-def shown(tmp_path):
-    """A function from a folder's runs to what a page shows of them."""
-
-    def runs():
-        comparison = only(tmp_path)
-        return shown_runs(comparison, colours_of(comparison))
-
-    return runs
-
-
-def column(table: Table, name: str) -> list[str]:
-    return [row[table.header.index(name)] for row in table.rows]
-
-
-def test_answers_go_from_the_worst_to_the_best(tmp_path, shown):
+def test_answers_go_from_the_worst_to_the_best(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
-    table, groups = answer_parts(shown())
+    table, groups = answer_parts(on_page(tmp_path))
     scores = [float(cell) for cell in column(table, "F1")]
     assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
     wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
@@ -47,22 +29,22 @@ def test_answers_go_from_the_worst_to_the_best(tmp_path, shown):
     assert column(groups, "question") == ["when", "who"]
 
 
-def test_several_runs_stand_side_by_side(tmp_path, shown):
+def test_several_runs_stand_side_by_side(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
     write_answerer(tmp_path, "bahdanau", said(TEST, 1), DATA)
-    table, groups = answer_parts(shown())
+    table, groups = answer_parts(on_page(tmp_path))
     assert {*table.header} >= {"says none", "says bahdanau", "F1, none", "p, bahdanau"}
     assert column(table, "says bahdanau") == column(table, "answer")
     assert column(groups, "exact, bahdanau") == ["100.0", "100.0"]
 
 
-def test_other_questions_and_damaged_files_are_named(tmp_path, shown):
+def test_other_questions_and_damaged_files_are_named(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
     other = asked_texts(TRAIN, some_questions(40, seed=3))
     write_answerer(tmp_path, "bahdanau", said(other.parts["test"].questions, 1), other)
     damaged = write_answerer(tmp_path, "pooling", ANSWERS, DATA)
     damaged.write_predictions({"index": [0], "question": ["a"]})
-    texts = [part.text for part in answer_parts(shown()) if isinstance(part, Text)]
+    texts = [part.text for part in answer_parts(on_page(tmp_path)) if isinstance(part, Text)]
     assert any("was tested on other items" in text for text in texts)
     assert any("pooling: no predictions" in text and "exact_match" in text for text in texts)
 

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from small_settings import settings
 
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.config.options import option_class, option_content, options
@@ -17,9 +18,6 @@ from attnlab.tasks.answering.task import Answer
 from attnlab.text.tokenizers import END, START
 
 Q, P, VOCABULARY = 4, 7, 20
-SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 12, "layers": 2, "feed_forward": 5}
-SMALL |= {"cell": "simple"}
-NOT_SETTINGS = ("name", "_target_", "rules")
 DRAW = np.random.default_rng(7)
 LENGTHS = ((3, 7), (4, 3), (1, 1))  # of question, END included, and text
 
@@ -38,19 +36,14 @@ TOKENS = rows()
 TARGETS = np.array([[2, 4], [3, 3], [0, 0]])
 
 
-def settings(group: str, name: str) -> dict:
-    content = option_content(group, name)
-    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
-    small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
-    return {**own, **small}
-
-
 def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(3)
     given = {**settings("model/settings", f"answering_{model}"), "dropout": 0.0, **changes}
     cls = option_class("attention", attention)
     sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
-    return build_reader(model, given, lambda: cls(**settings("attention", attention)), **sizes)
+    return build_reader(
+        model, given, lambda: cls(**settings("attention", attention, window=12)), **sizes
+    )
 
 
 @functools.cache

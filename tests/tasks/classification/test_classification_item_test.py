@@ -89,6 +89,7 @@ def test_a_comparison_has_the_test_and_says_what_it_is(tmp_path):
     assert [test.p_holm for test in pair] == holm([test.p for test in pair])
     lines = footnotes(comparison)
     assert any("exact sign test over 30 test texts" in line for line in lines)
+    assert only(tmp_path, reference="none", bootstrap=False).item_test == comparison.item_test
     other = only(tmp_path, reference="none", metric="macro_f1")
     assert any("of right answers, whatever the metric" in line for line in footnotes(other))
 

@@ -6,13 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from compared_runs import only
+from compared_runs import column, on_page
 from labelled import CLASSES, answers, attention, labelled, some_texts, write_classifier
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Frames, Sentences, Table, Tabs, Text
-from attnlab.report.results import colours_of
-from attnlab.report.shown import shown_runs
+from attnlab.page.parts import Frames, Sentences, Tabs, Text
 from attnlab.tasks.classification.data import LabelledTexts, Part
 from attnlab.tasks.classification.page import items as items_module
 from attnlab.tasks.classification.page.attention import _rows, attention_parts
@@ -24,27 +22,12 @@ DATA = labelled(some_texts(60), TEST)
 PROBABILITIES = answers(TEST.labels, 0.6)
 
 
-@pytest.fixture
-def shown(tmp_path):
-    """A function from a folder's runs to what a page shows of them."""
-
-    def runs():
-        comparison = only(tmp_path)
-        return shown_runs(comparison, colours_of(comparison))
-
-    return runs
-
-
-def column(table: Table, name: str) -> list[str]:
-    return [row[table.header.index(name)] for row in table.rows]
-
-
 # Texts
 
 
-def test_texts_go_from_the_worst_to_the_best(tmp_path, shown):
+def test_texts_go_from_the_worst_to_the_best(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
-    table, confusion, groups = item_parts(shown())
+    table, confusion, groups = item_parts(on_page(tmp_path))
     own = PROBABILITIES[np.arange(40), TEST.labels]
     shown_p = [float(cell) for cell in column(table, "p")]
     assert len(shown_p) == 24 and shown_p == sorted(shown_p)
@@ -59,23 +42,23 @@ def test_texts_go_from_the_worst_to_the_best(tmp_path, shown):
     assert column(groups, "group") == ["4 words", "7 words"]
 
 
-def test_several_runs_stand_side_by_side(tmp_path, shown):
+def test_several_runs_stand_side_by_side(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
-    table, confusions, groups = item_parts(shown())
+    table, confusions, groups = item_parts(on_page(tmp_path))
     assert {*table.header} >= {"says none", "says bahdanau", "p, none", "p, bahdanau"}
     assert column(table, "says bahdanau") == column(table, "class")
     assert isinstance(confusions, Tabs) and list(confusions.choices) == ["bahdanau", "none"]
     assert column(groups, "bahdanau") == ["1.000", "1.000"]
 
 
-def test_other_texts_and_damaged_files_are_named(tmp_path, shown):
+def test_other_texts_and_damaged_files_are_named(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     other = labelled(some_texts(60), some_texts(40, seed=3))
     write_classifier(tmp_path, "bahdanau", np.eye(3)[other.parts["test"].labels], other)
     damaged = write_classifier(tmp_path, "pooling", PROBABILITIES, DATA)
     damaged.write_predictions({"index": [0], "text": ["a"]})
-    said = {part.text for part in item_parts(shown()) if isinstance(part, Text)}
+    said = {part.text for part in item_parts(on_page(tmp_path)) if isinstance(part, Text)}
     assert any("was tested on other items" in text for text in said)
     assert any("pooling: no predictions" in text and "label" in text for text in said)
 

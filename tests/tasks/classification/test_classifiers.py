@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from small_settings import SMALL, settings
 
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
@@ -16,9 +17,6 @@ from attnlab.errors import RequestError
 from attnlab.tasks.classification.models.build import build_classifier
 
 S, VOCABULARY, CLASSES = 6, 20, 3
-SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
-SMALL |= {"cell": "simple"}
-NOT_SETTINGS = ("name", "_target_", "rules")
 DRAW = np.random.default_rng(7)
 LENGTHS = (6, 4, 1, 5)
 TOKENS = np.where(
@@ -26,13 +24,6 @@ TOKENS = np.where(
 ).astype(np.int32)
 LABELS = np.array([0, 2, 1, 0])
 MODELS = ("embeddings", "rnn", "transformer")
-
-
-def settings(group: str, name: str) -> dict:
-    content = option_content(group, name)
-    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
-    small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
-    return {**own, **small}
 
 
 def make(model: str, attention: str, **changes):

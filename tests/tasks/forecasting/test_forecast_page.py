@@ -7,12 +7,10 @@ import shutil
 import h5py
 import numpy as np
 import pytest
-from compared_runs import only, write_forecast, write_run
+from compared_runs import on_page, write_forecast, write_run
 
 from attnlab.page.parts import Chart, Course, Maps, Slider, Strips, Text
-from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.report.results import colours_of
-from attnlab.report.shown import shown_runs
+from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.page.attention import _coarser, _Looks, _moving, attention_parts
 from attnlab.tasks.forecasting.page.forecasts import forecast_parts
 
@@ -20,11 +18,8 @@ from attnlab.tasks.forecasting.page.forecasts import forecast_parts
 @pytest.fixture
 def shown(trained, monkeypatch):
     """The run of the fixture, as a page shows it."""
-    from attnlab.compare.comparison import compare
-
     monkeypatch.chdir(trained.attnlab.folder)
-    (comparison,) = compare([ListedRun.of(RunDirectory(trained.folder))]).tasks
-    return shown_runs(comparison, colours_of(comparison))
+    return on_page(trained.attnlab.runs)
 
 
 def test_the_best_epochs_weights_are_those_that_the_run_kept(shown, trained):
@@ -98,13 +93,8 @@ def test_an_epoch_that_is_damaged_is_left_out_and_named(shown, trained, monkeypa
     assert "Epoch 1 is missing" in why.text
 
 
-def shown_of(runs):
-    comparison = only(runs)
-    return shown_runs(comparison, colours_of(comparison))
-
-
 def test_forecasts_of_the_same_targets_stand_in_one_chart(three_groups):
-    (chart,) = forecast_parts(shown_of(three_groups))
+    (chart,) = forecast_parts(on_page(three_groups))
     assert isinstance(chart, Chart)
     assert [curve.label for curve in chart.curves] == ["target", "bahdanau", "pooling", "none"]
     assert [curve.shown for curve in chart.curves] == [True, True, True, False]
@@ -118,7 +108,7 @@ def test_targets_without_order_are_drawn_against_the_forecasts(tmp_path):
     table = run.read_predictions()
     order = np.random.default_rng(0).permutation(40)
     run.write_predictions({**table, "index": order, "time": order.astype(str)})
-    (chart,) = forecast_parts(shown_of(tmp_path))
+    (chart,) = forecast_parts(on_page(tmp_path))
     assert all(curve.dots for curve in chart.curves)
     assert list(chart.x) == sorted(table["target"])
 
@@ -130,7 +120,7 @@ def test_several_steps_have_an_error_each(tmp_path):
     steps = np.tile([1, 2], 20)
     persistence = table["target"] + 5
     run.write_predictions({**table, "step": steps, "persistence": persistence})
-    forecast, errors = forecast_parts(shown_of(tmp_path))
+    forecast, errors = forecast_parts(on_page(tmp_path))
     assert [curve.y for curve in errors.curves] == [[3.0, 4.0], [5.0, 5.0]]
     assert len(forecast.x) == 20 and "the first of 2 steps" in forecast.title
 

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from small_settings import settings
 
 from attnlab.attention.bahdanau import BahdanauAttention
 from attnlab.attention.luong_global import LuongGlobalAttention
@@ -21,21 +22,12 @@ from attnlab.tasks.forecasting.data.baselines import nlinear
 from attnlab.tasks.forecasting.models.build import build_forecaster
 
 S, HORIZON = 7, 2
-SMALL = {"units": 6, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5, "cell": "simple"}
-NOT_SETTINGS = ("name", "_target_", "rules")
 DRAW = np.random.default_rng(31)
 HISTORY = DRAW.normal(size=(5, S, 1)).astype(np.float32)
 TARGET = DRAW.normal(size=(5, HORIZON)).astype(np.float32)
 
 
 MODELS = ("rnn", "transformer")
-
-
-def settings(group: str, name: str) -> dict:
-    content = option_content(group, name)
-    own = {key: value for key, value in content.items() if key not in NOT_SETTINGS}
-    small = {key: SMALL[key] for key in own.keys() & SMALL.keys() if own[key] is not None}
-    return {**own, **small}
 
 
 def mechanism(name: str, **changes):

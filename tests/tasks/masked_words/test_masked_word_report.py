@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from compared_runs import only
+from compared_runs import on_page, only
 from fillers import DATA, TEST, data_of, fake_task, said, word, write_filler
 from scipy.stats import binomtest
 
 from attnlab.figures.run import draw_run
 from attnlab.figures.shaded_words import DARKEST
 from attnlab.page.parts import Text
-from attnlab.report.results import colours_of
-from attnlab.report.shown import shown_runs
 from attnlab.tasks.base import NoItemTest
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.examples import chosen_words
@@ -170,14 +168,9 @@ def test_a_run_draws_its_figures(tmp_path, paired):
 # The page
 
 
-def parts_of(folder):
-    comparison = only(folder)
-    return word_parts(shown_runs(comparison, colours_of(comparison)))
-
-
 def test_words_go_from_the_hardest_to_the_best_known(tmp_path):
     write_filler(tmp_path, "multi_head", [5, 6, 8])
-    table, groups = parts_of(tmp_path)
+    table, groups = word_parts(on_page(tmp_path))
     assert table.header == ["text", "word", "prediction", "p"]
     p = [float(row[3]) for row in table.rows]
     assert len(p) == 24 and p == sorted(p)
@@ -193,7 +186,7 @@ def test_several_runs_stand_side_by_side_and_damaged_ones_are_named(tmp_path):
     write_filler(tmp_path, "bahdanau", [])
     damaged = write_filler(tmp_path, "luong_global", [])
     damaged.write_predictions({"row": [0], "text": ["a"]})
-    table, *others = parts_of(tmp_path)
+    table, *others = word_parts(on_page(tmp_path))
     assert {*table.header} >= {"says multi_head", "says bahdanau", "p, multi_head", "p, bahdanau"}
     assert "(mean of 2 runs)" in table.title
     said_of = [part.text for part in others if isinstance(part, Text)]

@@ -10,15 +10,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from compared_runs import only
+from compared_runs import on_page
 from fillers import SENTENCES, document, task_of
 from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.page.parts import Sentences, Slider
 from attnlab.records.run_directory import RunDirectory
-from attnlab.report.results import colours_of
-from attnlab.report.shown import shown_runs
 from attnlab.run.loading import TrainedRun
 from attnlab.tasks.masked_words.page.attention import attention_parts
 
@@ -117,8 +115,7 @@ def test_runs_of_other_kinds_are_refused(here):
 
 
 def test_a_page_has_the_weights_and_the_word_of_each_epoch(trained):
-    comparison = only(trained.runs)
-    note, slider = attention_parts(shown_runs(comparison, colours_of(comparison)))
+    note, slider = attention_parts(on_page(trained.runs))
     assert isinstance(slider, Slider) and "» and «" in note.text
     (sentences,) = slider.parts
     assert isinstance(sentences, Sentences) and sentences.shaded
@@ -136,7 +133,7 @@ def test_a_page_has_the_weights_and_the_word_of_each_epoch(trained):
         assert weights == pytest.approx(expected, abs=1e-3)
 
     Path("days.txt").unlink()
-    *_, slider, why = attention_parts(shown_runs(comparison, colours_of(comparison)))
+    *_, slider, why = attention_parts(on_page(trained.runs))
     assert slider.frames.epochs == [slider.frames.epochs[0]] and "best epoch" in why.text
     (sentences,) = slider.parts
     assert list(sentences.sentences[0].reference) == [kept["word"][0]]

@@ -73,7 +73,8 @@ def test_sentences_are_resampled_of_the_seeds_that_both_sides_have(tmp_path):
 
 def test_the_bootstrap_is_made_where_it_is_asked_for_or_quick(tmp_path, monkeypatch):
     write_spoiled(tmp_path, {"none": [2], "bahdanau": [3]})
-    assert only(tmp_path, bootstrap=False).item_test is None
+    without = only(tmp_path, bootstrap=False)
+    assert (without.item_test, without.notes) == (None, [])
     monkeypatch.setattr(bootstrap, "_AT_ONCE", 23)
     comparison = only(tmp_path)
     assert comparison.item_test is None

@@ -11,6 +11,10 @@ import pytest
 from command_line import CommandLine, Outcome, TrainedRun
 
 from attnlab.cli import main
+from attnlab.config.sections import parse
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.building import make_task
+from attnlab.tasks.translation.corpora.multi30k import Multi30k
 from attnlab.tasks.translation.report import nearest_rows
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
@@ -139,6 +143,18 @@ def test_another_test_set_leaves_the_training_part_as_it_was(run, at_home, monke
     assert asked == [saved["train"]["pairs"]] and asked[0] < SIZES["train"]
     assert (found["part"], found["notes"]) == ("test_2017_flickr", [])
     assert set(found["baselines"]) == {"nearest_pair", "copied_source"}
+
+
+def test_a_test_set_tells_how_far_its_download_is(run, monkeypatch):
+    def downloading(corpus, name, cache, progress=None):
+        progress(1, 2, name)
+        raise ConnectionError
+
+    monkeypatch.setattr(Multi30k, "test_files", downloading)
+    task, told = make_task(parse(RunDirectory(run.folder).read_config(), {})), []
+    with pytest.raises(ConnectionError):
+        task.evaluate(None, test_set="val", progress=lambda *words: told.append(words))
+    assert told == [(1, 2, "val")]
 
 
 def test_the_table_says_what_is_left_out(here):

@@ -82,7 +82,7 @@ class ArchiveCorpus(FileCorpus):
             RequestError: it can't be had or read.
         """
         if self.path:
-            place = existing_place(self.path, "data.path")
+            place = existing_place(self.path)
         else:
             folder = cache_folder(cache, self.name, self.url, self.usual_url)
             known = self.known if self.url == self.usual_url else None
@@ -112,10 +112,10 @@ class ArchiveCorpus(FileCorpus):
         self._texts(path, None)
 
 
-def existing_place(path: str, key: str) -> Path:
-    """The file or folder that a setting names; raises `RequestError` where there is none."""
+def existing_place(path: str) -> Path:
+    """The file or folder that `data.path` names; raises `RequestError` where there is none."""
     found = Path(path).expanduser()
     if found.is_file() or found.is_dir():
         return found
     what = "a pipe or device" if found.exists() else "nothing that is there"
-    raise RequestError(f"{key}: expected a file or folder, got {path}, which is {what}.")
+    raise RequestError(f"data.path: expected a file or folder, got {path}, which is {what}.")

@@ -35,7 +35,7 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "train_loss": ("train, with dropout", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
-    "accuracy": {"train_accuracy": ("train", ORANGE), "val_accuracy": ("validation", BLUE)},
+    "accuracy": {"val_accuracy": ("validation", BLUE)},
 }
 _MOST_WRITTEN = 24  # classes up to which cells of a confusion matrix have their numbers
 _LABEL = 22  # characters of a class

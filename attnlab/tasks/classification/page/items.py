@@ -34,7 +34,7 @@ def item_parts(shown: Sequence[Shown]) -> list[Part]:
     return [
         *([_table(tables)] if tables else []),
         *parts,
-        *chosen("group", confused, named=len(shown) > 1),
+        *chosen(confused, named=len(shown) > 1),
         *accuracy_by_group(shown, "texts"),
     ]
 

@@ -92,7 +92,7 @@ def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str,
     if steps > 1:
         title += f", step 1 of {steps}"
     if along_time(rows["index"], rows["time"]):
-        return _forecastalong_time(predictions, rows, metrics, title)
+        return _forecast_along_time(predictions, rows, metrics, title)
     return _forecast_against_target(rows, metrics, title)
 
 
@@ -135,7 +135,7 @@ def next_values_figure(
     return figure
 
 
-def _forecastalong_time(
+def _forecast_along_time(
     predictions: Mapping[str, np.ndarray],
     rows: Mapping[str, np.ndarray],
     metrics: Mapping[str, Any],

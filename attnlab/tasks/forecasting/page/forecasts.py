@@ -31,7 +31,7 @@ def forecast_parts(shown: Sequence[Shown]) -> list[Part]:
         return parts
     if _same(tables):
         return [*parts, *_charts(tables)]
-    return [*parts, *chosen("group", {run.label: _charts([(run, own)]) for run, own in tables})]
+    return [*parts, *chosen({run.label: _charts([(run, own)]) for run, own in tables})]
 
 
 def _read(run: Shown) -> Columns:

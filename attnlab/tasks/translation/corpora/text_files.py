@@ -119,9 +119,9 @@ class PartFiles(NamedTuple):
             yield _linked(pair, others[-1], f"{self.links}:{number}") if self.links else pair
 
 
-def shortened(text: str, most: int = 60) -> str:
+def shortened(text: str) -> str:
     """A text quoted for a message, cut where it is long."""
-    return repr(text if len(text) <= most else text[: most - 3] + "...")
+    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def _decoded(raw: bytes, path: Path, number: int) -> str:

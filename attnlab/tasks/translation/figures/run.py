@@ -28,7 +28,7 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "train_loss": ("train, with dropout\nand label smoothing", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
-    "perplexity": {"train_perplexity": ("train", ORANGE), "val_perplexity": ("validation", BLUE)},
+    "perplexity": {"val_perplexity": ("validation", BLUE)},
     "score (0 to 100)": {
         "val_bleu": ("validation BLEU", BLUE),
         "val_chrf": ("validation chrF", GREY),

@@ -16,25 +16,22 @@ _FORMATS = ("PNG", "JPEG")
 _WHITE = (255, 255, 255, 255)
 
 
-def read_image(path: Path, shape: tuple[int, int, int], where: str = "") -> np.ndarray:
+def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
     """The pixels of a PNG or JPEG file in a shape: (height, width, channels) uint8.
 
     It is turned as its EXIF says, laid on white where it is transparent, made grey or coloured as
     the channels (1 or 3) want it, and stretched or shrunk by bilinear filtering to height and
     width.
 
-    `where` names the file in complaints; its path unless given.
-
     Raises:
         RequestError: it can't be read, is no such image, is broken, or far too large.
     """
     from PIL import Image, ImageOps
 
-    where = where or str(path)
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise RequestError(f"{where}: can't be read ({error.strerror}).") from error
+        raise RequestError(f"{path}: can't be read ({error.strerror}).") from error
     height, width, channels = shape
     try:
         with warnings.catch_warnings():
@@ -45,9 +42,9 @@ def read_image(path: Path, shape: tuple[int, int, int], where: str = "") -> np.n
                     "L" if channels == 1 else "RGB"
                 )
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        raise RequestError(f"{where}: expected an image, got one of too many pixels.") from error
+        raise RequestError(f"{path}: expected an image, got one of too many pixels.") from error
     except (OSError, ValueError, SyntaxError) as error:  # PIL's words for broken files
-        raise RequestError(f"{where}: expected a whole PNG or JPEG image, but: {error}.") from error
+        raise RequestError(f"{path}: expected a whole PNG or JPEG image, but: {error}.") from error
     if flat.size != (width, height):
         flat = flat.resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(flat, np.uint8).reshape(shape)

@@ -29,7 +29,7 @@ class PublishedImages(ImageCorpus):
             RequestError: they can't be had or read; see `Corpus.open`.
         """
         if self.path:
-            return self._take(existing_place(self.path, "data.path"))
+            return self._take(existing_place(self.path))
         folder = self._folder(cache)
         for name, digest in self.known.items():
             known = digest if self.url == self.usual_url else None
