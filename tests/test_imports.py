@@ -34,7 +34,7 @@ OF_A_KIND = {
 # `commands`, at the top, wherever their files lie.
 BELOW = {
     "__main__": {"cli"},
-    "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps"},
+    "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"},
     "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {

@@ -248,6 +248,7 @@ class Kind:
         bars: metrics that are shown while it trains, as the history names them.
         monitored: the column of the history that chooses the best epoch, unless the setting
             `task.monitor` names another one.
+        text_columns: columns of predictions.csv that are text even where they look like numbers.
         tries: task -> what to try after a run of it, other tasks under ``; `{run}` is the run as
             verbs are told of it, `{other}` another mechanism.
         resolved: gives a run's config.yaml, as plain mappings, with the values for which `auto`
@@ -272,6 +273,7 @@ class Kind:
     serving: tuple[str, ...] = ()
     bars: tuple[str, ...] = ("train_loss", "val_loss")
     monitored: str = "val_loss"
+    text_columns: tuple[str, ...] = ()
     tries: Mapping[str, str] = field(default_factory=dict)
     resolved: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 

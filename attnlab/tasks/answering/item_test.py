@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.answering.report import read_predictions
+from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.base import ItemTest
 from attnlab.tasks.right_answers import Answers, Runs, right_answers_test
 
@@ -26,7 +26,7 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
 
 def _answers(run: RunDirectory) -> Answers:
     """The questions with an answer each, and whether the run has it."""
-    table = read_predictions(run)
+    table = run.read_predictions(KIND.text_columns)
     try:
         columns = (table[name].tolist() for name in ("id", "question", "answer"))
         items = list(zip(*columns, strict=True))

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.records.files import read_table
 from attnlab.tasks.answering.baselines import baselines
 from attnlab.tasks.answering.corpora.corpus import Asked
 from attnlab.tasks.answering.measures import best, exact, f1
 from attnlab.tasks.base import Report
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.answering.data import AskedTexts
     from attnlab.tasks.answering.task import Said
 
 _MOST_CHARACTERS = 1_000  # of a question or an answer in predictions.csv
-_TEXT = ("id", "question", "group", "answer", "prediction", "position", "sentence", "phrase")
 _MEASURES = {"exact_match": exact, "f1": f1}
 
 
@@ -62,15 +59,6 @@ def build_report(data: AskedTexts, part: str, said: Sequence[Said], loss: float)
         metric="exact_match",
         details={"groups": _groups(asked, own)},
     )
-
-
-def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
-    """The columns of predictions.csv: answers are text even where all look like numbers.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-    return read_table(run.path / "predictions.csv", text=_TEXT)
 
 
 def result_line(metrics: Mapping[str, Any]) -> str:

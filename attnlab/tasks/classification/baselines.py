@@ -14,7 +14,6 @@ from attnlab.text.words import split_words
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import Part
 
-BASELINES = ("majority", "word_counts", "nearest")
 MOST_TEXTS = 20_000  # training texts that are searched and fitted
 _MOST_WORDS = 20_000
 _MOST_STEPS, _TOLERANCE = 1_000, 1e-3  # of the logistic regression

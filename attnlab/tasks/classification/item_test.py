@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest
-from attnlab.tasks.classification.report import noun_of, read_predictions
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.classification.report import noun_of
 from attnlab.tasks.right_answers import Answers, Runs, right_answers_test
 
 
@@ -27,7 +28,7 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
 
 def _answers(run: RunDirectory) -> Answers:
     """The items with their classes, and whether the run has each right."""
-    table = read_predictions(run)
+    table = run.read_predictions(KIND.text_columns)
     try:
         noun = noun_of(table)
         items = list(zip(table[noun].tolist(), table["label"].tolist(), strict=True))

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.records.files import read_table
 from attnlab.tasks.base import Report
 from attnlab.tasks.classification.measures import confusion, scores
 from attnlab.tasks.right_answers import natural
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.classification.data import LabelledTexts
     from attnlab.tasks.classification.images.data import LabelledImages
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 NOUNS = ("text", "image")  # what an item may be: the column of predictions.csv that says which
 _MOST_COLUMNS = 20  # classes whose probabilities have a column each
 _MOST_CONFUSED = 100  # classes whose matrix metrics.json has
-_BASELINES = ("majority", "word_counts", "logistic_regression", "nearest")
-_TEXT = (*NOUNS, "label", "prediction", "group", *_BASELINES)
 
 
 def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
@@ -69,15 +65,6 @@ def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, fl
         own = right[names == name]
         found[name] = {"n": len(own), "accuracy": float(own.mean())}
     return found
-
-
-def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
-    """The columns of predictions.csv: classes are text even where all look like numbers.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-    return read_table(run.path / "predictions.csv", text=_TEXT)
 
 
 def noun_of(columns: Mapping[str, Any]) -> str:

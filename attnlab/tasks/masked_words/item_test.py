@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest
-from attnlab.tasks.masked_words.report import read_predictions
+from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.right_answers import Answers, Runs, right_answers_test
 
 
@@ -23,7 +23,7 @@ def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> 
 
 def _answers(run: RunDirectory) -> Answers:
     """The words that were asked for, and whether the run has each right."""
-    table = read_predictions(run)
+    table = run.read_predictions(KIND.text_columns)
     try:
         columns = (table[name].tolist() for name in ("text", "word"))
         items = list(zip(*columns, strict=True))

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.records.files import read_table
 from attnlab.tasks.base import Report
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.masking import kinds_of, marked
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.masked_words.scoring import Told
     from attnlab.tasks.masked_words.task import MaskedWords
 
-TEXT = ("text", "word", "read", "prediction", "frequency", "neighbours")
 _AROUND = 8  # tokens on each side of a word that predictions.csv shows
 
 
@@ -54,15 +51,6 @@ def build_report(task: MaskedWords, part: str, told: Told) -> Report:
         metric="accuracy",
         details={"groups": _by_kind(columns)},
     )
-
-
-def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
-    """The columns of predictions.csv: words are text even where all look like numbers.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-    return read_table(run.path / "predictions.csv", text=TEXT)
 
 
 def result_line(metrics: Mapping[str, Any]) -> str:

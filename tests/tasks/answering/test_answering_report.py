@@ -100,6 +100,7 @@ def test_what_is_said_without_words_is_no_place():
     columns = build_report(DATA, "test", answers, 0).predictions
     assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
     assert columns["exact_match"].tolist() == [0] + [1] * 39
+    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.text_columns}
 
 
 def test_the_result_stands_in_a_line():

@@ -20,8 +20,9 @@ from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.figures.run import masked_word_figures, words_figure
 from attnlab.tasks.masked_words.item_test import item_test
+from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.page.words import word_parts
-from attnlab.tasks.masked_words.report import build_report, read_predictions, result_line
+from attnlab.tasks.masked_words.report import build_report, result_line
 
 COUNT = len(DATA.parts["test"].words)
 METRICS = {
@@ -51,7 +52,8 @@ def test_a_report_has_scores_groups_and_skill():
 
 def test_predictions_have_the_words_around_and_what_was_said(tmp_path):
     run = write_filler(tmp_path, "multi_head", [2])
-    columns = read_predictions(run)
+    columns = run.read_predictions(KIND.text_columns)
+    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.text_columns}
     assert columns["right"].tolist() == [1, 1, 0] + [1] * (COUNT - 3)
     assert (columns["word"] == columns["prediction"]).tolist() == (columns["right"] > 0).tolist()
     for text, own, row, read in zip(

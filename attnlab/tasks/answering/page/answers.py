@@ -14,7 +14,7 @@ from attnlab.page.by_item import (
     worst_first,
 )
 from attnlab.page.parts import Part, Table
-from attnlab.tasks.answering.report import read_predictions
+from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.base import Shown
 
 _MOST_CHARACTERS = 200
@@ -29,7 +29,7 @@ def answer_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _read(run: Shown) -> Columns:
-    columns = read_predictions(run.run)
+    columns = run.run.read_predictions(KIND.text_columns)
     require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
     return columns
 

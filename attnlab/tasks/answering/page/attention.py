@@ -12,7 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run
 from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
 from attnlab.tasks.answering.examples import chosen_questions, placed, shown_window
-from attnlab.tasks.answering.report import read_predictions
+from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.base import Shown
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _by_epoch(run: Shown) -> _Looked:
     data: AskedTexts = task.data
     part = data.parts["test"]
     numbers = _numbers(run, len(part))
-    predictions = read_predictions(run.run)
+    predictions = run.run.read_predictions(KIND.text_columns)
     known = [_best_said(predictions, number) for number in numbers]
     rows = [
         shown_window(part, number, said, task.text_places)
@@ -112,7 +112,7 @@ def _words_of(answers: Sequence[Any]) -> list[str]:
 
 def _numbers(run: Shown, count: int) -> np.ndarray:
     """Some test questions, half of them wrong."""
-    columns, path = read_predictions(run.run), run.run.path / "predictions.csv"
+    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
     if not {"exact_match", "start", "end"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["exact_match"]) != count:

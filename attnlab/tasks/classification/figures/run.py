@@ -26,8 +26,9 @@ from attnlab.figures.style import (
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
 from attnlab.tasks.classification.figures.words import words_figure
+from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.measures import calibration_bins
-from attnlab.tasks.classification.report import noun_of, read_predictions, result_line
+from attnlab.tasks.classification.report import noun_of, result_line
 from attnlab.tasks.right_answers import wilson_interval
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
@@ -48,7 +49,7 @@ def classification_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dic
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    predictions = read_predictions(run)
+    predictions = run.read_predictions(KIND.text_columns)
     nouns = f"{noun_of(predictions)}s"
     figures = {
         "loss.png": curves_figure(run.history.read(), metrics),

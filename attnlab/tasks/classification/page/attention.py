@@ -14,8 +14,8 @@ from attnlab.page.by_run import attention_by_run
 from attnlab.page.parts import Part, Slider, Text
 from attnlab.page.shaded import Looked, looked_at, shaded_texts
 from attnlab.tasks.base import Shown
+from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.page.items import likelihood
-from attnlab.tasks.classification.report import read_predictions
 from attnlab.tasks.classification.word_weights import word_weights
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _kept(run: Shown) -> Looked | None:
 
 def _rows(run: Shown, tokens: np.ndarray) -> list[int]:
     """Some test texts, half of them wrong: at equal distances by the probability of their class."""
-    columns, path = read_predictions(run.run), run.run.path / "predictions.csv"
+    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
     if not {"label", "prediction", "probability"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["label"]) != len(tokens):

@@ -12,7 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run
 from attnlab.page.parts import Maps, Part, Slider, Text
 from attnlab.tasks.base import Shown
-from attnlab.tasks.classification.report import read_predictions
+from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.scoring import chosen_examples
 
 _MOST_EPOCHS, _MOST_HEADS = 30, 8
@@ -58,7 +58,7 @@ def _by_epoch(run: Shown) -> _Looked:
     task: Any = run.task()
     run.load_data()
     test = task.data.parts["test"]
-    columns = read_predictions(run.run)
+    columns = run.run.read_predictions(KIND.text_columns)
     if len(columns["label"]) != len(test):
         path = run.run.path / "predictions.csv"
         raise RequestError(f"{path}: expected {len(test)} images, got {len(columns['label'])}.")

@@ -18,7 +18,8 @@ from attnlab.page.by_item import (
 )
 from attnlab.page.parts import Part, Table, chosen
 from attnlab.tasks.base import Shown
-from attnlab.tasks.classification.report import noun_of, read_predictions
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.classification.report import noun_of
 
 _MOST_CHARACTERS = 400
 _MOST_CLASSES, _MOST_MISTAKES = 12, 20
@@ -56,7 +57,7 @@ def likelihood(columns: Columns) -> np.ndarray:
 
 
 def _read(run: Shown) -> Columns:
-    columns = read_predictions(run.run)
+    columns = run.run.read_predictions(KIND.text_columns)
     path = run.run.path / "predictions.csv"
     require_columns(path, columns, _COLUMNS)
     try:

@@ -26,6 +26,7 @@ from attnlab.figures.style import (
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
+from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import along_time, result_line, window_labels
 
 _MOST_LABELS = 8
@@ -39,7 +40,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    predictions = run.read_predictions()
+    predictions = run.read_predictions(KIND.text_columns)
     figures = {
         "loss.png": loss_figure(run.history.read(), metrics),
         "forecast.png": forecast_figure(predictions, metrics),

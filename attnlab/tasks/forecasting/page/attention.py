@@ -13,6 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run
 from attnlab.page.parts import Course, Frames, Maps, Part, Slider, Strip, Strips, Text
 from attnlab.tasks.base import Shown
+from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import window_labels
 
 _MOST_EPOCHS = 30
@@ -89,7 +90,7 @@ def _kept(run: Shown) -> _Looks | None:
         return None
     labels = [f"index {at}" for at in kept["index"]]
     with suppress(RequestError, KeyError):
-        labels = window_labels(kept["index"], run.run.read_predictions())
+        labels = window_labels(kept["index"], run.run.read_predictions(KIND.text_columns))
     weights = kept["weights"][None, :, :_MOST_HEADS]
     epochs = [int(run.metrics.get("best_epoch", 1))]
     return _Looks(epochs, weights, kept["history"], labels, kept.get("ahead"))

@@ -14,8 +14,8 @@ from attnlab.page.parts import Part, Slider, Text
 from attnlab.page.shaded import Looked, looked_at, shaded_texts
 from attnlab.tasks.base import Shown
 from attnlab.tasks.masked_words.examples import chosen_words
+from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import marked
-from attnlab.tasks.masked_words.report import read_predictions
 
 if TYPE_CHECKING:
     from attnlab.tasks.masked_words.data import Part as Rows
@@ -81,7 +81,7 @@ def _looks(
 
 def _numbers(run: Shown, count: int) -> np.ndarray:
     """Some test words, half of them wrong."""
-    columns, path = read_predictions(run.run), run.run.path / "predictions.csv"
+    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
     if not {"right", "row"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["right"]) != count:

@@ -21,6 +21,7 @@ from attnlab.figures.style import (
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.figures.maps import maps_figure
+from attnlab.tasks.translation.kind import KIND
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats a token)": {
@@ -46,7 +47,7 @@ def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[s
     """
     figures = {
         "loss.png": curves_figure(run.history.read(), metrics),
-        "lengths.png": lengths_figure(run.read_predictions(), metrics),
+        "lengths.png": lengths_figure(run.read_predictions(KIND.text_columns), metrics),
     }
     title = f"{run_title(metrics)}: attention"
     for number, example in enumerate(_examples(read_attention(run) or {}), 1):
