@@ -138,6 +138,9 @@ class Shown(Protocol):
         """Its model with the weights of one epoch after the other, the first and last among them.
 
         Epochs whose weights can't be read are left out; there are at most `most`.
+
+        Raises:
+            RequestError: there are none.
         """
 
     def frames(self, epochs: Sequence[int]) -> Frames:

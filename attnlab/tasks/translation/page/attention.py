@@ -79,8 +79,6 @@ def _by_epoch(run: Shown, linked: bool) -> tuple[list[int], list[_Chosen], list[
         pairs = zip(sentences, best, strict=True)
         found.append([example(model, tokenizers, each.row, own.tokens) for each, own in pairs])
         epochs.append(epoch)
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
     return epochs, sentences, found
 
 
