@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, NoItemTest
+from attnlab.tasks.base import ItemTest, ItemTester, Kind, NoItemTest
 
 Runs = Sequence[RunDirectory]
 
@@ -46,6 +47,27 @@ def natural(name: str) -> list[str | int]:
     """A key by which numbers in names are numbers: `2 nouns` before `10 nouns`."""
     parts = re.split(r"(\d+)", name)
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def right_answers_tester(
+    kind: Kind, answers: Callable[[Mapping[str, np.ndarray]], Answers]
+) -> ItemTester:
+    """`right_answers_test` of a kind's runs: `answers` takes them from columns of predictions.csv.
+
+    What is tested are right answers, also where the metric is another one than the kind reports.
+    """
+
+    def read(run: RunDirectory) -> Answers:
+        try:
+            return answers(run.read_predictions(kind.text_columns))
+        except KeyError as error:
+            path = run.path / "predictions.csv"
+            raise RequestError(f"{path}: damaged: it has no column {error}") from error
+
+    def item_test(metric: str, pairs: Sequence[tuple[Runs, Runs]], always: bool) -> list[ItemTest]:
+        return right_answers_test(pairs, read, whole=metric == kind.reported)
+
+    return item_test
 
 
 def right_answers_test(
