@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,12 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
     half = _NORMAL * np.sqrt(share * (1 - share) / count + square / (4 * count**2))
     low, high = (float((middle + way * half) / (1 + square / count)) for way in (-1, 1))
     return max(low, 0.0), min(high, 1.0)
+
+
+def skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
+    """1 - error / error of a baseline, an error being 1 - `accuracy`; None where it makes none."""
+    error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
+    return 1.0 - error / other if other else None
 
 
 def natural(name: str) -> list[str | int]:

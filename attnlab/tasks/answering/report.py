@@ -61,23 +61,6 @@ def build_report(data: AskedTexts, part: str, said: Sequence[Said], loss: float)
     )
 
 
-def result_line(metrics: Mapping[str, Any]) -> str:
-    """The test result in a line, beside the best baseline's."""
-    test = metrics.get("test", {})
-    names = {"exact_match": "exact match", "f1": "F1"}
-    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
-    if not known:
-        return ""
-    text = "test " + "   ".join(f"{label} {value:.4g}" for label, value in known.items())
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("exact_match")
-    if other is not None:
-        text += f"   best baseline: {baseline} {other:.4g}"
-    if metrics.get("skill") is not None:
-        text += f"   skill {metrics['skill']:.3g}"
-    return text
-
-
 def _means(values: Mapping[str, np.ndarray]) -> dict[str, float | None]:
     return {name: 100.0 * float(each.mean()) for name, each in values.items()}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.classification.measures import confusion, scores
-from attnlab.tasks.right_answers import natural
+from attnlab.tasks.right_answers import natural, skill
 
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import LabelledTexts
@@ -35,7 +35,7 @@ def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
     others = {name: _known(scores(asked.labels, each)) for name, each in rules.items()}
     # Of equally accurate ones the last: it knows more of the items.
     best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
-    skills = {name: _skill(metrics, other) for name, other in others.items()}
+    skills = {name: skill(metrics, other) for name, other in others.items()}
     predicted = probabilities.argmax(axis=1)
     details: dict[str, Any] = {}
     if len(data.classes) <= _MOST_CONFUSED:
@@ -79,30 +79,8 @@ def noun_of(columns: Mapping[str, Any]) -> str:
     raise KeyError(" or ".join(NOUNS))
 
 
-def result_line(metrics: Mapping[str, Any]) -> str:
-    """The test result in a line, beside the best baseline's."""
-    test = metrics.get("test", {})
-    names = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss"}
-    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
-    if not known:
-        return ""
-    text = "test " + "   ".join(f"{label} {value:.4g}" for label, value in known.items())
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("accuracy")
-    if other is not None:
-        text += f"   best baseline: {baseline} {other:.4g}"
-    if metrics.get("skill") is not None:
-        text += f"   skill {metrics['skill']:.3g}"
-    return text
-
-
 def _known(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-
-
-def _skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
-    error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
-    return 1.0 - error / other if other else None
 
 
 def _predictions(

@@ -10,9 +10,10 @@ from labelled import CLASSES, answers, labelled, part, some_texts
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification import baselines, data, report
+from attnlab.tasks.classification.figures.run import _result
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.measures import scores
-from attnlab.tasks.classification.report import build_report, result_line
+from attnlab.tasks.classification.report import build_report
 
 TRAIN, TEST = some_texts(60), some_texts(40, seed=1, grouped=True)
 DATA = labelled(TRAIN, TEST)
@@ -128,8 +129,8 @@ def test_what_is_not_finite_is_left_undefined():
 
 def test_the_result_is_a_line():
     found = build_report(DATA, "test", PROBABILITIES).scores()
-    line = result_line({**found, "test": found["metrics"]})
+    line = _result({**found, "test": found["metrics"]})
     assert line.startswith(f"test accuracy {found['metrics']['accuracy']:.4g}   macro F1 ")
     assert f"best baseline: {found['best_baseline']} " in line
-    assert result_line({"test": {"accuracy": 0.5}}) == "test accuracy 0.5"
-    assert result_line({}) == ""
+    assert _result({"test": {"accuracy": 0.5}}) == "test accuracy 0.5"
+    assert _result({}) == ""

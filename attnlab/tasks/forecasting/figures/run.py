@@ -20,6 +20,7 @@ from attnlab.figures.style import (
     GREY,
     ORANGE,
     new_figure,
+    result_line,
     run_title,
     tidy,
     use_log_scale,
@@ -27,7 +28,7 @@ from attnlab.figures.style import (
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.tasks.forecasting.report import along_time, result_line, window_labels
+from attnlab.tasks.forecasting.report import along_time, window_labels
 
 _MOST_LABELS = 8
 _BAND: dict[str, Any] = dict(color=ORANGE, alpha=0.2, linewidth=0, label="95 % interval")
@@ -60,7 +61,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
 
 def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
     """Train and validation loss by epoch, the best epoch marked."""
-    figure = new_figure(7, 4.2, f"{run_title(metrics)}: loss", result_line(metrics))
+    figure = new_figure(7, 4.2, f"{run_title(metrics)}: loss", result_line(metrics, KIND))
     axes = figure.add_subplot()
     curves = {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
     marker = "o" if len(history["epoch"]) < 2 else None
@@ -143,7 +144,7 @@ def _forecastalong_time(
     title: str,
 ) -> Figure:
     several = int(predictions["step"].max() > 1)
-    figure = new_figure(9, 5.4 + 1.8 * several, title, result_line(metrics))
+    figure = new_figure(9, 5.4 + 1.8 * several, title, result_line(metrics, KIND))
     upper, lower, *more = figure.subplots(2 + several, height_ratios=(2, 1, 1)[: 2 + several])
     upper.sharex(lower)
     upper.tick_params(labelbottom=False)
@@ -208,7 +209,7 @@ def _dates(axis: Axis, rows: Mapping[str, np.ndarray]) -> np.ndarray:
 def _forecast_against_target(
     rows: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
 ) -> Figure:
-    figure = new_figure(9, 4.6, title, result_line(metrics))
+    figure = new_figure(9, 4.6, title, result_line(metrics, KIND))
     left, right = figure.subplots(1, 2)
     ends = [float(rows["target"].min()), float(rows["target"].max())]
     left.plot(ends, ends, color=GREY, linewidth=1, label="exact", zorder=1)
