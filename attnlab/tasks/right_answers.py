@@ -22,6 +22,9 @@ _SEVERAL = (
 _OTHER = "; of right answers, whatever the metric"
 
 
+_EXAMPLES = 8  # test items whose attention is kept
+
+
 class Answers(NamedTuple):
     """What a run said of its test items."""
 
@@ -53,6 +56,29 @@ def natural(name: str) -> list[str | int]:
     """A key by which numbers in names are numbers: `2 nouns` before `10 nouns`."""
     parts = re.split(r"(\d+)", name)
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def chosen_examples(right: np.ndarray, most: int = _EXAMPLES) -> np.ndarray:
+    """Places of test items, at equal distances: half of them wrong where there are as many.
+
+    `right` (N,) says which items a model had right.
+    """
+    kinds = [np.flatnonzero(~right), np.flatnonzero(right)]
+    wrong = min(len(kinds[0]), max(most // 2, most - len(kinds[1])))
+    counts = [wrong, min(len(kinds[1]), most - wrong)]
+    spread = [
+        places[np.linspace(0, len(places) - 1, count).astype(int)]
+        for places, count in zip(kinds, counts, strict=True)
+        if count
+    ]
+    return np.sort(np.concatenate(spread))
+
+
+def wrong_first(right: np.ndarray, most: int) -> list[int]:
+    """The first wrong places, then right ones: half of each where there are as many."""
+    wrong, correct = np.flatnonzero(~right).tolist(), np.flatnonzero(right).tolist()
+    wrong = wrong[: max(most // 2, most - len(correct))]
+    return [*wrong, *correct[: most - len(wrong)]]
 
 
 def right_answers_tester(

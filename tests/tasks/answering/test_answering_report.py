@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from attnlab.figures.run import draw_run
 from attnlab.figures.style import result_line
 from attnlab.tasks.answering.baselines import baselines, longest_new_run, most_frequent_place
-from attnlab.tasks.answering.examples import chosen_questions, shown_window
+from attnlab.tasks.answering.examples import shown_window
 from attnlab.tasks.answering.figures.looks import looks_figure
 from attnlab.tasks.answering.figures.run import answering_figures
 from attnlab.tasks.answering.item_test import item_test
@@ -189,14 +189,6 @@ def test_a_run_draws_its_figures(tmp_path):
     assert [line.get_label() for line in scores.lines][:2] == ["exact match", "F1"]
     assert "   F1 " in figures["loss.png"].texts[1].get_text()
     assert {path.name for path in draw_run(run)} == {*figures}
-
-
-def test_half_of_the_examples_are_wrong_ones():
-    right = np.array([True] * 30 + [False] * 10)
-    chosen = chosen_questions(right)
-    assert right[chosen].tolist() == [True] * 4 + [False] * 4 and len(set(chosen.tolist())) == 8
-    assert chosen_questions(np.ones(3, bool)).tolist() == [0, 1, 2]
-    assert len(chosen_questions(np.zeros(20, bool))) == 8
 
 
 def test_the_window_that_is_shown_has_most_around_the_answer():

@@ -10,10 +10,11 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
-from attnlab.tasks.answering.examples import chosen_questions, placed, shown_window
+from attnlab.tasks.answering.examples import placed, shown_window
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.base import Shown
 from attnlab.tasks.looks import looks_by_epoch
+from attnlab.tasks.right_answers import chosen_examples
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedTexts
@@ -100,7 +101,7 @@ def _numbers(run: Shown, count: int) -> np.ndarray:
     if len(columns["exact_match"]) != count:
         found = len(columns["exact_match"])
         raise RequestError(f"{path}: expected {count} questions, got {found}.")
-    return chosen_questions(columns["exact_match"] > 0, _MOST_QUESTIONS)
+    return chosen_examples(columns["exact_match"] > 0, _MOST_QUESTIONS)
 
 
 def _kept(run: Shown) -> _Looked | None:
