@@ -7,10 +7,12 @@ A kind is a folder below `attnlab/tasks`, or a package of somebody else's, whose
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
     import keras
@@ -452,6 +454,12 @@ class Learner(Protocol):
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Draw what a person would like to see while it trains; most epochs draw nothing."""
+
+
+def require_part(parts: Collection[str], part: str) -> None:
+    """Raise `RequestError` where a task has no such part to evaluate."""
+    if part not in parts:
+        raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
 
 
 @dataclass(frozen=True)

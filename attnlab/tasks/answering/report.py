@@ -11,12 +11,12 @@ from attnlab.tasks.answering.baselines import baselines
 from attnlab.tasks.answering.corpora.corpus import Asked
 from attnlab.tasks.answering.measures import best, exact, f1
 from attnlab.tasks.base import Report
+from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedTexts
     from attnlab.tasks.answering.task import Said
 
-_MOST_CHARACTERS = 1_000  # of a question or an answer in predictions.csv
 _MEASURES = {"exact_match": exact, "f1": f1}
 
 
@@ -123,10 +123,4 @@ def _predictions(
 
 
 def _lines(texts: Any) -> np.ndarray:
-    return np.array([_line(text) for text in texts], object)
-
-
-def _line(text: str) -> str:
-    """A text on one line: what CSV readers agree on."""
-    line = " ".join(text.replace("\0", " ").split())
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"
+    return np.array([one_line(text) for text in texts], object)
