@@ -28,13 +28,20 @@ OF_A_KIND = {
         "tasks.downloads",
         "text",
     ),
-    *("tasks.resident", "tasks.right_answers", "tasks.text_corpus", "tasks.text_task", "training"),
+    *(
+        "tasks.looks",
+        "tasks.resident",
+        "tasks.right_answers",
+        "tasks.text_corpus",
+        "tasks.text_task",
+        "training",
+    ),
 }
 # Room -> the rooms that it may import from, DESIGN section 2. The verbs of kinds stand beside
 # `commands`, at the top, wherever their files lie.
 BELOW = {
     "__main__": {"cli"},
-    "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps"},
+    "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"},
     "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps"},
     "commands": {
@@ -68,6 +75,7 @@ BELOW = {
     "tasks.kinds": {"config", "tasks", "tasks.base"},
     "tasks.base": {"config"},
     "tasks.downloads": {"records", "tasks.base"},
+    "tasks.looks": {"tasks.base", "training"},
     "tasks.right_answers": {"records", "tasks.base"},
     "tasks.resident": {"config", "tasks.base", "text", "training"},
     "tasks.text_corpus": {"tasks.base"},

@@ -65,7 +65,7 @@ class Result:
     @property
     def predictions(self) -> pd.DataFrame:
         """A row for each test item, and of forecasts for each step."""
-        return _frame(self._run.read_predictions())
+        return _frame(Worker.call("predictions", self.folder))
 
     @property
     def figures(self) -> dict[str, Picture]:

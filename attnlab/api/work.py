@@ -16,6 +16,7 @@ from attnlab.errors import RequestError
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import shown_state
+from attnlab.tasks.kinds import known_kind
 
 
 def train(words: list[str]) -> Path:
@@ -106,6 +107,13 @@ def summary(folder: Path) -> str:
         return f"{run.name}: {state}"
     print_result(run.read_metrics(), folder, text)
     return text.getvalue().rstrip()
+
+
+def predictions(folder: Path) -> dict[str, Any]:
+    """The columns of a run's predictions.csv; of a task that isn't known, text as it looks."""
+    run = RunDirectory(folder)
+    kind = known_kind(run.read_config().get("task", {}).get("name"))
+    return run.read_predictions(kind.text_columns if kind else ())
 
 
 def predict(folder: Path, epoch: str, inputs: Any, settings: dict[str, Any]) -> Any:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.commands.options import (
+    PICTURES,
     choice_options,
     chosen_runs,
     format_option,
     keys,
     runs_folder,
     runs_option,
-    tell_doubts,
+    show,
 )
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError, RunFailed, explained
@@ -26,8 +27,6 @@ from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten, mlflow_
 
 if TYPE_CHECKING:
     from attnlab.compare.comparison import Comparisons
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 @click.command("compare")
@@ -73,7 +72,10 @@ def command(
     if plot and plot.suffix.lower() not in PICTURES:
         raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")
     comparisons = compared(filters, runs, **given)
-    _show(comparisons, form)
+    from attnlab.compare import formats
+
+    warnings = (each.warnings for each in comparisons.tasks)
+    show(comparisons, form, formats, formats.print_comparisons, warnings)
     if plot:
         _draw(comparisons, plot)
         click.echo(f"figure: {plot}", err=form != "table")
@@ -97,23 +99,6 @@ def compared(
     from attnlab.compare.comparison import Options, compare
 
     return compare(chosen, Options(keys(by, "--by"), keys(within, "--within"), **options))
-
-
-def _show(found: Comparisons, form: str) -> None:
-    from attnlab.compare import formats
-
-    if form == "table":
-        return formats.print_comparisons(found)
-    write = {
-        "md": formats.markdown,
-        "csv": formats.comma_separated,
-        "latex": formats.latex,
-        "json": formats.as_json,
-    }
-    click.echo(write[form](found).rstrip("\n"))
-    if form == "csv":
-        tell_doubts((each.warnings for each in found.tasks), found.left_out)
-    return None
 
 
 def _draw(found: Comparisons, path: Path) -> None:

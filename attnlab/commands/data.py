@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from attnlab.config.sections import read_value
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Shelf, Stored, load
 from attnlab.tasks.kinds import kinds
-from attnlab.terminal.console import plain_console
+from attnlab.terminal.console import plain_console, plain_table
 
 TABLE_WIDTH = 80  # of a table that nobody watches
 
@@ -182,18 +182,49 @@ def home(text: str) -> str:
     return text.replace(folder, "~", 1) if text.startswith(folder + os.sep) else text
 
 
-def counted(
-    corpus: Any, cache: Path, seed: int, describe: Callable[[Any, int], Any]
-) -> dict[str, Any]:
-    """What is in each part of a corpus by `describe`, where the corpus is at hand."""
-    from attnlab.run.screen import screen
+def corpus_shelf(
+    base: type,
+    about: Callable[[Any], Mapping[str, str]],
+    what: str,
+    describe: str,
+    lines: Callable[[Mapping[str, Any]], Iterable[Sequence[str]]],
+) -> Shelf:
+    """The shelf of the corpora whose classes have a base.
 
-    if corpus.fetchable and corpus.location(cache) is None:
-        return {}
-    with screen() as shown:
-        corpus.open(cache, shown.working)
-        parts = describe(corpus, seed)
-    return {"notes": list(getattr(corpus, "notes", ())), "parts": parts}
+    Args:
+        base: of their classes.
+        about: see `Shelf`; it has `items`.
+        what: the items are, in words.
+        describe: path of what says, given a corpus and a seed, what is in each part.
+        lines: of the table of that, by what `Shelf.show` gets: a name and a cell for each part.
+    """
+
+    def count(corpus: Any, cache: Path, seed: int) -> dict[str, Any]:
+        from attnlab.run.screen import screen
+
+        if corpus.fetchable and corpus.location(cache) is None:
+            return {}
+        with screen() as shown:
+            corpus.open(cache, shown.working)
+            parts = load(describe)(corpus, seed)
+        return {"notes": list(corpus.notes), "parts": parts}
+
+    def show(row: Mapping[str, Any]) -> None:
+        console = headed(row, f"{row['items']} {what}")
+        if "parts" in row:
+            table = plain_table(["", *row["parts"]], [""])
+            for line in lines(row):
+                table.add_row(*line)
+            console.print(table)
+
+    return Shelf(
+        group="data",
+        names=lambda: corpora(base),
+        make=make_corpus,
+        about=about,
+        count=count,
+        show=show,
+    )
 
 
 def headed(row: Mapping[str, Any], what: str) -> Console:

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from attnlab.compare.selection import STATES, Filters, none_fits
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records.run_directory import (
     ListedRun,
     RunDirectory,
@@ -22,6 +22,9 @@ from attnlab.records.run_directory import (
 )
 from attnlab.tasks.base import Kind
 from attnlab.tasks.kinds import kind_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = {
@@ -191,6 +194,7 @@ _CHOICE = (
         help="Average logarithms: geometric means, ratios to the reference.",
     ),
 )
+PICTURES = (".png", ".pdf", ".svg")  # a figure may be
 FORMATS = ("table", "md", "csv", "latex", "json")
 format_option = click.option(
     "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
@@ -232,7 +236,43 @@ def keys(text: str | None, option: str) -> tuple[str, ...]:
     return found
 
 
-def tell_doubts(warnings: Iterable[Iterable[str]], left_out: Iterable[str]) -> None:
-    """Say on standard error what a CSV has no place for: warnings of each task, runs left out."""
-    for text in [*chain.from_iterable(warnings), *(f"left out: {text}" for text in left_out)]:
-        click.echo(f"attnlab: {text}", err=True)
+def show(
+    found: Any,
+    form: str,
+    formats: Any,
+    as_table: Callable[[Any], None],
+    warnings: Iterable[Iterable[str]],
+) -> None:
+    """Print what was found as --format asks: `as_table`, or as the module `formats` writes it.
+
+    Standard error has what a CSV has no place for: `warnings` of each task, and runs left out.
+    """
+    if form == "table":
+        return as_table(found)
+    write = {
+        "md": formats.markdown,
+        "csv": formats.comma_separated,
+        "latex": formats.latex,
+        "json": formats.as_json,
+    }
+    click.echo(write[form](found).rstrip("\n"))
+    if form == "csv":
+        left_out = (f"left out: {text}" for text in found.left_out)
+        for text in [*chain.from_iterable(warnings), *left_out]:
+            click.echo(f"attnlab: {text}", err=True)
+    return None
+
+
+def check_figure(path: Path | None, option: str) -> None:
+    """Raise `RequestError` where an option names a file that is none of `PICTURES`."""
+    if path and path.suffix.lower() not in PICTURES:
+        formats = ", ".join(PICTURES)
+        raise RequestError(f"{option}: expected a file that ends with {formats}, got {path}.")
+
+
+def save_figure(figure: Figure, path: Path, option: str) -> None:
+    """Write a figure to the file that an option names; raises `RequestError` where it can't be."""
+    from attnlab.figures.style import save
+
+    with explained(f"{option}: {path} can't be written"):
+        save(figure, path)

@@ -12,7 +12,7 @@ from attnlab.commands.options import (
     format_option,
     keys,
     runs_option,
-    tell_doubts,
+    show,
 )
 from attnlab.compare.selection import Filters
 
@@ -68,15 +68,5 @@ def command(
     chosen, everything = chosen_runs(filters, runs)
     choice = Choice(keys(by, "--by"), keys(within, "--within"), **given)
     found = plan(chosen, choice, wish, beside=everything)
-    if form == "table":
-        return formats.print_plans(found)
-    write = {
-        "md": formats.markdown,
-        "csv": formats.comma_separated,
-        "latex": formats.latex,
-        "json": formats.as_json,
-    }
-    click.echo(write[form](found).rstrip("\n"))
-    if form == "csv":
-        tell_doubts((each.groups.warnings for each in found.tasks), found.left_out)
-    return None
+    warnings = (each.groups.warnings for each in found.tasks)
+    show(found, form, formats, formats.print_plans, warnings)

@@ -12,6 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogFormatter
 
 from attnlab.records.files import replacing
+from attnlab.tasks.base import Kind
 
 # Okabe and Ito (2008): told apart by readers of every colour vision, and in grey by lightness.
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#9A9A9A", "#222222"
@@ -37,6 +38,24 @@ def new_figure(
 def run_title(metrics: Mapping[str, Any]) -> str:
     """Which run it is."""
     return f"{metrics['task']} · {metrics['attention']} · seed {metrics['seed']}"
+
+
+def result_line(
+    metrics: Mapping[str, Any], kind: Kind, *others: str, with_skill: bool = True
+) -> str:
+    """The test result in a line: the metric that the kind reports, `others`, the best baseline."""
+    test, reported = metrics.get("test", {}), kind.reported
+    shown = [metric for metric in kind.metrics if metric.name in (reported, *others)]
+    known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
+    if not known:
+        return ""
+    baseline = str(metrics.get("best_baseline"))
+    other = metrics.get("baselines", {}).get(baseline, {}).get(reported)
+    if other is not None:
+        known.append(f"best baseline: {baseline} {other:.4g}")
+    if with_skill and metrics.get("skill") is not None:
+        known.append(f"skill {metrics['skill']:.3g}")
+    return f"test {'   '.join(known)}"
 
 
 def tidy(axes: Axes, grid: str = "y") -> None:

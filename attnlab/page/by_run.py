@@ -17,6 +17,7 @@ class Labelled(Protocol):
 
 
 Run = TypeVar("Run", bound=Labelled)
+Known = TypeVar("Known")
 
 
 def attention_by_run(shown: Sequence[Run], tell: Callable[[Run], Sequence[Part]]) -> list[Part]:
@@ -32,3 +33,20 @@ def attention_by_run(shown: Sequence[Run], tell: Callable[[Run], Sequence[Part]]
         except RequestError as error:
             choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
     return [*chosen(choices, named=len(shown) > 1), *parts]
+
+
+def by_epoch_or_kept(
+    run: Run, by_epoch: Callable[[Run], Known], kept: Callable[[Run], Known | None]
+) -> tuple[Known, list[Part]]:
+    """What is known `by_epoch`, else what was `kept` of the best epoch, and then a sentence why.
+
+    Raises:
+        RequestError: neither is known.
+    """
+    try:
+        return by_epoch(run), []
+    except RequestError as error:
+        found = kept(run)
+        if found is None:
+            raise
+        return found, [Text(f"Only the best epoch is known: {error}", "warning")]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.errors import RequestError
-from attnlab.page.parts import Part, Sentence, Sentences, Text, Written
+from attnlab.page.parts import Sentence, Sentences, Written
 
 _MOST_HEADS = 8
 
@@ -22,23 +20,6 @@ class Looked(NamedTuple):
     said: list[list[str]]  # of each epoch what was said of each text
     weights: np.ndarray  # (E, N, H, S)
     queries: int = 1  # of how many the weights are means
-
-
-def looked_at(
-    by_epoch: Callable[[], Looked], kept: Callable[[], Looked | None]
-) -> tuple[Looked, list[Part]]:
-    """What is known `by_epoch`, else what was `kept` of the best epoch, and then a sentence why.
-
-    Raises:
-        RequestError: neither is known.
-    """
-    try:
-        return by_epoch(), []
-    except RequestError as error:
-        found = kept()
-        if found is None:
-            raise
-        return found, [Text(f"Only the best epoch is known: {error}", "warning")]
 
 
 def shaded_texts(looked: Looked, room: int, names: tuple[str, str, str]) -> Sentences:

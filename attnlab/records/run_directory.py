@@ -6,7 +6,7 @@ import errno
 import itertools
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
 _numbers = itertools.count()
-
-# Columns of predictions.csv that are text.
-_TEXT = ("time", "source", "reference", "hypothesis")
 
 
 class RunDirectory:
@@ -147,19 +144,15 @@ class RunDirectory:
         return None
 
     def write_predictions(self, columns: Mapping[str, Any]) -> None:
-        """Write predictions.csv: a row for each test item, and of forecasts for each step.
-
-        The columns (N,) are of forecasts index, time, step, target, prediction and each baseline in
-        natural units, of translations index, source, reference, hypothesis and sentences' scores.
-        """
+        """Write predictions.csv: a row for each test item, columns (N,); see docs/run-folder.md."""
         files.write_table(self.path / "predictions.csv", columns)
 
-    def read_predictions(self) -> dict[str, np.ndarray]:
+    def read_predictions(self, text: Collection[str] = ()) -> dict[str, np.ndarray]:
         """The columns of predictions.csv, name to array (N,): int64, float64, or text.
 
-        `time` and sentences are always text, even where one looks like a number.
+        Those of `text`, which a `Kind` states, are text even where they look like numbers.
         """
-        return files.read_table(self.path / "predictions.csv", text=_TEXT)
+        return files.read_table(self.path / "predictions.csv", text)
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write config.yaml."""

@@ -87,6 +87,7 @@ class ShownRun:
         """Its model with the weights of one epoch after the other."""
         from attnlab.run.loading import load_weights
 
+        is_known = False
         for epoch in _spread(self.run.weights_epochs(), self.metrics.get("best_epoch"), most):
             try:
                 load_weights(self._trained.model, [self.run.weights_path(epoch)], "weights")
@@ -94,6 +95,9 @@ class ShownRun:
                 self._damaged[epoch] = str(error)
                 continue
             yield epoch, self._trained.model
+            is_known = True
+        if not is_known:
+            raise RequestError(f"{self.run.name}: no weights of an epoch can be read.")
 
     def frames(self, epochs: Sequence[int]) -> Frames:
         """What a slider says of these epochs."""

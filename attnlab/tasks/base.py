@@ -7,10 +7,12 @@ A kind is a folder below `attnlab/tasks`, or a package of somebody else's, whose
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
     import keras
@@ -137,6 +139,9 @@ class Shown(Protocol):
         """Its model with the weights of one epoch after the other, the first and last among them.
 
         Epochs whose weights can't be read are left out; there are at most `most`.
+
+        Raises:
+            RequestError: there are none.
         """
 
     def frames(self, epochs: Sequence[int]) -> Frames:
@@ -247,6 +252,7 @@ class Kind:
         bars: metrics that are shown while it trains, as the history names them.
         monitored: the column of the history that chooses the best epoch, unless the setting
             `task.monitor` names another one.
+        text_columns: columns of predictions.csv that are text even where they look like numbers.
         tries: task -> what to try after a run of it, other tasks under ``; `{run}` is the run as
             verbs are told of it, `{other}` another mechanism.
         resolved: gives a run's config.yaml, as plain mappings, with the values for which `auto`
@@ -271,6 +277,7 @@ class Kind:
     serving: tuple[str, ...] = ()
     bars: tuple[str, ...] = ("train_loss", "val_loss")
     monitored: str = "val_loss"
+    text_columns: tuple[str, ...] = ()
     tries: Mapping[str, str] = field(default_factory=dict)
     resolved: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
@@ -446,6 +453,12 @@ class Learner(Protocol):
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Draw what a person would like to see while it trains; most epochs draw nothing."""
+
+
+def require_part(parts: Collection[str], part: str) -> None:
+    """Raise `RequestError` where a task has no such part to evaluate."""
+    if part not in parts:
+        raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
 
 
 @dataclass(frozen=True)

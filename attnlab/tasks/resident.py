@@ -24,7 +24,8 @@ class ResidentLearner:
 
     Args:
         config: the run's configuration.
-        model: what is trained.
+        model: what is trained; one that is sooner trained in a stack has `stackable(batch)`, which
+            says in one of how many.
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: of each part, `train` among them, what goes in, (N, ...).
         targets: of each part what should come out, (N, ...).
@@ -64,8 +65,9 @@ class ResidentLearner:
         self.program = Program(*parts, *data, **own, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
         dropout = [part.settings.get("dropout") for part in (config.model, config.attention)]
+        stackable = getattr(model, "stackable", lambda batch: 1)
         # What draws random numbers draws them for one run.
-        self.stackable = 1 if any(dropout) else model.stackable(batch)
+        self.stackable = 1 if any(dropout) else stackable(batch)
 
     @property
     def model(self) -> keras.Model:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
+from attnlab.tasks.base import ItemTest, ItemTester, Kind, NoItemTest, Pairs
 
 _NORMAL = 1.959963984540054  # the 0.975 quantile of the standard normal distribution
 _ONE = "exact McNemar test over {count} test {items}"
@@ -17,6 +18,9 @@ _SEVERAL = (
     "exact sign test over {count} test {items}, each won by more right answers over shared seeds"
 )
 _OTHER = "; of right answers, whatever the metric"
+
+
+_EXAMPLES = 8  # test items whose attention is kept
 
 
 class Answers(NamedTuple):
@@ -40,10 +44,61 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
     return max(low, 0.0), min(high, 1.0)
 
 
+def skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
+    """1 - error / error of a baseline, an error being 1 - `accuracy`; None where it makes none."""
+    error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
+    return 1.0 - error / other if other else None
+
+
 def natural(name: str) -> list[str | int]:
     """A key by which numbers in names are numbers: `2 nouns` before `10 nouns`."""
     parts = re.split(r"(\d+)", name)
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def chosen_examples(right: np.ndarray, most: int = _EXAMPLES) -> np.ndarray:
+    """Places of test items, at equal distances: half of them wrong where there are as many.
+
+    `right` (N,) says which items a model had right.
+    """
+    kinds = [np.flatnonzero(~right), np.flatnonzero(right)]
+    wrong = min(len(kinds[0]), max(most // 2, most - len(kinds[1])))
+    counts = [wrong, min(len(kinds[1]), most - wrong)]
+    spread = [
+        places[np.linspace(0, len(places) - 1, count).astype(int)]
+        for places, count in zip(kinds, counts, strict=True)
+        if count
+    ]
+    return np.sort(np.concatenate(spread))
+
+
+def wrong_first(right: np.ndarray, most: int) -> list[int]:
+    """The first wrong places, then right ones: half of each where there are as many."""
+    wrong, correct = np.flatnonzero(~right).tolist(), np.flatnonzero(right).tolist()
+    wrong = wrong[: max(most // 2, most - len(correct))]
+    return [*wrong, *correct[: most - len(wrong)]]
+
+
+def right_answers_tester(
+    kind: Kind, answers: Callable[[Mapping[str, np.ndarray]], Answers]
+) -> ItemTester:
+    """`right_answers_test` of a kind's runs: `answers` takes them from columns of predictions.csv.
+
+    What is tested are right answers, also where the metric is another one than the kind reports. It
+    takes no time, so `always` makes no difference.
+    """
+
+    def read(run: RunDirectory) -> Answers:
+        try:
+            return answers(run.read_predictions(kind.text_columns))
+        except KeyError as error:
+            path = run.path / "predictions.csv"
+            raise RequestError(f"{path}: damaged: it has no column {error}") from error
+
+    def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
+        return right_answers_test(pairs, read, whole=metric == kind.reported)
+
+    return item_test
 
 
 def right_answers_test(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -16,24 +16,21 @@ PARTS = ("train", "validation", "test")
 _Item = TypeVar("_Item")
 
 
-class TextCorpus:
-    """Texts, or other items, in parts; the base of every kind's `Corpus`.
+class NamedCorpus:
+    """What every corpus states, and where its files lie; the base of every kind's `Corpus`.
 
-    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments, and gives
-    `_read` and `_content`.
+    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments.
     """
 
     name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`
     origin: ClassVar[str] = ""  # who made it, and where it is from
     license: ClassVar[str] = ""  # the terms it is given under
-    noun: ClassVar[str] = "text"  # what an item of it is called
     fetchable: ClassVar[bool] = False  # whether it can be downloaded
     # the settings without which there is no corpus, as on the command line
     needs: ClassVar[str] = ""
 
-    # the corpus's own division, of `PARTS`; those that are missing are held out from train
-    own_parts: tuple[str, ...] = ("train",)
-    limit: int | None = None  # only the first so many items of train count; None takes all
+    # only the first so many items count, of `train` where parts are its own; None takes all
+    limit: int | None = None
     validation: float = 0.1  # share for validation, of what has no parts of its own
     test: float = 0.1  # share for the test
     # what the user should know of how the corpus was read, one sentence each
@@ -50,6 +47,15 @@ class TextCorpus:
         """Where the corpus's files lie, without opening them; None where there are none (yet)."""
         path = getattr(self, "path", None)
         return Path(path).expanduser() if path else None
+
+
+class TextCorpus(NamedCorpus):
+    """Texts, or other items, in parts; a subclass gives `_read` and `_content`."""
+
+    noun: ClassVar[str] = "text"  # what an item of it is called
+
+    # the corpus's own division, of `PARTS`; those that are missing are held out from train
+    own_parts: tuple[str, ...] = ("train",)
 
     def items(self, part: str = "train") -> Iterator[Any]:
         """The items of one of `own_parts`, in an order that is always the same.
@@ -77,6 +83,54 @@ class TextCorpus:
     def _content(self) -> Any:
         """What identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
         raise NotImplementedError
+
+
+class ReadCorpus(TextCorpus):
+    """A corpus that is read when it is opened: `open` of a subclass calls `set_items`."""
+
+    def set_items(self, parts: Mapping[str, Sequence[Any]]) -> None:
+        """Take the items of the corpus's own parts, `train` among them."""
+        self.parts = parts
+        self.own_parts = tuple(part for part in PARTS if part in parts)
+
+    def _read(self, part: str) -> Iterator[Any]:
+        return iter(self.parts[part])
+
+    def _content(self) -> Any:
+        state = hashlib.sha256()
+        for part in self.own_parts:
+            for each in self.parts[part]:
+                state.update(json.dumps([part, *each]).encode())
+        return state.hexdigest()
+
+
+class OwnFiles(ReadCorpus):
+    """The user's own files: `path`, and others where parts have their own; others are shares."""
+
+    path: str | None = None
+    validation_path: str | None = None
+    test_path: str | None = None
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Read the files; see `NamedCorpus.open`."""
+        keys = {"train": "path", "validation": "validation_path", "test": "test_path"}
+        self.set_items(
+            {
+                part: self._items(getattr(self, key), f"data.{key}", progress)
+                for part, key in keys.items()
+                if getattr(self, key) or part == "train"
+            }
+        )
+
+    def _items(self, path: str | None, key: str, progress: Progress | None) -> Sequence[Any]:
+        """The items of what a setting names; raises `RequestError` where it is no such thing."""
+        raise NotImplementedError
+
+
+def rank(key: str, seed: int) -> bytes:
+    """What the item of a key is sorted by: random, and the same on every machine."""
+    salt = seed.to_bytes(8, "little")
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), salt=salt).digest()
 
 
 def leave_out_repeated(

@@ -27,6 +27,16 @@ def normalized(text: str) -> str:
     return " ".join(text.split())
 
 
+def one_line(text: str) -> str:
+    """The text on one line, as CSV readers agree on it, cut after 1,000 characters."""
+    return shortened(" ".join(text.replace("\0", " ").split()), 1_000)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, one of more than so many characters with `…` as the last of them."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def book_cleaning(text: str) -> str:
     """The text as the seed book's pickled corpus has it: small letters a to z in words.
 

@@ -100,6 +100,14 @@ def test_a_result_has_frames_figures_and_a_model(result):
     np.testing.assert_array_equal(result.predict(histories[0]), result.predict(histories)[0])
 
 
+@pytest.mark.parametrize("task, labels", [("classify", ["03", "07"]), ("of somebody else", [3, 7])])
+def test_predictions_that_are_text_are_no_numbers(folder, task, labels):
+    run = RunDirectory.create(folder / "runs", task, "none", 0, {"task": {"name": task}})
+    run.write_predictions({"index": [0, 1], "label": ["03", "07"], "probability": [0.5, 1]})
+    table = attnlab.load(run.path).predictions
+    assert table["label"].tolist() == labels and table["probability"].tolist() == [0.5, 1]
+
+
 @pytest.mark.slow
 def test_a_run_that_translates_takes_and_gives_sentences(translating):
     result = attnlab.load(translating.folder)

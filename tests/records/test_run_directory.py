@@ -95,9 +95,9 @@ def test_weights_are_numbered(run):
     assert run.weights_epochs() == [2, 10, 1000]
 
 
-def test_predictions_keep_labels_as_text(run):
+def test_predictions_keep_text_as_text(run):
     run.write_predictions({"index": np.arange(3), "time": ["1", "2", "3"], "target": [0.5, 1, 2]})
-    read = run.read_predictions()
+    read = run.read_predictions(text=["time"])
     assert read["time"].tolist() == ["1", "2", "3"]
     assert read["target"].tolist() == [0.5, 1, 2]
 

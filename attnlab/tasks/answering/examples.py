@@ -13,21 +13,6 @@ if TYPE_CHECKING:
     from attnlab.tasks.answering.data import Part
     from attnlab.tasks.answering.task import Answer, Said
 
-MOST = 8  # test questions whose attention is kept: as many wrong ones as there are, up to half
-
-
-def chosen_questions(right: np.ndarray, most: int = MOST) -> np.ndarray:
-    """Places of questions, at equal distances: half of them wrong where so many are."""
-    kinds = [np.flatnonzero(~right), np.flatnonzero(right)]
-    wrong = min(len(kinds[0]), max(most // 2, most - len(kinds[1])))
-    counts = [wrong, min(len(kinds[1]), most - wrong)]
-    spread = [
-        places[np.linspace(0, len(places) - 1, count).astype(int)]
-        for places, count in zip(kinds, counts, strict=True)
-        if count
-    ]
-    return np.sort(np.concatenate(spread))
-
 
 def shown_window(part: Part, number: int, said: Said, places: int) -> int:
     """The row of a question's window, of so many places, that has most around what was said.

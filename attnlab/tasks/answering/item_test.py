@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from attnlab.errors import RequestError
-from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.answering.report import read_predictions
-from attnlab.tasks.base import ItemTest, Pairs
-from attnlab.tasks.right_answers import Answers, right_answers_test
+from collections.abc import Mapping
+
+import numpy as np
+
+from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.right_answers import Answers, right_answers_tester
 
 
-def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
-    """Test groups of runs against a reference: an `ItemTester`.
-
-    What is tested are exact matches, also where the metric is another one. It takes no time, so
-    `always` makes no difference.
-
-    Raises:
-        NoItemTest: the questions differ.
-        RequestError: a predictions.csv is missing or damaged.
-    """
-    return right_answers_test(pairs, _answers, whole=metric == "exact_match")
-
-
-def _answers(run: RunDirectory) -> Answers:
+def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
     """The questions with an answer each, and whether the run has it."""
-    table = read_predictions(run)
-    try:
-        columns = (table[name].tolist() for name in ("id", "question", "answer"))
-        items = list(zip(*columns, strict=True))
-        return Answers(items, table["exact_match"] > 0, "questions")
-    except KeyError as error:
-        path = run.path / "predictions.csv"
-        raise RequestError(f"{path}: damaged: it has no column {error}") from error
+    asked = (columns[name].tolist() for name in ("id", "question", "answer"))
+    return Answers(list(zip(*asked, strict=True)), columns["exact_match"] > 0, "questions")
+
+
+item_test = right_answers_tester(KIND, _answers)

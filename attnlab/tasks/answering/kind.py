@@ -46,6 +46,10 @@ KIND = Kind(
     encodes=True,
     bars=("train_loss", "val_loss", "val_f1"),
     monitored="val_f1",
+    text_columns=(
+        *("id", "question", "group", "answer", "prediction"),
+        *("position", "sentence", "phrase"),  # baselines
+    ),
     resolved=resolved_config,
     tries={"": 'attnlab answer {run} "..." --text FILE; attention={other}, attnlab compare'},
 )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.answering.examples import chosen_questions, looked_at
+from attnlab.tasks.answering.examples import looked_at
 from attnlab.tasks.answering.report import measured
 from attnlab.tasks.resident import ResidentLearner
+from attnlab.tasks.right_answers import chosen_examples
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.models.reader import Reader
@@ -52,5 +53,5 @@ class AnsweringLearner(ResidentLearner):
         said = task.said(self.program.predict(self.rows["test"]), "test")
         part = task.data.parts["test"]
         right = measured(part.questions, [each.text for each in said])["exact_match"] > 0
-        chosen = chosen_questions(right)
+        chosen = chosen_examples(right)
         return looked_at(task, part, said, chosen, self.program.attend)

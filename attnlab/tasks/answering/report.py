@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.records.files import read_table
 from attnlab.tasks.answering.baselines import baselines
 from attnlab.tasks.answering.corpora.corpus import Asked
 from attnlab.tasks.answering.measures import best, exact, f1
 from attnlab.tasks.base import Report
+from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.answering.data import AskedTexts
     from attnlab.tasks.answering.task import Said
 
-_MOST_CHARACTERS = 1_000  # of a question or an answer in predictions.csv
-_TEXT = ("id", "question", "group", "answer", "prediction", "position", "sentence", "phrase")
 _MEASURES = {"exact_match": exact, "f1": f1}
 
 
@@ -62,32 +59,6 @@ def build_report(data: AskedTexts, part: str, said: Sequence[Said], loss: float)
         metric="exact_match",
         details={"groups": _groups(asked, own)},
     )
-
-
-def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
-    """The columns of predictions.csv: answers are text even where all look like numbers.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-    return read_table(run.path / "predictions.csv", text=_TEXT)
-
-
-def result_line(metrics: Mapping[str, Any]) -> str:
-    """The test result in a line, beside the best baseline's."""
-    test = metrics.get("test", {})
-    names = {"exact_match": "exact match", "f1": "F1"}
-    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
-    if not known:
-        return ""
-    text = "test " + "   ".join(f"{label} {value:.4g}" for label, value in known.items())
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("exact_match")
-    if other is not None:
-        text += f"   best baseline: {baseline} {other:.4g}"
-    if metrics.get("skill") is not None:
-        text += f"   skill {metrics['skill']:.3g}"
-    return text
 
 
 def _means(values: Mapping[str, np.ndarray]) -> dict[str, float | None]:
@@ -152,10 +123,4 @@ def _predictions(
 
 
 def _lines(texts: Any) -> np.ndarray:
-    return np.array([_line(text) for text in texts], object)
-
-
-def _line(text: str) -> str:
-    """A text on one line: what CSV readers agree on."""
-    line = " ".join(text.replace("\0", " ").split())
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"
+    return np.array([one_line(text) for text in texts], object)

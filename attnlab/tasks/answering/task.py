@@ -18,7 +18,7 @@ from attnlab.tasks.answering.data import AskedTexts, Part
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import Span, best_spans
-from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, UNKNOWN
@@ -211,8 +211,7 @@ class Answer(TextTask):
         Raises:
             RequestError: the run has no such part.
         """
-        if part not in self.data.parts:
-            raise RequestError(f"--part: expected one of {', '.join(self.data.parts)}, got {part}.")
+        require_part(self.data.parts, part)
         rows = self.data.parts[part].rows
         return self.report(model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0), part)
 

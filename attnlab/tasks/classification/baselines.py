@@ -14,10 +14,10 @@ from attnlab.text.words import split_words
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import Part
 
-BASELINES = ("majority", "word_counts", "nearest")
 MOST_TEXTS = 20_000  # training texts that are searched and fitted
 _MOST_WORDS = 20_000
-_MOST_STEPS, _TOLERANCE = 1_000, 1e-3  # of the logistic regression
+_MOST_STEPS = 1_000  # of the logistic regression on words
+_TOLERANCE = 1e-3  # of any
 _CHUNK = 1_024  # texts compared with all training texts at once
 _MOST_KNOWN = 8
 
@@ -61,11 +61,9 @@ def majority(labels: np.ndarray, count: int, classes: int) -> np.ndarray:
 def word_counts(
     memory: Any, labels: np.ndarray, queries: Any, classes: int, fallback: np.ndarray
 ) -> np.ndarray:
-    """Logistic regression on tf-idf of words, the order of which it doesn't see: (N, C).
+    """`logistic_regression` on tf-idf of words, the order of which it doesn't see: (N, C).
 
-    scikit-learn's with its default of L2 regularisation, C = 1, and softmax over the classes. Where
-    train has one class alone, or no word, `fallback` (N, C). A class without a training text has
-    the probability 0.
+    Where train has one class alone, or no word, `fallback` (N, C).
 
     Args:
         memory: (M, words) sparse, the training texts.
@@ -74,12 +72,30 @@ def word_counts(
         classes: how many there are.
         fallback: (N, C) probabilities, see above.
     """
+    if not memory.shape[1] or len(np.unique(labels)) < 2:
+        return fallback
+    return logistic_regression(memory, labels, queries, classes, _MOST_STEPS)
+
+
+def logistic_regression(
+    memory: Any, labels: np.ndarray, queries: Any, classes: int, steps: int
+) -> np.ndarray:
+    """Softmax of a linear function of what is known of items: (N, C).
+
+    scikit-learn's with its default of L2 regularisation, C = 1. A class without a training item has
+    the probability 0.
+
+    Args:
+        memory: (M, F) the training items, dense or sparse.
+        labels: (M,) their classes, two or more.
+        queries: (N, F).
+        classes: how many there are.
+        steps: at most so many.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    if not memory.shape[1] or len(np.unique(labels)) < 2:
-        return fallback
-    model = LogisticRegression(max_iter=_MOST_STEPS, tol=_TOLERANCE)
+    model = LogisticRegression(max_iter=steps, tol=_TOLERANCE)
     with warnings.catch_warnings():  # one that isn't quite done is a baseline, too
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(memory, labels)

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
-
-_MOST_CHARACTERS = 1_000  # of a text in predictions.csv
+from attnlab.text.cleaning import one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +27,36 @@ class Part:
 
     def identity(self) -> dict[str, np.ndarray]:
         """The column of predictions.csv that says which text it is: on one line, cut if long."""
-        return {"text": np.array([_line(text) for text in self.texts], object)}
+        return {"text": np.array([one_line(text) for text in self.texts], object)}
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledTexts:
-    """A corpus as the runner and the report see it; see `TaskData`."""
+class LabelledItems:
+    """A corpus of texts or images as the runner and the report see it; see `TaskData`."""
 
     name: str
     source: str
     digest: str
     classes: Sequence[str]  # names, in the order of their numbers
-    parts: Mapping[str, Part]  # `train`, `validation`, `test`
+    parts: Mapping[str, Any]  # `train`, `validation`, `test`
+
+    def counts(self) -> dict[str, int]:
+        """Items by part."""
+        return {name: len(part) for name, part in self.parts.items()}
+
+    def describe(self) -> dict[str, Any]:
+        """Items of each class by part."""
+        counted = {name: Counter(part.labels.tolist()) for name, part in self.parts.items()}
+        return {
+            name: {label: count[number] for number, label in enumerate(self.classes)}
+            for name, count in counted.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTexts(LabelledItems):
+    """Texts with classes; `parts` are of `Part`."""
+
     cut: int = 0  # texts of all parts of which the end was cut off
     said: Sequence[str] = ()  # what the user should know of how the texts were read
 
@@ -49,18 +66,6 @@ class LabelledTexts:
     def longest(self) -> int:
         """Tokens of the longest training text."""
         return int(self.parts["train"].tokens.shape[1])
-
-    def counts(self) -> dict[str, int]:
-        """Texts by part."""
-        return {name: len(part) for name, part in self.parts.items()}
-
-    def describe(self) -> dict[str, Any]:
-        """Texts of each class by part."""
-        counted = {name: Counter(part.labels.tolist()) for name, part in self.parts.items()}
-        return {
-            name: {label: count[number] for number, label in enumerate(self.classes)}
-            for name, count in counted.items()
-        }
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:
         """Probabilities (N, C) of a part's texts by rules that need no network."""
@@ -81,9 +86,3 @@ class LabelledTexts:
                 "training texts, drawn at random."
             )
         return notes
-
-
-def _line(text: str) -> str:
-    """A text on one line: what CSV readers agree on."""
-    line = " ".join(text.replace("\0", " ").split())
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"

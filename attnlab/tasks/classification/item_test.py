@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from attnlab.errors import RequestError
-from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, Pairs
-from attnlab.tasks.classification.report import noun_of, read_predictions
-from attnlab.tasks.right_answers import Answers, right_answers_test
+from collections.abc import Mapping
+
+import numpy as np
+
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.classification.report import noun_of
+from attnlab.tasks.right_answers import Answers, right_answers_tester
 
 
-def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
-    """Test groups of classifiers against a reference: an `ItemTester`.
-
-    What is tested are right answers, also where the metric is another one than accuracy. It
-    takes no time, so `always` makes no difference.
-
-    Raises:
-        NoItemTest: the items differ.
-        RequestError: a predictions.csv is missing or damaged.
-    """
-    return right_answers_test(pairs, _answers, whole=metric == "accuracy")
-
-
-def _answers(run: RunDirectory) -> Answers:
+def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
     """The items with their classes, and whether the run has each right."""
-    table = read_predictions(run)
-    try:
-        noun = noun_of(table)
-        items = list(zip(table[noun].tolist(), table["label"].tolist(), strict=True))
-        return Answers(items, table["prediction"] == table["label"], f"{noun}s")
-    except KeyError as error:
-        path = run.path / "predictions.csv"
-        raise RequestError(f"{path}: damaged: it has no column {error}") from error
+    noun = noun_of(columns)
+    items = list(zip(columns[noun].tolist(), columns["label"].tolist(), strict=True))
+    return Answers(items, columns["prediction"] == columns["label"], f"{noun}s")
+
+
+item_test = right_answers_tester(KIND, _answers)

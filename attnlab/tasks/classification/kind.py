@@ -58,6 +58,10 @@ KIND = Kind(
     together=True,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
+    text_columns=(
+        *("text", "image", "label", "prediction", "group"),
+        *("majority", "word_counts", "logistic_regression", "nearest"),  # baselines
+    ),
     resolved=resolved_config,
     tries={
         "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.classification.scoring import chosen_examples, validation_scores
+from attnlab.tasks.classification.scoring import validation_scores
 from attnlab.tasks.resident import ResidentLearner, text_settings
+from attnlab.tasks.right_answers import chosen_examples
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.records.files import read_table
 from attnlab.tasks.base import Report
 from attnlab.tasks.classification.measures import confusion, scores
-from attnlab.tasks.right_answers import natural
+from attnlab.tasks.right_answers import natural, skill
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.classification.data import LabelledTexts
     from attnlab.tasks.classification.images.data import LabelledImages
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 NOUNS = ("text", "image")  # what an item may be: the column of predictions.csv that says which
 _MOST_COLUMNS = 20  # classes whose probabilities have a column each
 _MOST_CONFUSED = 100  # classes whose matrix metrics.json has
-_BASELINES = ("majority", "word_counts", "logistic_regression", "nearest")
-_TEXT = (*NOUNS, "label", "prediction", "group", *_BASELINES)
 
 
 def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
@@ -39,7 +35,7 @@ def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
     others = {name: _known(scores(asked.labels, each)) for name, each in rules.items()}
     # Of equally accurate ones the last: it knows more of the items.
     best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
-    skills = {name: _skill(metrics, other) for name, other in others.items()}
+    skills = {name: skill(metrics, other) for name, other in others.items()}
     predicted = probabilities.argmax(axis=1)
     details: dict[str, Any] = {}
     if len(data.classes) <= _MOST_CONFUSED:
@@ -71,15 +67,6 @@ def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, fl
     return found
 
 
-def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
-    """The columns of predictions.csv: classes are text even where all look like numbers.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-    return read_table(run.path / "predictions.csv", text=_TEXT)
-
-
 def noun_of(columns: Mapping[str, Any]) -> str:
     """What the items of predictions.csv are: `text` or `image`.
 
@@ -92,30 +79,8 @@ def noun_of(columns: Mapping[str, Any]) -> str:
     raise KeyError(" or ".join(NOUNS))
 
 
-def result_line(metrics: Mapping[str, Any]) -> str:
-    """The test result in a line, beside the best baseline's."""
-    test = metrics.get("test", {})
-    names = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss"}
-    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
-    if not known:
-        return ""
-    text = "test " + "   ".join(f"{label} {value:.4g}" for label, value in known.items())
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("accuracy")
-    if other is not None:
-        text += f"   best baseline: {baseline} {other:.4g}"
-    if metrics.get("skill") is not None:
-        text += f"   skill {metrics['skill']:.3g}"
-    return text
-
-
 def _known(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-
-
-def _skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
-    error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
-    return 1.0 - error / other if other else None
 
 
 def _predictions(

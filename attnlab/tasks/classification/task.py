@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.data import LabelledTexts, Part
@@ -166,8 +166,7 @@ class Classify(TextTask):
         Raises:
             RequestError: the run has no such part.
         """
-        if part not in self.data.parts:
-            raise RequestError(f"--part: expected one of {', '.join(self.data.parts)}, got {part}.")
+        require_part(self.data.parts, part)
         logits = model.predict(self.data.parts[part].tokens, batch_size=256, verbose=0)
         return self.report(logits, part)
 

@@ -63,6 +63,7 @@ KIND = Kind(
     },
     resolved=resolved_config,
     serving=("steps",),
+    text_columns=("time",),
     verbs={
         "forecast": Verb("the next values of a series", f"{_HERE}.verbs.forecast:command", True)
     },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -94,21 +93,6 @@ def _about_zeros(target: np.ndarray) -> list[str]:
     return [
         f"{zeros} of the {target.size} targets are 0, where smape is 200 % for any forecast but 0."
     ]
-
-
-def result_line(metrics: Mapping[str, Any]) -> str:
-    """The test result in a line, beside the best baseline's."""
-    rmse = metrics.get("test", {}).get("rmse")
-    if rmse is None:
-        return ""
-    text = f"test RMSE {rmse:.4g}"
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("rmse")
-    if other is not None:
-        text += f"   best baseline: {baseline} {other:.4g}"
-    if metrics.get("skill") is not None:
-        text += f"   skill {metrics['skill']:.3g}"
-    return text
 
 
 def along_time(index: np.ndarray, times: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
 from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
@@ -138,8 +138,7 @@ class ForecastingTask:
             RequestError: the run has no such part.
         """
         parts = self.splits.parts() | self.splits.extra
-        if part not in parts:
-            raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
+        require_part(parts, part)
         windows = self.splits.part(part)
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 

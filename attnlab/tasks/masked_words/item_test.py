@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from attnlab.errors import RequestError
-from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, Pairs
-from attnlab.tasks.masked_words.report import read_predictions
-from attnlab.tasks.right_answers import Answers, right_answers_test
+from collections.abc import Mapping
+
+import numpy as np
+
+from attnlab.tasks.masked_words.kind import KIND
+from attnlab.tasks.right_answers import Answers, right_answers_tester
 
 
-def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
-    """Test groups of runs against a reference: an `ItemTester`.
-
-    Raises:
-        NoItemTest: the words differ.
-        RequestError: a predictions.csv is missing or damaged.
-    """
-    return right_answers_test(pairs, _answers, whole=metric == "accuracy")
-
-
-def _answers(run: RunDirectory) -> Answers:
+def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
     """The words that were asked for, and whether the run has each right."""
-    table = read_predictions(run)
-    try:
-        columns = (table[name].tolist() for name in ("text", "word"))
-        items = list(zip(*columns, strict=True))
-        return Answers(items, table["right"] > 0, "words")
-    except KeyError as error:
-        path = run.path / "predictions.csv"
-        raise RequestError(f"{path}: damaged: it has no column {error}") from error
+    asked = (columns[name].tolist() for name in ("text", "word"))
+    return Answers(list(zip(*asked, strict=True)), columns["right"] > 0, "words")
+
+
+item_test = right_answers_tester(KIND, _answers)

@@ -30,5 +30,6 @@ KIND = Kind(
     encodes=True,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
+    text_columns=("text", "read", "word", "prediction", "frequency", "neighbours"),
     tries={"": 'attnlab fill {run} "The [MASK] ..."; attention={other}, attnlab compare'},
 )

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.records.files import read_table
 from attnlab.tasks.base import Report
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.masking import kinds_of, marked
+from attnlab.tasks.right_answers import skill
 
 if TYPE_CHECKING:
-    from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.masked_words.scoring import Told
     from attnlab.tasks.masked_words.task import MaskedWords
 
-TEXT = ("text", "word", "read", "prediction", "frequency", "neighbours")
 _AROUND = 8  # tokens on each side of a word that predictions.csv shows
 
 
@@ -40,7 +38,7 @@ def build_report(task: MaskedWords, part: str, told: Told) -> Report:
         right_pairs = float(np.mean(own.follows == usual))
         others = {name: {**each, "follows": right_pairs} for name, each in others.items()}
     best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
-    skills = {name: _skill(metrics, other) for name, other in others.items()}
+    skills = {name: skill(metrics, other) for name, other in others.items()}
     columns = _predictions(task, part, told, {name: said for name, (said, _) in rules.items()})
     return Report(
         metrics=metrics,
@@ -56,39 +54,10 @@ def build_report(task: MaskedWords, part: str, told: Told) -> Report:
     )
 
 
-def read_predictions(run: RunDirectory) -> dict[str, np.ndarray]:
-    """The columns of predictions.csv: words are text even where all look like numbers.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-    return read_table(run.path / "predictions.csv", text=TEXT)
-
-
-def result_line(metrics: Mapping[str, Any]) -> str:
-    """The test result in a line, beside the best baseline's."""
-    test = metrics.get("test", {})
-    if test.get("accuracy") is None:
-        return ""
-    text = f"test accuracy {test['accuracy']:.4g}"
-    if test.get("perplexity") is not None:
-        text += f"   perplexity {test['perplexity']:.4g}"
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("accuracy")
-    if other is not None:
-        text += f"   best baseline: {baseline} {other:.4g}"
-    return text
-
-
 def _measures(right: np.ndarray, losses: np.ndarray) -> dict[str, float | None]:
     perplexity = float(np.exp(np.mean(losses)))
     known = perplexity if np.isfinite(perplexity) else None
     return {"accuracy": float(np.mean(right)), "perplexity": known}
-
-
-def _skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
-    error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
-    return 1.0 - error / other if other else None
 
 
 def _by_kind(columns: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
 from attnlab.tasks.masked_words.data import MaskedTexts, Part
 from attnlab.tasks.masked_words.filling import (
@@ -200,8 +200,7 @@ class MaskedWords(TextTask):
             RequestError: the run has no such part.
         """
         parts = [name for name, own in self.data.parts.items() if own.asked is not None]
-        if part not in parts:
-            raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
+        require_part(parts, part)
         from attnlab.tasks.masked_words.report import build_report
         from attnlab.tasks.masked_words.scoring import Scorer
 

@@ -17,6 +17,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
+from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.scores import METRICS, metric_class
 
 # A sentence's translations, one of each seed.
@@ -90,7 +91,7 @@ def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) ->
     """
     columns = []
     for run in runs:
-        table = run.read_predictions()
+        table = run.read_predictions(KIND.text_columns)
         try:
             own = list(zip(table["source"].tolist(), table["reference"].tolist(), strict=True))
             columns.append(table["hypothesis"].tolist())

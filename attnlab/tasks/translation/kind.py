@@ -72,6 +72,7 @@ KIND = Kind(
     serving=("beam",),
     bars=("train_loss", "val_loss", "val_bleu"),
     monitored="val_bleu",
+    text_columns=("source", "reference", "hypothesis"),
     tries={"": 'attnlab translate {run} "...", or attention={other} and attnlab compare'},
     resolved=resolved_config,
 )

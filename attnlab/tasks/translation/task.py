@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.kind import KIND
@@ -193,9 +193,7 @@ class Translate:
             tokenizers = self.source_tokenizer, self.target_tokenizer
             with tokenized_files(given, self.text, tokenizers) as scored:
                 return report(self, model, scored, beam, progress)
-        if part not in self.tokenized.parts:
-            parts = ", ".join(self.tokenized.parts)
-            raise RequestError(f"--part: expected one of {parts}, got {part}.")
+        require_part(self.tokenized.parts, part)
         return report(self, model, self.tokenized.parts[part], beam, progress)
 
     def serve(self, model: keras.Model, inputs: Any = None, beam: int | None = None) -> np.ndarray:

@@ -11,13 +11,14 @@ from compared_runs import only
 from scipy.stats import binomtest
 
 from attnlab.figures.run import draw_run
+from attnlab.figures.style import result_line
 from attnlab.tasks.answering.baselines import baselines, longest_new_run, most_frequent_place
-from attnlab.tasks.answering.examples import chosen_questions, shown_window
+from attnlab.tasks.answering.examples import shown_window
 from attnlab.tasks.answering.figures.looks import looks_figure
 from attnlab.tasks.answering.figures.run import answering_figures
 from attnlab.tasks.answering.item_test import item_test
 from attnlab.tasks.answering.kind import KIND
-from attnlab.tasks.answering.report import build_report, result_line
+from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.task import Said
 from attnlab.tasks.base import NoItemTest
 
@@ -100,13 +101,14 @@ def test_what_is_said_without_words_is_no_place():
     columns = build_report(DATA, "test", answers, 0).predictions
     assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
     assert columns["exact_match"].tolist() == [0] + [1] * 39
+    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.text_columns}
 
 
 def test_the_result_stands_in_a_line():
     metrics = {"test": {"exact_match": 61.25, "f1": 70.0}, "skill": 0.5}
     metrics |= {"best_baseline": "phrase", "baselines": {"phrase": {"exact_match": 22.5}}}
     expected = "test exact match 61.25   F1 70   best baseline: phrase 22.5   skill 0.5"
-    assert result_line(metrics) == expected and result_line({}) == ""
+    assert result_line(metrics, KIND, "f1") == expected and result_line({}, KIND) == ""
 
 
 # Comparisons
@@ -185,15 +187,8 @@ def test_a_run_draws_its_figures(tmp_path):
     assert list(figures) == ["loss.png", "groups.png", "attention.png"]
     loss, scores = figures["loss.png"].axes
     assert [line.get_label() for line in scores.lines][:2] == ["exact match", "F1"]
+    assert "   F1 " in figures["loss.png"].texts[1].get_text()
     assert {path.name for path in draw_run(run)} == {*figures}
-
-
-def test_half_of_the_examples_are_wrong_ones():
-    right = np.array([True] * 30 + [False] * 10)
-    chosen = chosen_questions(right)
-    assert right[chosen].tolist() == [True] * 4 + [False] * 4 and len(set(chosen.tolist())) == 8
-    assert chosen_questions(np.ones(3, bool)).tolist() == [0, 1, 2]
-    assert len(chosen_questions(np.zeros(20, bool))) == 8
 
 
 def test_the_window_that_is_shown_has_most_around_the_answer():

@@ -10,13 +10,15 @@ from labelled import CLASSES, answers, labelled, part, some_texts
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification import baselines, data, report
+from attnlab.tasks.classification.figures.run import _result
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.measures import scores
-from attnlab.tasks.classification.report import build_report, read_predictions, result_line
+from attnlab.tasks.classification.report import build_report
 
 TRAIN, TEST = some_texts(60), some_texts(40, seed=1, grouped=True)
 DATA = labelled(TRAIN, TEST)
 PROBABILITIES = answers(TEST.labels, 0.6)
+BASELINES = ("majority", "word_counts", "nearest")
 
 
 def test_metrics_are_those_of_the_kind_and_of_each_baseline():
@@ -24,7 +26,7 @@ def test_metrics_are_those_of_the_kind_and_of_each_baseline():
     names = [metric.name for metric in KIND.metrics if metric.in_tables]
     assert found.metric == KIND.reported
     assert found.metrics == scores(TEST.labels, PROBABILITIES) and list(found.metrics) == names
-    assert tuple(found.baselines) == baselines.BASELINES
+    assert tuple(found.baselines) == BASELINES
     assert all(list(each) == names for each in found.baselines.values())
     assert found.brief()["test"] == found.metrics
     json.dumps(found.scores(), allow_nan=False)
@@ -51,10 +53,11 @@ def test_there_is_no_skill_against_a_baseline_that_is_always_right():
 def test_each_text_has_a_row_with_all_that_was_said_of_it(tmp_path):
     found = build_report(DATA, "test", PROBABILITIES).predictions
     names = ["index", "text", "label", "prediction", "probability", "group"]
-    assert list(found) == [*names, *(f"p_{name}" for name in CLASSES), *baselines.BASELINES]
+    assert list(found) == [*names, *(f"p_{name}" for name in CLASSES), *BASELINES]
+    assert {n for n in found if found[n].dtype.kind in "OU"} <= {*KIND.text_columns}
     run = RunDirectory(tmp_path)
     run.write_predictions(found)
-    table = read_predictions(run)
+    table = run.read_predictions(KIND.text_columns)
     predicted = PROBABILITIES.argmax(axis=1)
     assert table["prediction"].tolist() == [CLASSES[number] for number in predicted]
     assert table["label"].tolist() == [CLASSES[number] for number in TEST.labels]
@@ -68,7 +71,7 @@ def test_texts_of_any_kind_and_classes_that_are_numbers_are_read_again(tmp_path)
     data = labelled(part(["a", "b"], [0, 1]), part(texts, [0, 1, 0]), ("01", "2"))
     run = RunDirectory(tmp_path)
     run.write_predictions(build_report(data, "test", np.eye(2)[[0, 1, 1]]).predictions)
-    table = read_predictions(run)
+    table = run.read_predictions(KIND.text_columns)
     assert table["label"].tolist() == ["01", "2", "01"]
     assert table["prediction"].tolist() == ["01", "2", "2"]
     assert table["majority"].tolist() == ["01"] * 3
@@ -126,8 +129,8 @@ def test_what_is_not_finite_is_left_undefined():
 
 def test_the_result_is_a_line():
     found = build_report(DATA, "test", PROBABILITIES).scores()
-    line = result_line({**found, "test": found["metrics"]})
+    line = _result({**found, "test": found["metrics"]})
     assert line.startswith(f"test accuracy {found['metrics']['accuracy']:.4g}   macro F1 ")
     assert f"best baseline: {found['best_baseline']} " in line
-    assert result_line({"test": {"accuracy": 0.5}}) == "test accuracy 0.5"
-    assert result_line({}) == ""
+    assert _result({"test": {"accuracy": 0.5}}) == "test accuracy 0.5"
+    assert _result({}) == ""

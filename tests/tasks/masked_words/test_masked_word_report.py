@@ -18,8 +18,9 @@ from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.figures.run import masked_word_figures, words_figure
 from attnlab.tasks.masked_words.item_test import item_test
+from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.page.words import word_parts
-from attnlab.tasks.masked_words.report import build_report, read_predictions, result_line
+from attnlab.tasks.masked_words.report import build_report
 
 COUNT = len(DATA.parts["test"].words)
 METRICS = {
@@ -49,7 +50,8 @@ def test_a_report_has_scores_groups_and_skill():
 
 def test_predictions_have_the_words_around_and_what_was_said(tmp_path):
     run = write_filler(tmp_path, "multi_head", [2])
-    columns = read_predictions(run)
+    columns = run.read_predictions(KIND.text_columns)
+    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.text_columns}
     assert columns["right"].tolist() == [1, 1, 0] + [1] * (COUNT - 3)
     assert (columns["word"] == columns["prediction"]).tolist() == (columns["right"] > 0).tolist()
     for text, own, row, read in zip(
@@ -72,14 +74,6 @@ def test_pairs_are_scored_beside_the_kind_that_is_more_frequent_in_train():
     task = fake_task(replace(DATA, parts={**DATA.parts, "test": test}))
     report = build_report(task, "test", told)
     assert report.baselines["frequency"]["follows"] == 0.2
-
-
-def test_the_result_stands_in_a_line():
-    metrics = {**METRICS, "best_baseline": "frequency", "baselines": {"frequency": {
-        "accuracy": 0.25}}}  # fmt: skip
-    expected = "test accuracy 0.5   perplexity 4   best baseline: frequency 0.25"
-    assert result_line(metrics) == expected and result_line({}) == ""
-    assert result_line({"test": {"accuracy": 0.5, "perplexity": None}}) == "test accuracy 0.5"
 
 
 # Comparisons
@@ -161,6 +155,9 @@ def test_a_run_draws_its_figures(tmp_path, paired):
     loss, scores = figures["loss.png"].axes
     labels = [line.get_label() for line in scores.lines if not line.get_label().startswith("_")]
     assert labels == ["words", *["whether texts follow each other"] * paired]
+    result = figures["loss.png"].texts[1].get_text().split("   ")
+    assert [part.rpartition(" ")[0] for part in result[:2]] == ["test accuracy", "perplexity"]
+    assert result[2].startswith("best baseline: ") and len(result) == 3
     assert ("words and pairs" in loss.lines[0].get_label()) == paired
     assert {path.name for path in draw_run(run)} == {*figures}
 

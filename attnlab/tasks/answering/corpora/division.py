@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
-from attnlab.tasks.text_corpus import PARTS, leave_out_repeated
+from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank
 from attnlab.text.same import text_key
 
 _REPEATED = (
@@ -54,7 +53,7 @@ def _held_out(
         raise RequestError(
             f"{keys}: expected a sum below 1, to leave texts to train on, got {values}."
         )
-    texts = sorted(_keys(train), key=lambda key: _rank(key, seed))
+    texts = sorted(_keys(train), key=lambda key: rank(key, seed))
     if len(texts) <= len(missing):
         among = " and ".join(("train", *reversed(missing)))
         raise RequestError(
@@ -76,8 +75,3 @@ def _held_out(
 
 def _keys(questions: Iterable[Asked]) -> set[str]:
     return {text_key(text) for text in {each.text for each in questions}}
-
-
-def _rank(key: str, seed: int) -> bytes:
-    """What a text is sorted by: random, and the same on every machine."""
-    return blake2b(key.encode("utf-8", "surrogatepass"), salt=seed.to_bytes(8, "little")).digest()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from attnlab.tasks.answering.corpora.file_corpus import FileCorpus, existing_file
-from attnlab.tasks.answering.corpora.squad_file import read_questions
+from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
+from attnlab.tasks.answering.corpora.squad_file import existing_file, read_questions
 from attnlab.tasks.base import Progress
+from attnlab.tasks.text_corpus import OwnFiles
 
 
 @dataclass(kw_only=True, eq=False)
-class Questions(FileCorpus):
+class Questions(OwnFiles, Corpus):
     """Questions in the user's own files of SQuAD's form.
 
     Validation and test are shares of the texts, or files of their own.
@@ -29,20 +29,5 @@ class Questions(FileCorpus):
     validation: float = 0.1
     test: float = 0.1
 
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Read the files; see `Corpus.open`."""
-        keys = {"train": "path", "validation": "validation_path", "test": "test_path"}
-        what = "a JSON file of SQuAD's form"
-        self.set_questions(
-            {
-                part: read_questions(
-                    existing_file(getattr(self, key), f"data.{key}", what), f"data.{key}"
-                )
-                for part, key in keys.items()
-                if getattr(self, key) or part == "train"
-            }
-        )
-
-    def location(self, cache: Path) -> Path | None:
-        """The file that was named."""
-        return Path(self.path).expanduser() if self.path else None
+    def _items(self, path: str | None, key: str, progress: Progress | None) -> list[Asked]:
+        return read_questions(existing_file(path, key, "a JSON file of SQuAD's form"), key)

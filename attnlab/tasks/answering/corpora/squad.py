@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.corpora.file_corpus import FileCorpus, existing_file
-from attnlab.tasks.answering.corpora.squad_file import read_questions
+from attnlab.tasks.answering.corpora.corpus import Corpus
+from attnlab.tasks.answering.corpora.squad_file import existing_file, read_questions
 from attnlab.tasks.base import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
+from attnlab.tasks.text_corpus import ReadCorpus
 
 URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
 # SHA-256 of the files at that address, by version and the part that they are here.
@@ -29,7 +30,7 @@ _NAMES = {"train": "train", "test": "dev"}  # part -> the file's first word
 
 
 @dataclass(kw_only=True, eq=False)
-class Squad(FileCorpus):
+class Squad(ReadCorpus, Corpus):
     """The Stanford Question Answering Dataset, version 1.1 or 2.0.
 
     107,785 questions about 536 articles (Rajpurkar et al. 2016, arXiv 1606.05250); 2.0 adds 53,775
@@ -53,7 +54,7 @@ class Squad(FileCorpus):
         """Find the two files, downloading them where no folder is given; see `Corpus.open`."""
         files = self._given() if self.path else self._fetched(cache, progress)
         key = "data.path" if self.path else "data.url"
-        self.set_questions({part: read_questions(file, key) for part, file in files.items()})
+        self.set_items({part: read_questions(file, key) for part, file in files.items()})
 
     def location(self, cache: Path) -> Path | None:
         """Where the files lie; None where they are still to be fetched."""

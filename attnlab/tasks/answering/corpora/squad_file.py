@@ -135,3 +135,11 @@ def _check_unicode(text: str, key: str, where: str) -> None:
             f'{where}: expected Unicode text as its "{key}", got the lone surrogate '
             f"{text[error.start]!a} at character {error.start}."
         ) from error
+
+
+def existing_file(path: str | None, key: str, what: str) -> Path:
+    """The file that a setting names; raises `RequestError` where there is none."""
+    found = Path(path).expanduser() if path else None
+    if found and found.is_file():
+        return found
+    raise RequestError(f"{key}: expected {what}, got {path or 'null'}.")

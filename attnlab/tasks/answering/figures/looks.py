@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 
 from attnlab.figures.labels import drawable, label_font, widest
 from attnlab.figures.style import BLUE, COLOUR_MAP, ORANGE, new_figure, run_title
+from attnlab.tasks.right_answers import wrong_first
 
 _MOST_MAPS, _MOST_COLUMNS, _MOST_ROWS = 6, 60, 24
 _MOST_CHARACTERS = 18  # of a word
@@ -36,7 +37,7 @@ def looks_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> 
     """
     heads = kept["weights"].shape[1]
     right = kept.get("right", np.ones(len(kept["weights"]), bool))
-    rows = _chosen(right)
+    rows = wrong_first(right, _MOST_MAPS)
     shown = [_Map(kept, row) for row in rows]
     left = max(widest(each.question, _FONT) for each in shown) + 0.1 + _MARGIN
     width = max(left + max(len(each.text) for each in shown) * _CELL + _BAR + _MARGIN, _NARROWEST)
@@ -128,13 +129,6 @@ class _Map:
             axes.plot(ends, [rows - 0.3] * 2, color=BLUE, linewidth=2.5, clip_on=False)
             axes.set_xlim(-0.5, len(self.text) - 0.5)
             axes.set_ylim(rows - 0.5, -0.5)
-
-
-def _chosen(right: np.ndarray) -> list[int]:
-    """Rows of some questions, wrong ones first: half of each where there are as many."""
-    wrong, correct = np.flatnonzero(~right).tolist(), np.flatnonzero(right).tolist()
-    wrong = wrong[: max(_MOST_MAPS // 2, _MOST_MAPS - len(correct))]
-    return [*wrong, *correct[: _MOST_MAPS - len(wrong)]]
 
 
 def _axes(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from attnlab.figures.groups import shares_figure
 from attnlab.figures.learning import panels_figure
 from attnlab.figures.run import read_attention
-from attnlab.figures.style import BLUE, ORANGE
+from attnlab.figures.style import BLUE, ORANGE, result_line
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.answering.figures.looks import looks_figure
-from attnlab.tasks.answering.report import result_line
+from attnlab.tasks.answering.kind import KIND
 
 _GREEN = "#009E73"
 _PANELS = {
@@ -35,7 +35,7 @@ def answering_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    result = result_line(metrics)
+    result = result_line(metrics, KIND, "f1")
     groups = {
         name: (each["exact_match"] / 100, int(each["n"]))
         for name, each in metrics["groups"].items()

@@ -55,10 +55,6 @@ class Reader(keras.Model):
         """What the encoder makes of each place of the text, (B, P, W)."""
         raise NotImplementedError
 
-    def stackable(self, batch: int) -> int:
-        """How many models are sooner trained in one stack than alone: none are."""
-        return 1
-
     def question(self, sequence):
         """The places (B, Q, ...) of the question of (B, 1 + Q + P, ...)."""
         return sequence[:, 1 : 1 + self.question_places]

@@ -14,8 +14,9 @@ from attnlab.page.by_item import (
     worst_first,
 )
 from attnlab.page.parts import Part, Table
-from attnlab.tasks.answering.report import read_predictions
+from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.base import Shown
+from attnlab.text.cleaning import shortened
 
 _MOST_CHARACTERS = 200
 _COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
@@ -29,7 +30,7 @@ def answer_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _read(run: Shown) -> Columns:
-    columns = read_predictions(run.run)
+    columns = run.run.read_predictions(KIND.text_columns)
     require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
     return columns
 
@@ -44,8 +45,8 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     rows = worst_first(order)
     cells = [
         [
-            _short(str(first["question"][row])),
-            _short(str(first["answer"][row])) or _NOTHING,
+            shortened(str(first["question"][row]), _MOST_CHARACTERS),
+            shortened(str(first["answer"][row]), _MOST_CHARACTERS) or _NOTHING,
             *(_said(own, row) for own in tables.values()),
             *(f"{own['f1'][row]:.2f}" for own in tables.values()),
             *(f"{own['probability'][row]:.3f}" for own in tables.values()),
@@ -62,12 +63,8 @@ def _table(tables: Mapping[str, Columns]) -> Table:
 
 
 def _said(columns: Columns, row: int) -> str:
-    text = _short(str(columns["prediction"][row])) or _NOTHING
+    text = shortened(str(columns["prediction"][row]), _MOST_CHARACTERS) or _NOTHING
     return f"{text}{'' if columns['exact_match'][row] else ' ✗'}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
 def _groups(shown: Sequence[Shown]) -> list[Part]:

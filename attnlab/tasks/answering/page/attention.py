@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.by_run import attention_by_run
+from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
-from attnlab.tasks.answering.examples import chosen_questions, placed, shown_window
-from attnlab.tasks.answering.report import read_predictions
+from attnlab.tasks.answering.examples import placed, shown_window
+from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.base import Shown
+from attnlab.tasks.looks import looks_by_epoch
+from attnlab.tasks.right_answers import chosen_examples
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedTexts
 
-_MOST_EPOCHS, _MOST_QUESTIONS, _MOST_HEADS = 30, 6, 8
+_MOST_QUESTIONS, _MOST_HEADS = 6, 8
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys: a word of the text lights up those of "
     "the question that it looks at, a word of the question those that look at it. Between "
@@ -45,52 +46,34 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _run_parts(run: Shown) -> list[Part]:
-    problems: list[Part] = []
-    try:
-        looked = _by_epoch(run)
-    except RequestError as error:
-        kept = _kept(run)
-        if kept is None:
-            raise
-        looked = kept
-        problems = [Text(f"Only the best epoch is known: {error}", "warning")]
+    looked, problems = by_epoch_or_kept(run, _by_epoch, _kept)
     slider = Slider(run.frames(looked.epochs), [_sentences(looked, run.room)])
     return [Text(_NOTE, "note"), slider, *problems, *run.problems()]
 
 
 def _by_epoch(run: Shown) -> _Looked:
     """The same windows at each epoch: those around what the run's best epoch said."""
-    task: Any = run.task()  # before all else that needs TensorFlow, whose notices it turns away
-    import tensorflow as tf
-
+    task: Any = run.task()
     run.load_data()
     data: AskedTexts = task.data
     part = data.parts["test"]
     numbers = _numbers(run, len(part))
-    predictions = read_predictions(run.run)
+    predictions = run.run.read_predictions(KIND.text_columns)
     known = [_best_said(predictions, number) for number in numbers]
     rows = [
         shown_window(part, number, said, task.text_places)
         for number, said in zip(numbers, known, strict=True)
     ]
     tokens = part.rows.tokens[rows]
-    asked = tf.constant(tokens)
-    epochs, weights, said, attend = [], [], [], None
-    for epoch, model in run.models(_MOST_EPOCHS):
-        # As a `partial`, or TensorFlow counts the traces of all models together and warns.
-        attend = attend or tf.function(partial(model.attend), autograph=False)
-        found = attend(asked)
-        if found is None:
-            raise RequestError(f"{run.run.name}: its model has no attention weights.")
-        weights.append(np.nan_to_num(np.asarray(found, np.float32)))
+    epochs, weights, said = [], [], []
+    for epoch, model, found in looks_by_epoch(run, tokens):
+        weights.append(np.nan_to_num(found))
         answers = [
             task.answer(model, part.questions[number].question, part.questions[number].text)[0]
             for number in numbers
         ]
         said.append([placed(part, row, each) for row, each in zip(rows, answers, strict=True)])
         epochs.append(epoch)
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
     first = 1 + task.question_places
     words = [[[str(word) for word in row if word] for row in task.words(own)]
              for own in (tokens[:, 1:first], tokens[:, first:])]  # fmt: skip
@@ -112,13 +95,13 @@ def _words_of(answers: Sequence[Any]) -> list[str]:
 
 def _numbers(run: Shown, count: int) -> np.ndarray:
     """Some test questions, half of them wrong."""
-    columns, path = read_predictions(run.run), run.run.path / "predictions.csv"
+    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
     if not {"exact_match", "start", "end"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["exact_match"]) != count:
         found = len(columns["exact_match"])
         raise RequestError(f"{path}: expected {count} questions, got {found}.")
-    return chosen_questions(columns["exact_match"] > 0, _MOST_QUESTIONS)
+    return chosen_examples(columns["exact_match"] > 0, _MOST_QUESTIONS)
 
 
 def _kept(run: Shown) -> _Looked | None:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
+from attnlab.commands.options import (
+    check_figure,
+    epoch_options,
+    find,
+    require_kind,
+    run_argument,
+    runs_option,
+    save_figure,
+)
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.kind import KIND
 from attnlab.text.reading import read_text
@@ -17,7 +25,6 @@ from attnlab.text.reading import read_text
 if TYPE_CHECKING:
     from attnlab.tasks.answering.task import Said
 
-_FORMATS = (".png", ".pdf", ".svg")
 _MOST = 1000
 _NOTHING = "(no answer)"
 
@@ -86,12 +93,8 @@ def _check(questions: Sequence[str], figure: Path | None) -> None:
     for number, question in enumerate(questions, 1):
         if not question.strip():
             raise RequestError(f"QUESTION {number}: expected words, got an empty one.")
-    if figure is None:
-        return
-    if figure.suffix.lower() not in _FORMATS:
-        formats = ", ".join(_FORMATS)
-        raise RequestError(f"--attention: expected a file that ends with {formats}, got {figure}.")
-    if len(questions) != 1:
+    check_figure(figure, "--attention")
+    if figure and len(questions) != 1:
         raise RequestError(f"--attention: expected one question, got {len(questions)}.")
 
 
@@ -120,14 +123,9 @@ def _as_json(question: str, found: Sequence[Said], unknown: Sequence[str], named
 
 
 def _draw(trained: Any, question: str, text: str, path: Path) -> None:
-    from attnlab.figures.style import save
     from attnlab.tasks.answering.figures.looks import looks_figure
 
     kept = trained.task.looked(trained.model, question, text)
     if kept is None:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
-    try:
-        save(looks_figure(kept, trained.config.names), path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise RequestError(f"--attention: {path} can't be written ({reason}).") from error
+    save_figure(looks_figure(kept, trained.config.names), path, "--attention")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from operator import attrgetter
 from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.corpus import Corpus, Item
-from attnlab.tasks.text_corpus import PARTS, leave_out_repeated
+from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank
 
 
 def divided(corpus: Corpus, seed: int) -> dict[str, list[Any]]:
@@ -56,7 +55,7 @@ def _held_out(
     for place, each in enumerate(train):
         places[each.key].append(place)
     classes: defaultdict[str, list[list[int]]] = defaultdict(list)
-    for key in sorted(places, key=lambda key: _rank(key, seed)):
+    for key in sorted(places, key=lambda key: rank(key, seed)):
         classes[train[places[key][0]].label].append(places[key])
     taken: dict[int, str] = {}
     for together in classes.values():
@@ -88,11 +87,6 @@ def _some(
         else:
             others.append(group)
     return some, others
-
-
-def _rank(key: str, seed: int) -> bytes:
-    """What an item is sorted by: random, and the same on every machine."""
-    return blake2b(key.encode("utf-8", "surrogatepass"), salt=seed.to_bytes(8, "little")).digest()
 
 
 def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str]) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.classification.corpora.corpus import Labelled
-from attnlab.tasks.classification.corpora.file_corpus import OwnFiles
+from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import read_texts
+from attnlab.tasks.text_corpus import OwnFiles
 
 _WANTED = re.compile(r"^(?P<label>[^/]+)/[^/]+\.txt$")
 
 
 @dataclass(kw_only=True, eq=False)
-class Folder(OwnFiles):
+class Folder(OwnFiles, Corpus):
     """Texts in the user's own files: `path/CLASS/NAME.txt`, UTF-8.
 
     Validation and test are shares of them, or folders of their own that are laid out alike.
@@ -34,7 +34,7 @@ class Folder(OwnFiles):
     validation: float = 0.1
     test: float = 0.1
 
-    def _texts(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
+    def _items(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
         folder = Path(path).expanduser() if path else None
         if not (folder and folder.is_dir()):
             raise RequestError(

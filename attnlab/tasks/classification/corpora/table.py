@@ -8,14 +8,14 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.classification.corpora.corpus import Labelled
-from attnlab.tasks.classification.corpora.file_corpus import OwnFiles
+from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.table_file import TableFile, read_table
 from attnlab.tasks.classification.corpora.text_files import checked_text
+from attnlab.tasks.text_corpus import OwnFiles
 
 
 @dataclass(kw_only=True, eq=False)
-class Table(OwnFiles):
+class Table(OwnFiles, Corpus):
     """Texts in the user's own CSV or TSV files, plain or gzipped, a row each.
 
     Columns are found by their names in the first row, or by numbers from 1, which say that there is
@@ -39,7 +39,7 @@ class Table(OwnFiles):
     validation: float = 0.1
     test: float = 0.1
 
-    def _texts(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
+    def _items(self, path: str | None, key: str, progress: Progress | None) -> list[Labelled]:
         file = Path(path).expanduser() if path else None
         if not (file and file.is_file()):
             raise RequestError(f"{key}: expected a CSV or TSV file, got {path or 'null'}.")

@@ -20,14 +20,16 @@ from attnlab.figures.style import (
     GREY,
     ORANGE,
     new_figure,
+    result_line,
     run_title,
     tidy,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
 from attnlab.tasks.classification.figures.words import words_figure
+from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.measures import calibration_bins
-from attnlab.tasks.classification.report import noun_of, read_predictions, result_line
+from attnlab.tasks.classification.report import noun_of
 from attnlab.tasks.right_answers import wilson_interval
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
@@ -48,7 +50,7 @@ def classification_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dic
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    predictions = read_predictions(run)
+    predictions = run.read_predictions(KIND.text_columns)
     nouns = f"{noun_of(predictions)}s"
     figures = {
         "loss.png": curves_figure(run.history.read(), metrics),
@@ -77,7 +79,7 @@ def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]
     The history has `epoch`, `train_loss` and perhaps `val_loss` and `val_accuracy`; epochs without
     a score have NaN.
     """
-    return panels_figure(history, metrics, _PANELS, result_line(metrics))
+    return panels_figure(history, metrics, _PANELS, _result(metrics))
 
 
 def confusion_figure(
@@ -97,7 +99,7 @@ def confusion_figure(
     left, below = widest(rows, size), widest(names, size)
     title = f"{run_title(metrics)}: confusion on the test part"
     width = max(2.2 + left + number * cell, 7.0)
-    figure = new_figure(width, 1.5 + below + number * cell, title, result_line(metrics))
+    figure = new_figure(width, 1.5 + below + number * cell, title, _result(metrics))
     axes = figure.add_subplot()
     picture = axes.imshow(shares, cmap=COLOUR_MAP, vmin=0, vmax=1, interpolation="nearest")
     bar = figure.colorbar(picture, ax=axes, format=PercentFormatter(1), shrink=0.9)
@@ -135,7 +137,7 @@ def calibration_figure(
     error = metrics["test"].get("calibration_error")
     said = "" if error is None else f", expected calibration error {error:.3g}"
     title = f"{run_title(metrics)}: calibration{said}"
-    figure = new_figure(7, 5.4, title, result_line(metrics))
+    figure = new_figure(7, 5.4, title, _result(metrics))
     upper, lower = figure.subplots(2, 1, height_ratios=(3, 1), sharex=True)
     upper.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1, label="as right as sure")
     bins = np.flatnonzero(found.counts)
@@ -168,5 +170,9 @@ def groups_figure(groups: Mapping[str, Mapping[str, float]], metrics: Mapping[st
     Of more than 40 groups the largest are shown.
     """
     shares = {name: (each["accuracy"], int(each["n"])) for name, each in groups.items()}
-    words = {"measure": "accuracy", "items": "texts", "result": result_line(metrics)}
+    words = {"measure": "accuracy", "items": "texts", "result": _result(metrics)}
     return shares_figure(shares, metrics["test"]["accuracy"], metrics, **words)
+
+
+def _result(metrics: Mapping[str, Any]) -> str:
+    return result_line(metrics, KIND, "macro_f1", "log_loss")

@@ -12,6 +12,7 @@ from attnlab.figures.labels import drawable
 from attnlab.figures.shaded_words import ShadedText, shaded_words_figure
 from attnlab.figures.style import run_title
 from attnlab.tasks.classification.word_weights import word_weights
+from attnlab.tasks.right_answers import wrong_first
 
 _MOST_TEXTS = 10
 
@@ -33,20 +34,12 @@ def words_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> 
     _, heads, queries, _ = weights.shape
     mean = word_weights(weights, kept["tokens"] != "").mean(axis=1)
     labels = kept.get("label", kept["prediction"])
-    rows = _chosen(labels == kept["prediction"])
+    rows = wrong_first(labels == kept["prediction"], _MOST_TEXTS)
     means = [f"{heads} heads"] * (heads > 1) + ["the queries of a text"] * (queries > 1)
     subtitle = f"mean over {' and '.join(means)}; " if means else ""
     subtitle += "darkest: the largest weight of a text"
     texts = [_text(kept, mean[row], row) for row in rows]
     return shaded_words_figure(texts, f"{run_title(metrics)}: attention on words", subtitle)
-
-
-def _chosen(right: np.ndarray) -> list[int]:
-    """Rows of some texts, wrong ones first: half of each where there are as many."""
-    wrong, correct = np.flatnonzero(~right).tolist(), np.flatnonzero(right).tolist()
-    half = _MOST_TEXTS // 2
-    wrong = wrong[: max(half, _MOST_TEXTS - len(correct))]
-    return [*wrong, *correct[: _MOST_TEXTS - len(wrong)]]
 
 
 def _text(kept: Mapping[str, np.ndarray], weights: np.ndarray, row: int) -> ShadedText:

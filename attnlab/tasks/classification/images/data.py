@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from attnlab.tasks.classification.data import LabelledItems
 from attnlab.tasks.classification.images.baselines import MOST_IMAGES, image_baselines
 
 
@@ -31,14 +31,9 @@ class ImagePart:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledImages:
-    """A corpus as the runner and the report see it; see `TaskData`."""
+class LabelledImages(LabelledItems):
+    """Images with classes; `parts` are of `ImagePart`."""
 
-    name: str
-    source: str
-    digest: str
-    classes: Sequence[str]  # names, in the order of their numbers
-    parts: Mapping[str, ImagePart]  # `train`, `validation`, `test`
     said: Sequence[str] = ()  # what the user should know of how the images were read
 
     noun: ClassVar[str] = "image"
@@ -48,18 +43,6 @@ class LabelledImages:
         """Pixels of an image."""
         _, height, width, _ = self.parts["train"].pixels.shape
         return height * width
-
-    def counts(self) -> dict[str, int]:
-        """Images by part."""
-        return {name: len(part) for name, part in self.parts.items()}
-
-    def describe(self) -> dict[str, Any]:
-        """Images of each class by part."""
-        counted = {name: Counter(part.labels.tolist()) for name, part in self.parts.items()}
-        return {
-            name: {label: count[number] for number, label in enumerate(self.classes)}
-            for name, count in counted.items()
-        }
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:
         """Probabilities (N, C) of a part's images by rules that need no network."""

@@ -8,8 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.classification.scoring import chosen_examples, validation_scores
+from attnlab.tasks.classification.scoring import validation_scores
 from attnlab.tasks.resident import ResidentLearner
+from attnlab.tasks.right_answers import chosen_examples
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report

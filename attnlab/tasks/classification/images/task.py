@@ -14,7 +14,7 @@ from attnlab.config.options import option_class
 from attnlab.encoders.opening import open_image_source, save_source, saved_image_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Kind, Progress, Report
+from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import read_image
@@ -151,8 +151,7 @@ class Images:
         Raises:
             RequestError: the run has no such part.
         """
-        if part not in self.data.parts:
-            raise RequestError(f"--part: expected one of {', '.join(self.data.parts)}, got {part}.")
+        require_part(self.data.parts, part)
         logits = model.predict(self.data.parts[part].pixels, batch_size=_BATCH, verbose=0)
         return self.report(logits, part)
 

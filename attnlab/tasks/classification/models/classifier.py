@@ -64,10 +64,6 @@ class Classifier(keras.Model):
         """The only length of texts that the weights fit, or None where any fits."""
         return None
 
-    def stackable(self, batch: int) -> int:
-        """How many models are sooner trained in one stack than alone: none are."""
-        return 1
-
     def _read_texts(self, tokens, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
         real = ops.not_equal(tokens, PAD)
         vectors = self.dropouts[0](self.embedding(tokens), training=training)

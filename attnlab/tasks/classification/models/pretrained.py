@@ -73,10 +73,6 @@ class PretrainedClassifier(FineTuned, keras.Model):
         real = ops.cast(ops.not_equal(tokens, PAD), weights.dtype)
         return weights[:, :, first, 1:-1] * real[:, None, None]
 
-    def stackable(self, batch: int) -> int:
-        """How many models are sooner trained in one stack than alone: none are."""
-        return 1
-
     def _encode(self, tokens, training) -> tuple:
         """The encoder's vectors (B, 2 + S, W), and weights (B, H, 2 + S, 2 + S)."""
         return self.encoder(framed(tokens), training=training and not self.frozen)

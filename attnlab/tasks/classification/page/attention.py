@@ -10,18 +10,19 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.page.by_item import spread
-from attnlab.page.by_run import attention_by_run
+from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Part, Slider, Text
-from attnlab.page.shaded import Looked, looked_at, shaded_texts
+from attnlab.page.shaded import Looked, shaded_texts
 from attnlab.tasks.base import Shown
+from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.page.items import likelihood
-from attnlab.tasks.classification.report import read_predictions
 from attnlab.tasks.classification.word_weights import word_weights
+from attnlab.tasks.looks import looks_by_epoch
 
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import LabelledTexts
 
-_MOST_EPOCHS, _MOST_TEXTS = 30, 8
+_MOST_TEXTS = 8
 _NOTE = (
     "The darker a word, the more weight it had; the darkest has the largest weight of its text. "
     "Point at the predicted class, or reach it by Tab, for the largest ones in numbers. Dotted: "
@@ -37,7 +38,7 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _run_parts(run: Shown) -> list[Part]:
-    looked, problems = looked_at(partial(_by_epoch, run), partial(_kept, run))
+    looked, problems = by_epoch_or_kept(run, _by_epoch, _kept)
     note = Text(_NOTE + _SELF * (looked.queries > 1), "note")
     texts = shaded_texts(looked, run.room, _NAMES)
     return [note, Slider(run.frames(looked.epochs), [texts]), *problems, *run.problems()]
@@ -59,25 +60,16 @@ def _by_epoch(run: Shown) -> Looked:
 
 def _weights(run: Shown, tokens: np.ndarray) -> tuple[list[int], np.ndarray, list[list[int]], int]:
     """Epochs, weights of words (E, N, H, S), predicted classes by epoch, and how many queries."""
-    import tensorflow as tf
+    from attnlab.training.steps import compiled
 
-    epochs, found, said, queries, calls = [], [], [], 1, None
-    asked = tf.constant(tokens.astype(np.int32))
-    for epoch, model in run.models(_MOST_EPOCHS):
-        # As a `partial`, or TensorFlow counts the traces of all models together and warns.
-        calls = calls or [
-            tf.function(partial(each), autograph=False)
-            for each in (model.attend, partial(model, training=False))
-        ]
-        weights, logits = (call(asked) for call in calls)
-        if weights is None:
-            raise RequestError(f"{run.run.name}: its model has no attention weights.")
+    epochs, found, said, queries, classify = [], [], [], 1, None
+    asked = tokens.astype(np.int32)
+    for epoch, model, weights in looks_by_epoch(run, asked):
+        classify = classify or compiled(partial(model, training=False), jit=False)
         queries = weights.shape[2]
-        found.append(word_weights(np.nan_to_num(np.asarray(weights, np.float32)), tokens != 0))
-        said.append(np.asarray(logits).argmax(axis=1).tolist())
+        found.append(word_weights(np.nan_to_num(weights), tokens != 0))
+        said.append(np.asarray(classify(asked)).argmax(axis=1).tolist())
         epochs.append(epoch)
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
     return epochs, np.stack(found), said, queries
 
 
@@ -99,7 +91,7 @@ def _kept(run: Shown) -> Looked | None:
 
 def _rows(run: Shown, tokens: np.ndarray) -> list[int]:
     """Some test texts, half of them wrong: at equal distances by the probability of their class."""
-    columns, path = read_predictions(run.run), run.run.path / "predictions.csv"
+    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
     if not {"label", "prediction", "probability"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["label"]) != len(tokens):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.by_run import attention_by_run
+from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Maps, Part, Slider, Text
 from attnlab.tasks.base import Shown
-from attnlab.tasks.classification.report import read_predictions
-from attnlab.tasks.classification.scoring import chosen_examples
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.looks import looks_by_epoch
+from attnlab.tasks.right_answers import chosen_examples
 
-_MOST_EPOCHS, _MOST_HEADS = 30, 8
+_MOST_HEADS = 8
 _FINEST = 32  # cells to a side of a map
 _NOTE = (
     "First the image, then the rollout of attention through all layers, then the heads of the last "
@@ -39,38 +39,24 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _run_parts(run: Shown) -> list[Part]:
-    problems: list[Part] = []
-    try:
-        looked = _by_epoch(run)
-    except RequestError as error:
-        kept = _kept(run)
-        if kept is None:
-            raise
-        looked = kept
-        problems = [Text(f"Only the best epoch is known: {error}", "warning")]
+    looked, problems = by_epoch_or_kept(run, _by_epoch, _kept)
     slider = Slider(run.frames(looked.epochs), _maps(looked, run.room))
     return [Text(_NOTE, "note"), slider, *problems, *run.problems()]
 
 
 def _by_epoch(run: Shown) -> _Looked:
-    import tensorflow as tf
-
     task: Any = run.task()
     run.load_data()
     test = task.data.parts["test"]
-    columns = read_predictions(run.run)
+    columns = run.run.read_predictions(KIND.text_columns)
     if len(columns["label"]) != len(test):
         path = run.run.path / "predictions.csv"
         raise RequestError(f"{path}: expected {len(test)} images, got {len(columns['label'])}.")
     rows = chosen_examples(columns["label"] == columns["prediction"])
-    asked, epochs, found, attend = tf.constant(test.pixels[rows]), [], [], None
-    for epoch, model in run.models(_MOST_EPOCHS):
-        # As a `partial`, or TensorFlow counts the traces of all models together and warns.
-        attend = attend or tf.function(partial(model.attend), autograph=False)
-        found.append(np.asarray(attend(asked), np.float32))
+    epochs, found = [], []
+    for epoch, _, weights in looks_by_epoch(run, test.pixels[rows]):
         epochs.append(epoch)
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
+        found.append(weights)
     labels, said = (columns[name][rows].tolist() for name in ("label", "prediction"))
     return _Looked(epochs, test.pixels[rows], np.stack(found), labels, said)
 

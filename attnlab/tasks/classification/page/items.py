@@ -18,7 +18,9 @@ from attnlab.page.by_item import (
 )
 from attnlab.page.parts import Part, Table, chosen
 from attnlab.tasks.base import Shown
-from attnlab.tasks.classification.report import noun_of, read_predictions
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.classification.report import noun_of
+from attnlab.text.cleaning import shortened
 
 _MOST_CHARACTERS = 400
 _MOST_CLASSES, _MOST_MISTAKES = 12, 20
@@ -56,7 +58,7 @@ def likelihood(columns: Columns) -> np.ndarray:
 
 
 def _read(run: Shown) -> Columns:
-    columns = read_predictions(run.run)
+    columns = run.run.read_predictions(KIND.text_columns)
     path = run.run.path / "predictions.csv"
     require_columns(path, columns, _COLUMNS)
     try:
@@ -78,7 +80,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     several = len(tables) > 1
     cells = [
         [
-            _short(str(first[noun][row])),
+            shortened(str(first[noun][row]), _MOST_CHARACTERS),
             str(first["label"][row]),
             *(str(first[name][row]) for name in grouped),
             *(_said(own, row) for own in tables.values()),
@@ -104,10 +106,6 @@ def _sure(columns: Columns, row: int, certainty: float) -> str:
     label = columns["label"][row]
     known = label == columns["prediction"][row] or f"p_{label}" in columns
     return f"{'' if known else '≤ '}{certainty:.3f}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
 def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
+from attnlab.commands.options import (
+    check_figure,
+    epoch_options,
+    find,
+    require_kind,
+    run_argument,
+    runs_option,
+    save_figure,
+)
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
@@ -22,7 +30,6 @@ if TYPE_CHECKING:
 
 _TOGETHER = 256  # items that are classified at a time
 _MOST_DRAWN = 16  # images of a figure
-_FORMATS = (".png", ".pdf", ".svg")
 
 
 @click.command("classify")
@@ -79,14 +86,15 @@ def command(
         for item, shares in zip(some, task.shares(trained.model, asked), strict=True):
             click.echo(_written(task.classes, noun, str(item), shares, scores, as_json))
     if figure:
-        _save((_image_maps if images else _words)(trained, given), figure)
+        drawn = (_image_maps if images else _words)(trained, given)
+        save_figure(drawn, figure, "--attention")
 
 
 def _check_texts(given: Sequence[str], figure: Path | None) -> None:
     for number, text in enumerate(given, 1):
         if not text.strip():
             raise RequestError(f"TEXT {number}: expected words, got an empty text.")
-    _check_figure(figure)
+    check_figure(figure, "--attention")
     if figure and len(given) != 1:
         raise RequestError(f"--attention: expected one text, got {len(given)}.")
 
@@ -98,15 +106,9 @@ def _check_images(given: Sequence[Path], figure: Path | None) -> None:
         if not path.is_file():
             what = "a folder" if path.is_dir() else "no such file"
             raise RequestError(f"FILE.png: expected an image file, got {path}, {what}.")
-    _check_figure(figure)
+    check_figure(figure, "--attention")
     if figure and len(given) > _MOST_DRAWN:
         raise RequestError(f"--attention: expected at most {_MOST_DRAWN} images, got {len(given)}.")
-
-
-def _check_figure(figure: Path | None) -> None:
-    if figure and figure.suffix.lower() not in _FORMATS:
-        formats = ", ".join(_FORMATS)
-        raise RequestError(f"--attention: expected a file that ends with {formats}, got {figure}.")
 
 
 def _read(path: Path) -> str:
@@ -165,13 +167,3 @@ def _image_maps(trained: Any, given: Sequence[Path]) -> Figure:
         "prediction": trained.task.serve(trained.model, pixels),
     }
     return image_maps_figure(kept, trained.config.names)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    from attnlab.figures.style import save
-
-    try:
-        save(figure, path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise RequestError(f"--attention: {path} can't be written ({reason}).") from error

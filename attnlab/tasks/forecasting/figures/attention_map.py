@@ -11,8 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from attnlab.figures.style import BLACK, BLUE, COLOUR_MAP, GREY, new_figure, run_title, tidy
-from attnlab.tasks.forecasting.report import result_line
+from attnlab.figures.style import (
+    BLACK,
+    BLUE,
+    COLOUR_MAP,
+    GREY,
+    new_figure,
+    result_line,
+    run_title,
+    tidy,
+)
+from attnlab.tasks.forecasting.kind import KIND
 
 _MOST_WINDOWS = 8
 _MOST_HEADS = 8
@@ -49,7 +58,7 @@ def _one_query(
 ) -> Figure:
     windows, heads, steps = weights.shape
     shown = f"{windows} test windows" + (f", a row for each of {heads} heads" if heads > 1 else "")
-    subtitle = f"{shown}   {result_line(metrics)}"
+    subtitle = f"{shown}   {result_line(metrics, KIND)}"
     height = 1.5 + min(max(0.16 * windows * heads, 1.6), 4.2) + 1.3 + 0.6
     figure = new_figure(9, height, f"{run_title(metrics)}: attention", subtitle)
     middle = height - 3.4
@@ -109,7 +118,7 @@ def _many_queries(
     shown = f"mean of {windows} test windows"
     if all_heads > heads:
         shown += f", {heads} of {all_heads} heads"
-    subtitle = f"{shown}   {result_line(metrics)}"
+    subtitle = f"{shown}   {result_line(metrics, KIND)}"
     figure = new_figure(9, 2.5 * lines + 2.3, f"{run_title(metrics)}: attention", subtitle)
     upper, lower = figure.subfigures(2, squeeze=False, height_ratios=(2.5 * lines, 1.7))[:, 0]
     panels = upper.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)

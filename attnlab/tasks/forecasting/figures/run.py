@@ -13,6 +13,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from attnlab.figures.learning import panels_figure
 from attnlab.figures.run import read_attention
 from attnlab.figures.style import (
     BLACK,
@@ -20,14 +21,18 @@ from attnlab.figures.style import (
     GREY,
     ORANGE,
     new_figure,
+    result_line,
     run_title,
     tidy,
-    use_log_scale,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
-from attnlab.tasks.forecasting.report import along_time, result_line, window_labels
+from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.forecasting.report import along_time, window_labels
 
+_PANELS = {
+    "loss (scaled units)": {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
+}
 _MOST_LABELS = 8
 _BAND: dict[str, Any] = dict(color=ORANGE, alpha=0.2, linewidth=0, label="95 % interval")
 
@@ -39,7 +44,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    predictions = run.read_predictions()
+    predictions = run.read_predictions(KIND.text_columns)
     figures = {
         "loss.png": loss_figure(run.history.read(), metrics),
         "forecast.png": forecast_figure(predictions, metrics),
@@ -59,25 +64,8 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
 
 def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
     """Train and validation loss by epoch, the best epoch marked."""
-    figure = new_figure(7, 4.2, f"{run_title(metrics)}: loss", result_line(metrics))
-    axes = figure.add_subplot()
-    curves = {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
-    marker = "o" if len(history["epoch"]) < 2 else None
-    for column, (label, colour) in curves.items():
-        if column in history:
-            axes.plot(history["epoch"], history[column], color=colour, label=label, marker=marker)
-    _mark_best(axes, history, metrics)
-    losses = np.concatenate([history[column] for column in curves if column in history])
-    losses = losses[np.isfinite(losses)]
-    if len(losses) and losses.min() > 0 and losses.max() > 10 * losses.min():
-        use_log_scale(axes)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
-    axes.set_xlim(min(history["epoch"]) - 0.5, max(history["epoch"]) + 0.5)
-    axes.set_xlabel("epoch")
-    axes.set_ylabel("loss (scaled units)")
-    axes.legend(frameon=False, fontsize=9)
-    tidy(axes)
-    return figure
+    result = result_line(metrics, KIND)
+    return panels_figure(history, metrics, _PANELS, result, "loss (scaled units)")
 
 
 def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
@@ -142,7 +130,7 @@ def _forecast_along_time(
     title: str,
 ) -> Figure:
     several = int(predictions["step"].max() > 1)
-    figure = new_figure(9, 5.4 + 1.8 * several, title, result_line(metrics))
+    figure = new_figure(9, 5.4 + 1.8 * several, title, result_line(metrics, KIND))
     upper, lower, *more = figure.subplots(2 + several, height_ratios=(2, 1, 1)[: 2 + several])
     upper.sharex(lower)
     upper.tick_params(labelbottom=False)
@@ -207,7 +195,7 @@ def _dates(axis: Axis, rows: Mapping[str, np.ndarray]) -> np.ndarray:
 def _forecast_against_target(
     rows: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
 ) -> Figure:
-    figure = new_figure(9, 4.6, title, result_line(metrics))
+    figure = new_figure(9, 4.6, title, result_line(metrics, KIND))
     left, right = figure.subplots(1, 2)
     ends = [float(rows["target"].min()), float(rows["target"].max())]
     left.plot(ends, ends, color=GREY, linewidth=1, label="exact", zorder=1)
@@ -234,18 +222,6 @@ def _forecast_against_target(
     for axes in (left, right):
         tidy(axes, grid="both")
     return figure
-
-
-def _mark_best(axes: Axes, history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> None:
-    best = metrics.get("best_epoch")
-    monitor = str(metrics.get("monitor"))
-    column = monitor if monitor in history else "train_loss"
-    if best not in history["epoch"]:
-        return
-    value = history[column][history["epoch"].index(best)]
-    axes.axvline(best, color=GREY, linewidth=1, linestyle=":", zorder=0)
-    label = f"best epoch: {best} ({value:.3g})"
-    axes.plot(best, value, "o", color=BLACK, markersize=5, label=label, linestyle="none")
 
 
 def _error_range(errors: np.ndarray, target: np.ndarray) -> tuple[float, float]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.by_run import attention_by_run
-from attnlab.page.parts import Course, Frames, Maps, Part, Slider, Strip, Strips, Text
+from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
+from attnlab.page.parts import Course, Frames, Maps, Part, Slider, Strip, Strips
 from attnlab.tasks.base import Shown
+from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import window_labels
+from attnlab.tasks.looks import looks_by_epoch
 
-_MOST_EPOCHS = 30
 _WINDOWS, _MOST_HEADS = 8, 8
 _COARSEST, _FINEST = 16, 64  # positions beside each other of a map of queries against memory
 _LAGS = "Columns: steps before the target, the newest at the right."
@@ -42,15 +42,7 @@ class _Looks(NamedTuple):
 
 
 def _run_parts(run: Shown) -> list[Part]:
-    problems: list[Part] = []
-    try:
-        looks = _by_epoch(run)
-    except RequestError as error:
-        kept = _kept(run)
-        if kept is None:
-            raise
-        looks = kept
-        problems = [Text(f"Only the best epoch is known: {error}", "warning")]
+    looks, problems = by_epoch_or_kept(run, _by_epoch, _kept)
     parts = _moving(run.frames(looks.epochs), looks, run.room)
     return [*parts, *problems, *run.problems()]
 
@@ -61,23 +53,14 @@ def _by_epoch(run: Shown) -> _Looks:
     run.load_data()
     test = task.splits.test  # type: ignore[attr-defined]
     rows = test.spread(_WINDOWS)
-    epochs, found = [], []
-    import tensorflow as tf
-
-    attend = None
-    for epoch, model in run.models(_MOST_EPOCHS):
-        # As a `partial`, or TensorFlow counts the traces of all models together and warns.
-        attend = attend or tf.function(partial(model.attend), autograph=False)
-        weights = attend(tf.constant(test.history[rows]))
-        if weights is None:
-            raise RequestError(f"{run.run.name}: its model has no attention weights.")
+    epochs, found, ahead = [], [], None
+    for epoch, model, weights in looks_by_epoch(run, test.history[rows]):
         epochs.append(epoch)
-        found.append(np.asarray(weights, np.float32)[:, :_MOST_HEADS])
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
+        found.append(weights[:, :_MOST_HEADS])
+        ahead = model.ahead
     history = task.report_units(test.history[rows, :, 0])  # type: ignore[attr-defined]
     labels = [str(test.times[row, 0]) for row in rows]
-    return _Looks(epochs, np.stack(found), history, labels, model.ahead)
+    return _Looks(epochs, np.stack(found), history, labels, ahead)
 
 
 def _kept(run: Shown) -> _Looks | None:
@@ -89,7 +72,7 @@ def _kept(run: Shown) -> _Looks | None:
         return None
     labels = [f"index {at}" for at in kept["index"]]
     with suppress(RequestError, KeyError):
-        labels = window_labels(kept["index"], run.run.read_predictions())
+        labels = window_labels(kept["index"], run.run.read_predictions(KIND.text_columns))
     weights = kept["weights"][None, :, :_MOST_HEADS]
     epochs = [int(run.metrics.get("best_epoch", 1))]
     return _Looks(epochs, weights, kept["history"], labels, kept.get("ahead"))

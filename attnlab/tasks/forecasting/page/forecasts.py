@@ -10,6 +10,7 @@ from attnlab.errors import RequestError
 from attnlab.page.parts import Chart, Curve, Part, Text, chosen
 from attnlab.page.scales import time_ticks
 from attnlab.tasks.base import Shown
+from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import along_time
 
 _MOST = 600  # targets of a chart
@@ -35,7 +36,7 @@ def forecast_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _read(run: Shown) -> Columns:
-    columns = run.run.read_predictions()
+    columns = run.run.read_predictions(KIND.text_columns)
     lacking = [name for name in _COLUMNS if name not in columns]
     numbers = [columns[name].dtype.kind in "if" for name in _COLUMNS if name in columns]
     if lacking or sum(numbers) < len(_COLUMNS) - 1 or not len(columns["step"]):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
 from attnlab.errors import RequestError
-from attnlab.tasks.text_corpus import PARTS, TextCorpus
+from attnlab.tasks.text_corpus import PARTS, TextCorpus, rank
 from attnlab.text.same import text_key
 
 
@@ -53,7 +52,8 @@ def _held_out(
     corpus: Corpus, alike: Sequence[list[tuple[str, ...]]], missing: Sequence[str], seed: int
 ) -> dict[tuple[str, ...], str]:
     """The part of each document that isn't trained on, with those that are alike."""
-    rest = _shuffled(alike, seed)
+    # By their first documents.
+    rest = sorted(alike, key=lambda group: rank("\n".join(group[0]), seed))
     taken: dict[tuple[str, ...], str] = {}
     for part in missing:
         count = max(round(getattr(corpus, part) * len(alike)), 1)
@@ -65,13 +65,3 @@ def _held_out(
             f"{corpus.validation:g} + {corpus.test:g} of {len(alike)}."
         )
     return taken
-
-
-def _shuffled(alike: Sequence[list[tuple[str, ...]]], seed: int) -> list[list[tuple[str, ...]]]:
-    """Groups in a random order, by their first documents, that is the same on every machine."""
-
-    def rank(group: list[tuple[str, ...]]) -> bytes:
-        text = "\n".join(group[0]).encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(text, salt=seed.to_bytes(8, "little")).digest()
-
-    return sorted(alike, key=rank)

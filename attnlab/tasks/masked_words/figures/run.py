@@ -13,10 +13,10 @@ from attnlab.figures.labels import drawable
 from attnlab.figures.learning import panels_figure
 from attnlab.figures.run import read_attention
 from attnlab.figures.shaded_words import ShadedText, shaded_words_figure
-from attnlab.figures.style import BLUE, ORANGE, run_title
+from attnlab.figures.style import BLUE, ORANGE, result_line, run_title
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import marked
-from attnlab.tasks.masked_words.report import result_line
 
 _GREEN = "#009E73"
 _PANELS = {
@@ -45,7 +45,8 @@ def masked_word_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[s
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    history, result = run.history.read(), result_line(metrics)
+    history = run.history.read()
+    result = result_line(metrics, KIND, "perplexity", with_skill=False)
     panels = {**_PANELS, **(_PAIRED if "val_follows" in history else {})}
     groups = {name: (each["accuracy"], each["n"]) for name, each in metrics["groups"].items()}
     words = {"measure": "accuracy", "items": "words", "result": result}

@@ -67,10 +67,6 @@ class MaskedWordModel(keras.Model):
         """The only length of rows that the weights fit, or None where any fits."""
         return self.encoder.fixed_length
 
-    def stackable(self, batch: int) -> int:
-        """How many models are sooner trained in one stack than alone: none are."""
-        return 1
-
     def build(self, tokens_shape) -> None:
         """Create the weights for rows of shape (B, S)."""
         shape = (*tokens_shape, self.encoder.width)

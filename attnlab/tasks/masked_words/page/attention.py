@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.page.by_run import attention_by_run
+from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Part, Slider, Text
-from attnlab.page.shaded import Looked, looked_at, shaded_texts
+from attnlab.page.shaded import Looked, shaded_texts
 from attnlab.tasks.base import Shown
+from attnlab.tasks.looks import looks_by_epoch
 from attnlab.tasks.masked_words.examples import chosen_words
+from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import marked
-from attnlab.tasks.masked_words.report import read_predictions
 
 if TYPE_CHECKING:
     from attnlab.tasks.masked_words.data import Part as Rows
 
-_MOST_EPOCHS = 30
 _NOTE = (
     "The word between » and « asks. The darker a word, the more weight it had; the darkest has the "
     "largest weight of its text. Point at what was said, or reach it by Tab, for the largest ones "
@@ -36,7 +35,7 @@ def attention_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _run_parts(run: Shown) -> list[Part]:
-    looked, problems = looked_at(partial(_by_epoch, run), partial(_kept, run))
+    looked, problems = by_epoch_or_kept(run, _by_epoch, _kept)
     texts = shaded_texts(looked, run.room, _NAMES)
     slider = Slider(run.frames(looked.epochs), [texts])
     return [Text(_NOTE, "note"), slider, *problems, *run.problems()]
@@ -61,27 +60,21 @@ def _looks(
     run: Shown, tokens: np.ndarray, places: np.ndarray
 ) -> tuple[list[int], np.ndarray, list[np.ndarray]]:
     """Epochs, weights of words (E, N, H, S), and by epoch the words (N,) that were said."""
-    import tensorflow as tf
+    from attnlab.training.steps import compiled
 
-    epochs, weights, said, calls = [], [], [], None
-    asked = tf.constant(tokens), tf.constant(places[:, None]), tf.ones(len(tokens), tf.int32)
-    for epoch, model in run.models(_MOST_EPOCHS):
-        # As a `partial`, or TensorFlow counts the traces of all models together and warns.
-        calls = calls or [
-            tf.function(partial(each), autograph=False) for each in (model.attend, model.guesses)
-        ]
-        found = np.nan_to_num(np.asarray(calls[0](asked[0]), np.float32))
-        weights.append(found[np.arange(len(places)), :, places])
-        said.append(np.asarray(calls[1](*asked).logits)[:, 0].argmax(axis=-1))
+    epochs, weights, said, guess = [], [], [], None
+    asked = tokens, places[:, None], np.ones(len(tokens), np.int32)
+    for epoch, model, found in looks_by_epoch(run, tokens):
+        guess = guess or compiled(model.guesses, jit=False)
+        weights.append(np.nan_to_num(found)[np.arange(len(places)), :, places])
+        said.append(np.asarray(guess(*asked).logits)[:, 0].argmax(axis=-1))
         epochs.append(epoch)
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
     return epochs, np.stack(weights), said
 
 
 def _numbers(run: Shown, count: int) -> np.ndarray:
     """Some test words, half of them wrong."""
-    columns, path = read_predictions(run.run), run.run.path / "predictions.csv"
+    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
     if not {"right", "row"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["right"]) != count:

@@ -16,7 +16,7 @@ from attnlab.page.by_item import (
 )
 from attnlab.page.parts import Part, Table
 from attnlab.tasks.base import Shown
-from attnlab.tasks.masked_words.report import read_predictions
+from attnlab.tasks.masked_words.kind import KIND
 
 _COLUMNS = ("text", "place", "word", "p_word", "prediction", "right", "probability")
 
@@ -28,7 +28,7 @@ def word_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _read(run: Shown) -> Columns:
-    columns = read_predictions(run.run)
+    columns = run.run.read_predictions(KIND.text_columns)
     require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
     return columns
 

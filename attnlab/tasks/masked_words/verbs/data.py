@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.commands.data import corpora, counted, headed, make_corpus
-from attnlab.tasks.base import Shelf
+from attnlab.commands.data import corpus_shelf
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
-from attnlab.terminal.console import plain_table
 
 
 def _about(corpus: Corpus) -> dict[str, str]:
     return {"items": "texts"}
 
 
-def _counted(corpus: Corpus, cache: Path, seed: int) -> dict[str, Any]:
-    from attnlab.tasks.masked_words.corpora.corpus_statistics import describe
-
-    return counted(corpus, cache, seed, describe)
-
-
-def _print(row: Mapping[str, Any]) -> None:
-    console = headed(row, f"{row['items']} without labels")
-    if "parts" not in row:
-        return
-    # A column for each part, a row for each number.
+def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     parts = [*row["parts"].values()]
-    table = plain_table(["", *row["parts"]], [""])
-    table.add_row("documents", *(f"{part['documents']:,}" for part in parts))
-    table.add_row("sentences", *(f"{part['sentences']:,}" for part in parts))
-    table.add_row("words", *(f"{part['words']:,}" for part in parts))
-    table.add_row("words of a sentence, most", *(f"{part['longest']:,}" for part in parts))
-    table.add_row("words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts))
-    console.print(table)
+    yield "documents", *(f"{part['documents']:,}" for part in parts)
+    yield "sentences", *(f"{part['sentences']:,}" for part in parts)
+    yield "words", *(f"{part['words']:,}" for part in parts)
+    yield "words of a sentence, most", *(f"{part['longest']:,}" for part in parts)
+    yield "words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts)
 
 
-SHELF = Shelf(
-    group="data",
-    names=lambda: corpora(Corpus),
-    make=make_corpus,
+SHELF = corpus_shelf(
+    Corpus,
     about=_about,
-    count=_counted,
-    show=_print,
+    what="without labels",
+    describe="attnlab.tasks.masked_words.corpora.corpus_statistics:describe",
+    lines=_lines,
 )

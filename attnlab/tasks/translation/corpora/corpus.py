@@ -8,10 +8,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
+from attnlab.tasks.text_corpus import NamedCorpus
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.corpora.text_files import PartFiles
@@ -27,51 +28,25 @@ class Pair(NamedTuple):
     links: str | None = None
 
 
-class Corpus:
-    """Pairs of sentences; the base of every corpus.
+class Corpus(NamedCorpus):
+    """Pairs of sentences; see `NamedCorpus`.
 
-    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments: as a
-    dataclass, or by a constructor that calls `__post_init__`. It either overrides `pairs` and
-    `digest`, or gives `_read` and `_content` and gets reversal, the limit and the check for
-    emptiness from here.
+    A subclass is a dataclass, or has a constructor that calls `__post_init__`. It either overrides
+    `pairs` and `digest`, or gives `_read` and `_content` and gets reversal, the limit and the check
+    for emptiness from here.
     """
-
-    name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`
-    origin: ClassVar[str] = ""  # who made it, and where it is from
-    license: ClassVar[str] = ""  # the terms it is given under
-    fetchable: ClassVar[bool] = False  # whether it can be downloaded
-    # the settings without which there is no corpus, as on the command line
-    needs: ClassVar[str] = ""
 
     source_language: str = "en"  # code of the language translated from, such as `en`
     target_language: str = "de"  # code of the language translated into
     # the corpus's own division, such as `("train", "validation", "test")`; empty where
     # `attnlab.tasks.translation.corpora.splitting` divides it
     own_parts: tuple[str, ...] = ()
-    # only the first so many pairs count, of `train` where the parts are its own; None takes all
-    limit: int | None = None
-    validation: float = 0.1  # share of the pairs for validation, where the corpus has no own parts
-    test: float = 0.1  # share of the pairs for the test, where the corpus has no own parts
     # `source` lets no source sentence stand in two parts, `pair` deals out single pairs
     split: str = "source"
     reverse: bool = False  # translate from the second language into the first
     # whether one of `own_parts` is held out from train, by sources as `clean` makes them
     holds_out: bool = False
     clean: Callable[[str], str] | None = None
-    # what the user should know of how the corpus was read, one sentence each
-    notes: tuple[str, ...] = ()
-
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the corpus's files, downloading them into `cache` where they are missing.
-
-        Raises:
-            RequestError: a file is missing, can't be downloaded or is not what it should be.
-        """
-
-    def location(self, cache: Path) -> Path | None:
-        """Where the corpus's files lie, without opening them; None where there are none (yet)."""
-        path = getattr(self, "path", None)
-        return Path(path).expanduser() if path else None
 
     def test_files(self, name: str, cache: Path, progress: Progress | None = None) -> PartFiles:
         """The files of a test set, of a corpus that has a setting `test_set`: a value of that.

@@ -17,7 +17,6 @@ from attnlab.errors import RequestError
 from attnlab.figures.labels import drawable, label_font, widest
 from attnlab.figures.style import COLOUR_MAP, ORANGE, new_figure
 
-FORMATS = (".png", ".pdf", ".svg")
 START_LABEL = "<start>"  # as tokenizers name it
 _EXPLAINED = {
     "encoder": "encoder: rows and columns are the source",

@@ -16,11 +16,13 @@ from attnlab.figures.style import (
     GREY,
     ORANGE,
     new_figure,
+    result_line,
     run_title,
     tidy,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.figures.maps import maps_figure
+from attnlab.tasks.translation.kind import KIND
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats a token)": {
@@ -46,7 +48,7 @@ def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[s
     """
     figures = {
         "loss.png": curves_figure(run.history.read(), metrics),
-        "lengths.png": lengths_figure(run.read_predictions(), metrics),
+        "lengths.png": lengths_figure(run.read_predictions(KIND.text_columns), metrics),
     }
     title = f"{run_title(metrics)}: attention"
     for number, example in enumerate(_examples(read_attention(run) or {}), 1):
@@ -58,14 +60,7 @@ def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[s
 
 def translation_result(metrics: Mapping[str, Any]) -> str:
     """The test scores in a line, beside the best baseline's."""
-    test = metrics.get("test", {})
-    names = {"bleu": "BLEU", "chrf": "chrF", "perplexity": "perplexity"}
-    known = {label: test[name] for name, label in names.items() if test.get(name) is not None}
-    values = "   ".join(f"{label} {value:.4g}" for label, value in known.items())
-    text = f"test {values}" if known else ""
-    baseline = str(metrics.get("best_baseline"))
-    other = metrics.get("baselines", {}).get(baseline, {}).get("bleu")
-    return text if other is None else f"{text}   best baseline: {baseline} {other:.4g}"
+    return result_line(metrics, KIND, "chrf", "perplexity", with_skill=False)
 
 
 def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:

@@ -11,6 +11,7 @@ from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run
 from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
 from attnlab.tasks.base import Shown
+from attnlab.tasks.translation.kind import KIND
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.attention_maps import Example
@@ -78,8 +79,6 @@ def _by_epoch(run: Shown, linked: bool) -> tuple[list[int], list[_Chosen], list[
         pairs = zip(sentences, best, strict=True)
         found.append([example(model, tokenizers, each.row, own.tokens) for each, own in pairs])
         epochs.append(epoch)
-    if not epochs:
-        raise RequestError(f"{run.run.name}: no weights of an epoch can be read.")
     return epochs, sentences, found
 
 
@@ -102,7 +101,7 @@ def _sentences(run: Shown, task: Translate, model, linked: bool) -> list[_Chosen
     from attnlab.tasks.translation.batches import cut_sources
     from attnlab.text.tokenizers import END
 
-    columns = run.run.read_predictions()
+    columns = run.run.read_predictions(KIND.text_columns)
     if "source" not in columns or "reference" not in columns or not len(columns["source"]):
         raise RequestError(f"{run.run.path / 'predictions.csv'}: damaged: expected sentences.")
     sources, references = (

@@ -9,6 +9,7 @@ import numpy as np
 from attnlab.page.by_item import Columns, of_same_items, require_columns
 from attnlab.page.parts import Part, Table
 from attnlab.tasks.base import Shown
+from attnlab.tasks.translation.kind import KIND
 
 _MOST = 24  # sentences
 _COLUMNS = ("source", "reference", "hypothesis")
@@ -21,7 +22,7 @@ def translation_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _read(run: Shown) -> Columns:
-    columns = run.run.read_predictions()
+    columns = run.run.read_predictions(KIND.text_columns)
     require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
     return columns
 

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
+from attnlab.commands.options import (
+    check_figure,
+    epoch_options,
+    find,
+    require_kind,
+    run_argument,
+    runs_option,
+    save_figure,
+)
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
@@ -125,14 +133,8 @@ def _check(
             sentence.encode()
         except UnicodeEncodeError as error:
             raise RequestError(f"SENTENCE {number}: expected UTF-8, got {sentence!a}.") from error
-    if not figure:
-        return
-    from attnlab.tasks.translation.figures.maps import FORMATS
-
-    if figure.suffix.lower() not in FORMATS:
-        formats = ", ".join(FORMATS)
-        raise RequestError(f"--attention: expected a file that ends with {formats}, got {figure}.")
-    if len(sentences) > 1:
+    check_figure(figure, "--attention")
+    if figure and len(sentences) > 1:
         raise RequestError(f"--attention: expected one sentence, got {len(sentences)}.")
 
 
@@ -177,7 +179,7 @@ def _draw(
     shown: Mapping[str, Any],
     translation: Translation,
 ) -> None:
-    from attnlab.figures.style import run_title, save
+    from attnlab.figures.style import run_title
     from attnlab.tasks.translation.figures.maps import maps_figure
 
     if len(translation.source) == 1:
@@ -185,12 +187,8 @@ def _draw(
     looked = translator.maps(translation)
     if not looked.maps:
         raise RequestError("--attention: expected a model with attention, got attention=none.")
-    try:
-        title = f"{run_title(trained.config.names)}: attention, epoch {trained.epoch}"
-        save(maps_figure(*looked, title=title, **shown), path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise RequestError(f"--attention: {path} can't be written ({reason}).") from error
+    title = f"{run_title(trained.config.names)}: attention, epoch {trained.epoch}"
+    save_figure(maps_figure(*looked, title=title, **shown), path, "--attention")
 
 
 def _standard_input() -> Iterator[list[str]]:

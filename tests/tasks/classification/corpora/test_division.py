@@ -9,15 +9,15 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.corpus import Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
-from attnlab.tasks.classification.corpora.file_corpus import FileCorpus
+from attnlab.tasks.text_corpus import ReadCorpus
 from attnlab.text.same import text_key
 
 
-def corpus(**parts: list[tuple[str, str]]) -> FileCorpus:
+def corpus(**parts: list[tuple[str, str]]) -> ReadCorpus:
     """A corpus with these parts."""
-    made = FileCorpus()
+    made = ReadCorpus()
     made.name = "mine"
-    made.set_texts({part: [Labelled(*each) for each in texts] for part, texts in parts.items()})
+    made.set_items({part: [Labelled(*each) for each in texts] for part, texts in parts.items()})
     return made
 
 
@@ -186,5 +186,5 @@ def test_classes_are_in_the_order_of_names_or_of_numbers():
 def test_the_digest_changes_with_texts_and_with_shares():
     made = [corpus(train=SMALL) for _ in range(5)]
     made[1].validation, made[2].limit = 0.2, 50
-    made[3].set_texts({"train": [Labelled(*SMALL[0], group="g"), *made[0].parts["train"][1:]]})
+    made[3].set_items({"train": [Labelled(*SMALL[0], group="g"), *made[0].parts["train"][1:]]})
     assert len({each.digest() for each in made}) == 4 and made[0].digest() == made[4].digest()

@@ -11,7 +11,6 @@ from labelled import CLASSES, answers, attention, labelled, part, some_texts, wr
 from attnlab.errors import RequestError
 from attnlab.figures.run import draw_run
 from attnlab.figures.shaded_words import DARKEST
-from attnlab.tasks.classification.figures import words
 from attnlab.tasks.classification.figures.run import (
     calibration_figure,
     classification_figures,
@@ -169,14 +168,6 @@ def test_words_are_weighed_by_the_queries_of_words_alone():
         assert found[n] == pytest.approx(weights[n, :, :count].mean(axis=1))
     one = weights[:, :, :1]
     assert np.array_equal(word_weights(one, known), one[:, :, 0])
-
-
-def test_wrong_texts_come_first_and_take_half_of_the_room():
-    right = np.array([True] * 12 + [False] * 8)
-    rows = words._chosen(right)
-    assert rows == [12, 13, 14, 15, 16, 0, 1, 2, 3, 4]
-    assert words._chosen(right[4:13]) == [8, *range(8)]
-    assert words._chosen(np.zeros(20, bool)) == [*range(10)]
 
 
 def test_long_texts_are_cut_and_it_is_said_what_is_missing(drawn_texts):

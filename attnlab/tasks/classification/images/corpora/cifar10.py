@@ -63,7 +63,7 @@ class Cifar10(PublishedImages):
                     raise RequestError(
                         f"{place}: expected the binary version of CIFAR-10, got no {name} in it."
                     )
-        self.set_images(
+        self.set_items(
             {
                 part: _images(part, place, {name: found[name] for name in names})
                 for part, names in _FILES.items()

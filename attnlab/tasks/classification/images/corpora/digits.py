@@ -58,4 +58,4 @@ class Digits(ImageCorpus):
                 f"on, got {self.test:g}."
             ) from error
         rows = {"train": np.sort(train), "test": np.sort(test)}
-        self.set_images({part: [images[row] for row in own] for part, own in rows.items()})
+        self.set_items({part: [images[row] for row in own] for part, own in rows.items()})

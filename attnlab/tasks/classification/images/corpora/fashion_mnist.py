@@ -64,7 +64,7 @@ class FashionMnist(PublishedImages):
         if not place.is_dir():
             names = ", ".join(self.known)
             raise RequestError(f"data.path: expected a folder with {names}, got {place}, a file.")
-        self.set_images({part: _part(place, part, name) for part, name in _FILES.items()})
+        self.set_items({part: _part(place, part, name) for part, name in _FILES.items()})
 
 
 def _part(folder: Path, part: str, name: str) -> list[LabelledImage]:

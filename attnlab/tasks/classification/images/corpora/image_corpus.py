@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from attnlab.tasks.classification.corpora.corpus import Corpus
-from attnlab.tasks.text_corpus import PARTS
+from attnlab.tasks.text_corpus import ReadCorpus
 
 
 class LabelledImage(NamedTuple):
@@ -25,8 +25,8 @@ class LabelledImage(NamedTuple):
         return hashlib.blake2b(self.pixels.tobytes(), digest_size=16).hexdigest()
 
 
-class ImageCorpus(Corpus):
-    """Images of one shape; `open` of the subclass calls `set_images`."""
+class ImageCorpus(ReadCorpus, Corpus):
+    """Images of one shape; `open` of the subclass calls `set_items`."""
 
     noun: ClassVar[str] = "image"
 
@@ -34,14 +34,6 @@ class ImageCorpus(Corpus):
     def shape(self) -> tuple[int, int, int]:
         """Height, width and channels of all its images, known before it is opened."""
         raise NotImplementedError
-
-    def set_images(self, parts: Mapping[str, Sequence[LabelledImage]]) -> None:
-        """Take the images of the corpus's own parts, `train` among them."""
-        self.parts = parts
-        self.own_parts = tuple(part for part in PARTS if part in parts)
-
-    def _read(self, part: str) -> Iterator[LabelledImage]:
-        return iter(self.parts[part])
 
     def _content(self) -> Any:
         state = hashlib.sha256()

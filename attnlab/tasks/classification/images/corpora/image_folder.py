@@ -67,7 +67,7 @@ class ImageFolder(ImageCorpus):
             parts[part].append(LabelledImage(name, read_image(path, self.shape), label))
             if progress and (done % _REPORT_EVERY == 0 or done == len(places)):
                 progress(done, len(places), folder.name)
-        self.set_images(parts)
+        self.set_items(parts)
 
 
 def _by_turns(classes: Mapping[str, list[Path]]) -> Iterator[tuple[str, Path]]:

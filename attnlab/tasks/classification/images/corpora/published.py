@@ -50,7 +50,7 @@ class PublishedImages(ImageCorpus):
         return f"{self.url}/{name}"
 
     def _take(self, place: Path) -> None:
-        """Read the files, and call `set_images`; raises `RequestError` where they are none."""
+        """Read the files, and call `set_items`; raises `RequestError` where they are none."""
         raise NotImplementedError
 
 

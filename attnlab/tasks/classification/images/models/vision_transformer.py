@@ -151,10 +151,6 @@ class VisionTransformer(keras.Model):
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors @ vectors.T
 
-    def stackable(self, batch: int) -> int:
-        """How many models are sooner trained in one stack than alone: none are."""
-        return 1
-
     def _read(self, images, training):
         """What the output reads, (B, units)."""
         vectors = self.final_norm(self._encode(images, training)[0])
