@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
 
 from attnlab.records.files import replacing
@@ -66,13 +67,28 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def without_formulas(figure: Figure) -> Figure:
+    """The figure, each text of it shown as it is, whatever `$` it has.
+
+    Names of columns, classes and settings are no formulas. Numbers on logarithmic axes may be.
+    """
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    scales = [axis for axes in figure.findobj(Axes) for axis in (axes.xaxis, axes.yaxis)]
+    for axis in scales:
+        if axis.get_scale() == "log":
+            for label in axis.get_ticklabels(which="both"):
+                label.set_parse_math(True)
+    return figure
+
+
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure, whole or not at all, in the format that the name ends with.
+    """Write a figure `without_formulas`, whole or not at all, in the format the name ends with.
 
     Raises:
         OSError: The file can't be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=DOTS_PER_INCH)
+        without_formulas(figure).savefig(temporary, dpi=DOTS_PER_INCH)
     return path
