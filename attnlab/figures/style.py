@@ -48,6 +48,12 @@ def tidy(axes: Axes, grid: str = "y") -> None:
     axes.tick_params(labelsize=9)
 
 
+def legend_above(axes: Axes) -> None:
+    """A legend in one line above the axes, where no curve can be."""
+    place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
+    axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)
+
+
 def use_log_scale(axes: Axes) -> None:
     """Make the upright axis logarithmic, with numbers that read well."""
     axes.set_yscale("log")

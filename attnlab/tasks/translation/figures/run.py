@@ -15,6 +15,7 @@ from attnlab.figures.style import (
     BLUE,
     GREY,
     ORANGE,
+    legend_above,
     new_figure,
     run_title,
     tidy,
@@ -100,7 +101,7 @@ def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, 
     axes.set_xlabel("words of the source sentence (bars: standard error)")
     axes.set_ylabel("mean score of a sentence")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.legend(frameon=False, fontsize=9, loc="lower left", ncols=2)
+    legend_above(axes)
     tidy(axes)
     return figure
 

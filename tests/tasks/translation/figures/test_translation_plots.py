@@ -135,6 +135,13 @@ def test_scores_by_length():
     assert (np.diff(bleu.get_xdata()) > 0).all()
 
 
+def test_the_legend_lies_on_no_scores():
+    figure = lengths_figure({**predictions(), "sentence_bleu": np.full(100, 5.0)}, METRICS)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.get_legend().get_window_extent().y0 >= axes.bbox.y1
+
+
 @pytest.mark.parametrize(
     ("lengths", "sizes"),
     [
