@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
 
 from attnlab.records.files import replacing
@@ -66,6 +67,12 @@ def tidy(axes: Axes, grid: str = "y") -> None:
     axes.tick_params(labelsize=9)
 
 
+def legend_above(axes: Axes) -> None:
+    """A legend in one line above the axes, where no curve can be."""
+    place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
+    axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)
+
+
 def use_log_scale(axes: Axes) -> None:
     """Make the upright axis logarithmic, with numbers that read well."""
     axes.set_yscale("log")
@@ -80,13 +87,28 @@ class _PlainLog(LogFormatter):
         return f"{x:g}" if super().__call__(x, pos) else ""
 
 
+def without_formulas(figure: Figure) -> Figure:
+    """The figure, each text of it shown as it is, whatever `$` it has.
+
+    Names of columns, classes and settings are no formulas. Numbers on logarithmic axes may be.
+    """
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    scales = [axis for axes in figure.findobj(Axes) for axis in (axes.xaxis, axes.yaxis)]
+    for axis in scales:
+        if axis.get_scale() == "log":
+            for label in axis.get_ticklabels(which="both"):
+                label.set_parse_math(True)
+    return figure
+
+
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure, whole or not at all, in the format that the name ends with.
+    """Write a figure `without_formulas`, whole or not at all, in the format the name ends with.
 
     Raises:
         OSError: The file can't be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=DOTS_PER_INCH)
+        without_formulas(figure).savefig(temporary, dpi=DOTS_PER_INCH)
     return path

@@ -54,8 +54,9 @@ def word_map(
     far out and all others in one spot. Side by side is what points the same way.
 
     The words of the vectors (N, D) come in their order, the most important ones first. Labels are
-    placed one by one, each where it covers no other; a word whose label finds no room keeps its
-    point. `colours` are those of the words, which the `legend` explains; without them all are one.
+    placed one by one, each where it covers no other and no legend; a word whose label finds no
+    room keeps its point. `colours` are those of the words, which the `legend` explains; without
+    them all are one.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))
@@ -66,10 +67,14 @@ def word_map(
     axes.scatter(
         places[:, 0], places[:, 1], s=7 + 9 * bool(legend), c=colours, linewidths=0, zorder=2
     )
-    for name, colour in (legend or {}).items():
-        axes.scatter([], [], s=16, color=colour, label=drawable(name, _MOST_CHARACTERS))
     if legend:
-        axes.legend(loc="upper right", fontsize=8, frameon=False)
+        handles = [axes.scatter([], [], s=16, color=colour) for colour in legend.values()]
+        names = [drawable(name, _MOST_CHARACTERS) for name in legend]
+        shown = axes.legend(
+            handles, names, loc="upper right", prop=label_font(_FONT), frameon=False
+        )
+        for each in shown.get_texts():
+            each.set_parse_math(False)
     axes.set(xlim=_limits(places[:, 0]), ylim=_limits(places[:, 1]), xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(GREY)
@@ -94,14 +99,18 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
-    """Write labels where they cover neither each other nor many points; returns how many."""
+    """Write labels where they cover neither each other, the legend nor many points.
+
+    Returns how many.
+    """
     font = label_font(_FONT)
     renderer = RendererAgg(1, 1, axes.figure.dpi)
     points = axes.transData.transform(places)
     frame = axes.get_window_extent()
     # Each label takes the height of a line with ascenders and descenders, as it is laid out.
     line = renderer.get_text_width_height_descent("lp", font, False)[1]
-    taken = np.empty((0, 4))
+    legend = axes.get_legend()
+    taken = np.array([legend.get_window_extent().extents]) if legend else np.empty((0, 4))
     for point, label in zip(points, labels, strict=True):
         width, height, _ = renderer.get_text_width_height_descent(label, font, False)
         boxes, distances = _candidates(point, width, max(height, line))
@@ -119,7 +128,7 @@ def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
         if distances[best]:
             ends = np.array([axes.transData.inverted().transform(point), (x, y)])
             axes.plot(ends[:, 0], ends[:, 1], color=GREY, linewidth=0.4, zorder=1)
-    return len(taken)
+    return len(axes.texts)
 
 
 def _candidates(point: np.ndarray, width: float, height: float) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,9 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, compared, write_group
 from matplotlib.figure import Figure
 
+from attnlab.api import work
 from attnlab.compare.figure import comparison_figure
+from attnlab.compare.selection import Filters
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,13 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts
     assert means.get_xscale() == "log"
     texts = legible_texts(figure)
     assert {"0.001", "0.1", "persistence"} <= {*texts} and len(texts) > 50
+
+
+def test_settings_are_no_formulas(tmp_path):
+    for cell in ("cost_$ per_$", "gru"):
+        write_group(tmp_path, "none", NONE[:2], config={"model.cell": cell})
+    made = work.compare(Filters(), str(tmp_path), {"by": "model.cell"})
+    assert made["png"][1:4] == b"PNG"
 
 
 def test_a_sequential_figure_says_so_and_shows_the_margin(three_groups):

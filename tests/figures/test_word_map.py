@@ -66,6 +66,20 @@ def test_labels_stand_apart_and_inside(drawn_texts):
             assert not box.overlaps(other_box), (text, other)
 
 
+@pytest.mark.parametrize("name", ["class", "__label__", "cost_$ per_$ "])
+def test_the_legend_names_all_and_covers_no_label(name, drawn_texts):
+    names = [f"{name}{number}" for number in range(20)]
+    words = [f"Wort{number}" for number in range(90)]
+    colours = dict.fromkeys(names, "grey")
+    figure = word_map(clusters(), words, title="", colours=["grey"] * 90, legend=colours)
+    axes = figure.axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == names
+    assert f"; {len(axes.texts)} have room" in figure.texts[1].get_text()
+    boxes = [box for text, box in drawn_texts(figure) if text in words]
+    covered = axes.get_legend().get_window_extent()
+    assert len(boxes) > 30 and not any(box.overlaps(covered) for box in boxes)
+
+
 def test_the_figure_says_what_it_shows():
     figure = word_map(clusters(), [f"w{i}" for i in range(90)], title="which run")
     title, subtitle = (text.get_text() for text in figure.texts)

@@ -9,9 +9,11 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from matplotlib.text import Text
 
 from attnlab.errors import RequestError
 from attnlab.figures.run import draw_run
+from attnlab.figures.style import save
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
 from attnlab.tasks.forecasting.figures.run import (
@@ -96,6 +98,30 @@ def test_run_without_attention_has_two(tmp_path):
     output = tmp_path / "new" / "folder"
     drawn = draw_run(make_run(tmp_path, attention=False), output)
     assert [path.relative_to(output).name for path in drawn] == ["loss.png", "forecast.png"]
+
+
+def test_units_are_no_formula(tmp_path):
+    units = "cost_$ per_$"  # as a formula, a damaged one
+    metrics = {**METRICS, "units": units}
+    figures = {
+        "time.png": forecast_figure(predictions(), metrics),
+        "target.png": forecast_figure(predictions(shuffled=True), metrics),
+        "next.png": next_values_figure(np.ones(3), [*"abcd"], np.ones(1), title="", units=units),
+        "look.png": attention_figure(weights(), np.zeros((8, 13)), ["1"] * 8, metrics),
+    }
+    for name, figure in figures.items():
+        save(figure, tmp_path / name)
+        (shown,) = (text for text in figure.findobj(Text) if units in text.get_text())
+        assert not shown.get_parse_math()
+
+
+def test_powers_of_ten_on_a_logarithmic_axis_are_written_as_such(tmp_path):
+    columns = predictions(shuffled=True)
+    columns["prediction"] = columns["target"] + np.logspace(-4, 0, len(columns["target"]))
+    figure = forecast_figure(columns, METRICS)
+    save(figure, tmp_path / "target.png")
+    labels = [text for text in figure.axes[1].get_xticklabels() if "$" in text.get_text()]
+    assert labels and all(text.get_parse_math() for text in labels)
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "predictions.csv"])

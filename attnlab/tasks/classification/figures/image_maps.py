@@ -74,7 +74,7 @@ def _write(axes: Axes, kept: Mapping[str, np.ndarray], row: int) -> None:
     said, lines, colour = drawable(str(kept["prediction"][row]), 16), [], BLUE
     if "label" in kept:
         label = drawable(str(kept["label"][row]), 16)
-        wrong = label != said
+        wrong = kept["label"][row] != kept["prediction"][row]
         lines = [f"is {label}"] if wrong else []
         colour = ORANGE if wrong else BLUE
     lines = [f"said {said}" if lines else said, *lines]

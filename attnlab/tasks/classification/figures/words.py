@@ -51,7 +51,7 @@ def _text(kept: Mapping[str, np.ndarray], weights: np.ndarray, row: int) -> Shad
     if "label" not in kept:
         return ShadedText(f"{said}   (largest weight {largest:.2g})", True, words, own)
     label = drawable(str(kept["label"][row]), 40)
-    right = label == said
+    right = bool(kept["label"][row] == kept["prediction"][row])
     heading = f"right: {label}" if right else f"wrong: said {said}, is {label}"
     heading += f"   (test text {kept['index'][row]}, largest weight {largest:.2g})"
     return ShadedText(heading, right, words, own)

@@ -20,6 +20,7 @@ from attnlab.figures.style import (
     BLUE,
     GREY,
     ORANGE,
+    legend_above,
     new_figure,
     result_line,
     run_title,
@@ -151,7 +152,7 @@ def _forecast_along_time(
     for axes in more:
         _draw_steps(axes, predictions, metrics)
     for axes in (upper, lower, *more):
-        _legend_above(axes)
+        legend_above(axes)
         axes.margins(x=0.01)
         tidy(axes)
     return figure
@@ -202,7 +203,7 @@ def _forecast_against_target(
     left.scatter(rows["target"], rows["prediction"], s=9, color=ORANGE, alpha=0.5, linewidths=0)
     left.set_xlabel(f"target\n({metrics.get('units', '')})")
     left.set_ylabel("forecast")
-    _legend_above(left)
+    legend_above(left)
     curves = {metrics["attention"]: (rows["prediction"], ORANGE)}
     baseline = str(metrics.get("best_baseline"))
     if baseline in rows:
@@ -218,7 +219,7 @@ def _forecast_against_target(
     right.set_xlabel("absolute error, at most")
     right.set_ylabel("share of test windows")
     right.set_ylim(0, 1.02)
-    _legend_above(right)
+    legend_above(right)
     for axes in (left, right):
         tidy(axes, grid="both")
     return figure
@@ -236,9 +237,3 @@ def _error_range(errors: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     rounding = float(np.abs(target).max() * np.finfo(np.float32).eps)
     smallest = max(float(np.quantile(positive, 0.01)) / 2, rounding)
     return smallest, max(1.5 * float(errors.max()), 10 * smallest)
-
-
-def _legend_above(axes: Axes) -> None:
-    """A legend in one line above the axes, where no curve can be."""
-    place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
-    axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)

@@ -175,6 +175,7 @@ class _Unpickler(pickle.Unpickler):
             "numpy.ndarray": ndarray,
             "numpy.dtype": _Allowed("dtype", _DType),
             "_codecs.encode": _Allowed("encode", self._encode),
+            "__builtin__.bytes": _Allowed("bytes", lambda: b""),  # no rows, in protocols 0 to 2
         }
         for core in ("numpy.core", "numpy._core"):
             self._known[f"{core}.multiarray._reconstruct"] = _Allowed("_reconstruct", reconstruct)

@@ -157,7 +157,7 @@ def _pairs(encoding: np.ndarray, most: int) -> list[int]:
 def _step(encoding: np.ndarray, pair: int) -> float:
     """The angle in radians by which a pair of dimensions turns in one step."""
     if 2 * pair + 1 >= encoding.shape[1]:
-        return 1.0  # a sine without its cosine is the first and fastest wave
+        return float(np.arcsin(encoding[1, 2 * pair]))  # no wave turns by more than 1
     return float(np.arctan2(encoding[1, 2 * pair], encoding[1, 2 * pair + 1]))
 
 

@@ -15,6 +15,7 @@ from attnlab.figures.style import (
     BLUE,
     GREY,
     ORANGE,
+    legend_above,
     new_figure,
     result_line,
     run_title,
@@ -95,18 +96,27 @@ def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, 
     axes.set_xlabel("words of the source sentence (bars: standard error)")
     axes.set_ylabel("mean score of a sentence")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.legend(frameon=False, fontsize=9, loc="lower left", ncols=2)
+    legend_above(axes)
     tidy(axes)
     return figure
 
 
 def _groups(lengths: np.ndarray) -> list[np.ndarray]:
-    """Rows in up to 8 groups of equal lengths and similar sizes, none of a few sentences."""
+    """Rows in up to 8 groups of equal lengths and similar sizes, none of a few sentences.
+
+    A group of fewer than ten is joined to the one of shorter sentences, the first to the second.
+    """
     ordered = np.argsort(lengths, kind="stable")
     wanted = min(_MOST_BINS, max(len(lengths) // _FEWEST_SENTENCES, 1))
     borders = np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1])
     numbers = np.searchsorted(np.unique(borders), lengths[ordered], side="left")
-    return [ordered[numbers == number] for number in np.unique(numbers)]
+    groups: list[np.ndarray] = []
+    for number in np.unique(numbers):
+        rows = ordered[numbers == number]
+        if groups and min(len(rows), len(groups[-1])) < _FEWEST_SENTENCES:
+            rows = np.concatenate([groups.pop(), rows])
+        groups.append(rows)
+    return groups
 
 
 def _examples(

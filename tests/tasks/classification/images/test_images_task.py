@@ -235,6 +235,19 @@ def test_maps_stand_beside_their_images_wrong_ones_first():
     assert [axes.get_title() for axes in figure.axes[:3]] == ["image", "rollout", "head 1"]
 
 
+def test_an_image_whose_wrong_class_is_drawn_alike_is_wrong():
+    kept = {
+        "weights": np.ones((1, 2, 2, 2)),
+        "pixels": np.zeros((1, 8, 8, 1), np.uint8),
+        "label": np.array(["a" * 20 + "b" + "a" * 20]),
+        "prediction": np.array(["a" * 41]),
+    }
+    alike = "a" * 8 + "…" + "a" * 7
+    assert image_maps_figure(kept, METRICS).axes[0].texts[0].get_text() == (
+        f"said {alike}\nis {alike}"
+    )
+
+
 def test_similar_positions_are_shown_at_the_place_of_each():
     similarity = np.arange(36.0).reshape(6, 6) / 36
     figure = positions_figure(similarity, (2, 3), "title")

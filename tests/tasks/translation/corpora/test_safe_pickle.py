@@ -42,8 +42,9 @@ def pickled(tmp_path):
         PAIRS.astype(">U11"),
         PAIRS[::-1],
         np.array([["a", "b", "by someone"]]),
+        PAIRS[:0],
     ],
-    ids=["fixed", "objects", "fortran", "fortran_objects", "big_endian", "view", "three"],
+    ids=["fixed", "objects", "fortran", "fortran_objects", "big_endian", "view", "three", "empty"],
 )
 def test_what_numpy_writes_reads_back(pickled, array, protocol):
     read = read_string_array(pickled(pickle.dumps(array, protocol)))

@@ -38,6 +38,12 @@ def test_waves_of_chosen_dimensions():
     assert titles[1] == f"dimension 33: cosine, {2 * math.pi * 10:.1f} positions a wave"
 
 
+def test_a_sine_without_its_cosine_has_its_own_length():
+    figure = waves_figure(sinusoidal(20, 5), [4])
+    title = figure.axes[0].get_title("left")
+    assert title == f"dimension 4: sine, {2 * math.pi * 10000**0.8:,.1f} positions a wave"
+
+
 def test_default_waves_go_from_the_fastest_to_the_slowest_that_turns():
     chosen = default_dimensions(CODES)
     assert chosen[:2] == [0, 1]

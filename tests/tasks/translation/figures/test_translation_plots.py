@@ -11,6 +11,7 @@ from attnlab.errors import RequestError
 from attnlab.figures.run import draw_run
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.figures.run import (
+    _groups,
     curves_figure,
     lengths_figure,
     translation_figures,
@@ -132,6 +133,29 @@ def test_scores_by_length():
     np.testing.assert_allclose(chrf.get_ydata(), 50)
     assert 4 <= len(bleu.get_xdata()) <= 8
     assert (np.diff(bleu.get_xdata()) > 0).all()
+
+
+def test_the_legend_lies_on_no_scores():
+    figure = lengths_figure({**predictions(), "sentence_bleu": np.full(100, 5.0)}, METRICS)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.get_legend().get_window_extent().y0 >= axes.bbox.y1
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sizes"),
+    [
+        ([5] * 70 + [9], [71]),
+        ([5] * 79 + [20, 30], [81]),
+        ([3] * 5 + [5] * 79 + [7] * 4 + [9] * 30, [88, 30]),
+        ([2] * 2 + [5] * 79 + [9] * 30, [81, 30]),
+        ([5] * 4, [4]),
+    ],
+)
+def test_no_group_of_lengths_has_few_sentences(lengths, sizes):
+    groups = _groups(np.array(lengths))
+    assert [len(rows) for rows in groups] == sizes
+    assert np.concatenate(groups).tolist() == [*range(len(lengths))]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 11])
