@@ -11,12 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
 from attnlab.compare.curves import Histories, by_epoch, curve_columns, curve_title
 from attnlab.compare.tables import heading, margin_ends, p_text
-from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy
+from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy, use_log_scale
 from attnlab.tasks.kinds import known_kind
 
 # Okabe and Ito (2008) without their yellow, which white paper swallows. Markers and dashes tell
@@ -24,8 +24,8 @@ from attnlab.tasks.kinds import known_kind
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", BLACK, "#56B4E9", "#E69F00")
 _DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-# From how many times the smallest value an axis is logarithmic; up to where it has 2 and 5, too.
-_LOGARITHMIC, _FINE = 10.0, 500.0
+# From how many times the smallest value an axis is logarithmic.
+_LOGARITHMIC = 10.0
 _FURTHEST = 10.0  # times, from which a baseline on a logarithmic axis is left out
 _MOST_TICKS = 6
 _LABEL_WIDTH = 22
@@ -165,7 +165,7 @@ def _draw_curves(
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.margins(x=0.01)
     if _far_apart(seen):
-        _use_log_scale(axes, "y", seen)
+        use_log_scale(axes, seen)
     tidy(axes)
 
 
@@ -187,7 +187,7 @@ def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style])
     if comparison.units:
         axes.set_xlabel(comparison.units, fontsize=9)
     if _far_apart(values) and comparison.metric.direction < 1:
-        _use_log_scale(axes, "x", values)
+        use_log_scale(axes, values, "x")
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     labels = [textwrap.fill(result.group.label, _LABEL_WIDTH) for result in results]
@@ -240,7 +240,7 @@ def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, S
         return
     axes.axvline(1.0 if comparison.geometric else 0.0, color=BLACK, linewidth=1.2, zorder=1)
     if comparison.geometric and _far_apart(ends):
-        _use_log_scale(axes, "x", ends)
+        use_log_scale(axes, ends, "x")
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     if comparison.margin:
@@ -290,14 +290,3 @@ def _far_apart(values: Iterable[float]) -> bool:
     """Whether values are above 0 and span more than a decade."""
     known = [value for value in values if math.isfinite(value)]
     return bool(known) and min(known) > 0 and max(known) > _LOGARITHMIC * min(known)
-
-
-def _use_log_scale(axes: Axes, direction: Literal["x", "y"], values: Iterable[float]) -> None:
-    """Make an axis logarithmic, with numbers as people write them and none too close."""
-    known = [value for value in values if math.isfinite(value)]
-    fine = max(known) < _FINE * min(known)
-    axes.set(**{f"{direction}scale": "log"})
-    axis = axes.xaxis if direction == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if fine else (1,), numticks=8))
-    axis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.set_minor_formatter(NullFormatter())

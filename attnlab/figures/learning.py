@@ -50,7 +50,7 @@ def panels_figure(
             axes.plot(epochs[there], values[there], marker=marker, **form)
             drawn.extend(values[there])
         if label == wide and drawn and max(drawn) > 10 * min(drawn) > 0:
-            use_log_scale(axes)
+            use_log_scale(axes, drawn)
         _mark_best(axes, history, metrics, curves)
         axes.set_ylabel(label)
     return figure

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from attnlab.records.files import replacing
 from attnlab.tasks.base import Kind
@@ -19,6 +20,7 @@ from attnlab.tasks.base import Kind
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#9A9A9A", "#222222"
 COLOUR_MAP = "cividis"
 DOTS_PER_INCH = 150
+_FINE = 500.0  # below so many times the smallest value a logarithmic axis has 2 and 5, too
 
 
 def new_figure(
@@ -73,32 +75,21 @@ def legend_above(axes: Axes) -> None:
     axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)
 
 
-def use_log_scale(axes: Axes) -> None:
-    """Make the upright axis logarithmic, with numbers that read well."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(_PlainLog())
-    axes.yaxis.set_minor_formatter(_PlainLog(minor_thresholds=(2, 0.5)))
-
-
-class _PlainLog(LogFormatter):
-    """Numbers on a logarithmic axis as people write them: 0.02, not 2e-02."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
+def use_log_scale(axes: Axes, values: Iterable[float], direction: Literal["x", "y"] = "y") -> None:
+    """Make an axis of such values logarithmic, with numbers as people write them, not too close."""
+    known = [value for value in values if math.isfinite(value)]
+    fine = max(known) < _FINE * min(known)
+    axes.set(**{f"{direction}scale": "log"})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if fine else (1,), numticks=8))
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def without_formulas(figure: Figure) -> Figure:
-    """The figure, each text of it shown as it is, whatever `$` it has.
-
-    Names of columns, classes and settings are no formulas. Numbers on logarithmic axes may be.
-    """
+    """The figure, each text of it shown as it is: names with `$` are no formulas."""
     for text in figure.findobj(Text):
         text.set_parse_math(False)
-    scales = [axis for axes in figure.findobj(Axes) for axis in (axes.xaxis, axes.yaxis)]
-    for axis in scales:
-        if axis.get_scale() == "log":
-            for label in axis.get_ticklabels(which="both"):
-                label.set_parse_math(True)
     return figure
 
 

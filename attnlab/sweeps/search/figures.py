@@ -36,15 +36,17 @@ def draw_search(study: optuna.Study, metrics: Sequence[str], folder: Path) -> li
             axes = optuna_plots.plot_optimization_history(study, target=target, target_name=name)
             figures[f"history_{number + 1}" if several else "history"] = axes
             if _is_wide(columns[number]):
-                use_log_scale(axes)
+                use_log_scale(axes, columns[number])
         if len(done) >= _FEWEST:
             figures["importance"] = axes = optuna_plots.plot_param_importances(study)
             axes.legend(metrics, loc="lower right")
         if done and len(metrics) in (2, 3):
             axes = optuna_plots.plot_pareto_front(study, target_names=list(metrics))
             figures["pareto_front"] = axes
-            for scale, values in zip((axes.set_xscale, axes.set_yscale), columns, strict=False):
-                scale("log" if _is_wide(values) and len(metrics) == 2 else "linear")
+            if len(metrics) == 2 and _is_wide(columns[0]):
+                use_log_scale(axes, columns[0], "x")
+            if len(metrics) == 2 and _is_wide(columns[1]):
+                use_log_scale(axes, columns[1])
         drawn = [save(axes.figure, folder / f"{name}.png") for name, axes in figures.items()]
     pyplot.close("all")
     return drawn

@@ -25,6 +25,7 @@ from attnlab.figures.style import (
     result_line,
     run_title,
     tidy,
+    use_log_scale,
 )
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
@@ -214,7 +215,8 @@ def _forecast_against_target(
         places = np.append(np.sort(misses[name]).clip(least), most)
         share = np.append(np.arange(1, len(rows["target"]) + 1) / len(rows["target"]), 1)
         right.step(places, share, where="post", color=colour, label=name)
-    right.set_xscale("log" if least > 0 else "linear")
+    if least > 0:
+        use_log_scale(right, (least, most), "x")
     right.set_xlim(least, most)
     right.set_xlabel("absolute error, at most")
     right.set_ylabel("share of test windows")
