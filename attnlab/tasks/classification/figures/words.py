@@ -14,7 +14,7 @@ from attnlab.figures.style import run_title
 from attnlab.tasks.classification.word_weights import word_weights
 from attnlab.tasks.right_answers import wrong_first
 
-_MOST_TEXTS = 10
+_MOST_TEXTS, _LONGEST_NAME = 10, 24
 
 
 def words_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
@@ -47,10 +47,10 @@ def _text(kept: Mapping[str, np.ndarray], weights: np.ndarray, row: int) -> Shad
     known = [place for place, token in enumerate(tokens) if token]
     words, own = [tokens[place] for place in known], weights[known]
     largest = float(own.max(initial=0.0))
-    said = drawable(str(kept["prediction"][row]), 40)
+    said = drawable(str(kept["prediction"][row]), _LONGEST_NAME)
     if "label" not in kept:
         return ShadedText(f"{said}   (largest weight {largest:.2g})", True, words, own)
-    label = drawable(str(kept["label"][row]), 40)
+    label = drawable(str(kept["label"][row]), _LONGEST_NAME)
     right = bool(kept["label"][row] == kept["prediction"][row])
     heading = f"right: {label}" if right else f"wrong: said {said}, is {label}"
     heading += f"   (test text {kept['index'][row]}, largest weight {largest:.2g})"

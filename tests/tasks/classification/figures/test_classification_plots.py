@@ -155,7 +155,7 @@ def test_a_word_is_as_dark_as_its_weight_beside_the_largest():
 def test_a_wrong_class_whose_name_is_drawn_alike_is_wrong():
     names = ("a" * 30 + "b" + "a" * 30, "a" * 61)
     figure = words_figure(kept([[[1.0]]], ["it"], *names), METRICS)
-    alike = "a" * 20 + "…" + "a" * 19
+    alike = "a" * 12 + "…" + "a" * 11
     assert f"wrong: said {alike}, is {alike}   (test" in written(figure.axes[0])[0]
     long = words_figure(kept([[[1.0]]], ["it"], names[0], names[0]), METRICS)
     assert written(long.axes[0])[0].startswith(f"right: {alike}   (")
