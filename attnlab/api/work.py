@@ -84,11 +84,10 @@ def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict
     """What `attnlab compare` says: as text, as Markdown, as rows of numbers, and its figure."""
     from attnlab.compare import formats
     from attnlab.compare.figure import comparison_figure
-    from attnlab.figures.style import without_formulas
 
     found, text, png = compared(filters, runs, **options), io.StringIO(), io.BytesIO()
     formats.print_comparisons(found, text)
-    without_formulas(comparison_figure(found)).savefig(png, format="png")
+    comparison_figure(found).savefig(png, format="png")
     return {
         "text": text.getvalue().rstrip(),
         "markdown": formats.markdown(found),

@@ -16,7 +16,16 @@ from matplotlib.ticker import MaxNLocator
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
 from attnlab.compare.curves import Histories, by_epoch, curve_columns, curve_title
 from attnlab.compare.tables import heading, margin_ends, p_text
-from attnlab.figures.style import BLACK, BLUE, GREY, ORANGE, new_figure, tidy, use_log_scale
+from attnlab.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    new_figure,
+    tidy,
+    use_log_scale,
+    without_formulas,
+)
 from attnlab.tasks.kinds import known_kind
 
 # Okabe and Ito (2008) without their yellow, which white paper swallows. Markers and dashes tell
@@ -62,7 +71,7 @@ def comparison_figure(found: Comparisons) -> Figure:
     parts = figure.subfigures(len(tasks), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, comparison in zip(parts, tasks, strict=True):
         _draw_task(part, comparison, heading(comparison) if len(tasks) > 1 else "")
-    return figure
+    return without_formulas(figure)
 
 
 def _height(comparison: Comparison) -> float:
