@@ -165,7 +165,9 @@ def _verb(verb: str, arguments: list[str]) -> int:
     try:
         name = f"attnlab {verb}"
         result = command(verb).main(arguments, prog_name=name, standalone_mode=False, obj=train)
-    except click.exceptions.Abort:
+    except click.exceptions.Abort as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # what was under way may say more
+            raise error.__cause__ from None
         return INTERRUPTED
     except click.ClickException as error:
         raise RequestError(error.format_message()) from error

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
 import yaml
 from command_line import CommandLine
@@ -32,6 +33,16 @@ def test_help_fits_a_narrow_terminal_and_has_every_verb(capsys, words):
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert all(f"\n  {verb} " in out for verb in [*verbs(), "train"])
+
+
+def test_an_interrupted_verb_says_how_it_goes_on(monkeypatch, capsys):
+    def stopped():
+        raise KeyboardInterrupt("after epoch 3")
+
+    command = click.Command("resume", callback=stopped)
+    monkeypatch.setattr("attnlab.commands.command", {"resume": command}.get)
+    assert main(["resume"]) == 130
+    assert capsys.readouterr().err.strip() == "attnlab: interrupted: after epoch 3"
 
 
 @pytest.mark.parametrize("verb", verbs())

@@ -138,9 +138,8 @@ def _list_all(cache: Path, as_json: bool) -> None:
         return click.echo(json.dumps([row for _, row in rows], indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
     for heading in ("data", "what", "where", "from and licence"):
-        least = len("not downloaded: attnlab") if heading == "where" else None
-        kept = heading in ("data", "what")
-        table.add_column(heading, overflow="fold", no_wrap=kept, min_width=least)
+        # No least width: rich cuts a letter off lines beside such a column.
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
     for about, row in rows:
         where, terms = Text(home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
         table.add_row(row["name"], "-".join(about.values()), where, terms)

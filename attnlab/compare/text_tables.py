@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.terminal.console import plain_table
+from attnlab.terminal.console import plain_table, width
 
 NOTHING = "-"  # in a cell of which there is nothing to say
 _STYLES = {
@@ -78,11 +78,6 @@ def fitting(
             table = table._replace(header=header, rows=rows)
             missing.append(name)
     return table, missing
-
-
-def width(table: Table, console: Console) -> int:
-    """The columns that a table would take of a terminal without end."""
-    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
 
 
 def print_remarks(console: Console, section: Section, missing: Sequence[str] = ()) -> None:

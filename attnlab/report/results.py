@@ -97,7 +97,7 @@ def _beside_baseline(comparison: Comparison) -> str:
         return ""
     runs = [run for group in comparison.groups for run in group.runs.values()]
     if all(run.metrics.get("skill", 0.0) is None for run in runs):
-        return f". The baseline {name} knows the rule of these data: no model can do better"
+        return f". The baseline {name} makes no error to speak of: no model can do better"
     return f". The best baseline, {name}, has {_baseline(comparison, values[name])}"
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.padding import Padding
+from rich.table import Table
 
 from attnlab.records import logs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
-from attnlab.terminal.console import plain_console, plain_table
+from attnlab.terminal.console import plain_console, plain_table, width
 
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
@@ -55,7 +56,6 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     kind = kind_of(metrics["task"])
     known = {metric.name: metric for metric in kind.metrics}
     columns = [name for name in metrics["test"] if name not in known or known[name].in_tables]
-    table = plain_table([kind.item, *columns, "skill"], [kind.item])
     rows = [(metrics["attention"], metrics["test"]), *metrics["baselines"].items()]
     metric, sign = metrics["metric"], 1 if kind.is_lower_better(metrics["metric"]) else -1
 
@@ -63,12 +63,24 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         value = row[1].get(metric)
         return math.inf if value is None or value != value else sign * value
 
-    for row in sorted(rows, key=rank):
-        cells = [number(row[1].get(column)) for column in columns]
-        own = row is rows[0]
-        skill = "" if own else number(metrics["skills"].get(row[0]))
-        table.add_row(row[0], *cells, skill, style="bold" if own else "")
-    console.print(Padding(table, (1, 0), expand=False))
+    def table(columns: Sequence[str]) -> Table:
+        found = plain_table([kind.item, *columns, "skill"], [kind.item])
+        for row in sorted(rows, key=rank):
+            cells = [number(row[1].get(column)) for column in columns]
+            own = row is rows[0]
+            skill = "" if own else number(metrics["skills"].get(row[0]))
+            found.add_row(row[0], *cells, skill, style="bold" if own else "")
+        return found
+
+    droppable = [column for column in columns if column != metric]
+    missing: list[str] = []
+    while droppable and width(table(columns), console) > console.width:
+        missing.insert(0, droppable.pop())
+        columns.remove(missing[0])
+    console.print(Padding(table(columns), (1, 0), expand=False))
+    if missing:
+        text = f"left out, for the terminal is narrow: {', '.join(missing)}"
+        console.print(text, soft_wrap=True)
     console.print(_verdict(metrics), soft_wrap=not console.is_terminal)
 
 
@@ -86,7 +98,7 @@ def _verdict(metrics: Mapping[str, Any]) -> str:
     if result is None or not math.isfinite(result):
         return f"What {own} gives is not finite: a smaller optimizer.learning_rate may help."
     if skill is None:
-        return f"{best} knows the rule of these data: no model can do better than it."
+        return f"{best} makes no error to speak of: no model can do better than it."
     share = f"{abs(skill):.1%}"
     if skill >= 0:
         return f"{share} of the error of {best}, the best baseline, is gone with {own} (skill)."

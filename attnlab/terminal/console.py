@@ -44,3 +44,8 @@ def plain_table(
             no_wrap=name not in folded,
         )
     return table
+
+
+def width(table: Table, console: Console) -> int:
+    """The columns that a table would take of a terminal without end."""
+    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
