@@ -97,11 +97,14 @@ def test_runs_and_compare_show_the_numbers_that_the_folders_have(runs, killed, c
 
 @pytest.mark.slow
 def test_weights_are_scored_as_they_were(forecaster, translator, capsys):
-    for run in (forecaster, translator):
+    """The translator's on the made corpus of today, which is of another version: that is said."""
+    for run, close in ((forecaster, 1e-4), (translator, 0.02)):
         assert main(["evaluate", str(run), "--json"]) == 0
-        scored = json.loads(capsys.readouterr().out)["metrics"]
+        said = capsys.readouterr()
+        assert ("data have changed since" in said.err) is (run == translator)
+        scored = json.loads(said.out)["metrics"]
         for name, value in document(run)["test"].items():
-            assert scored[name] == pytest.approx(value, rel=1e-4), name
+            assert scored[name] == pytest.approx(value, rel=close), name
 
 
 def test_they_forecast_and_translate(forecaster, translator, capsys):

@@ -224,7 +224,7 @@ class HubSource:
         Raises:
             RequestError: keras-hub is missing.
         """
-        need_keras_hub()
+        need_keras_hub(self.path)
         return HubEncoder(
             class_name=self._class_name,
             config=self._config,

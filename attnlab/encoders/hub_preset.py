@@ -54,7 +54,6 @@ def read_preset(path: str) -> Preset:
         RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
             damaged, or it is no encoder of texts that this project knows.
     """
-    need_keras_hub()
     class_name, config = read_backbone(path, BACKBONES, _SIZES)
     tokenizer_class = BACKBONES[class_name]
     files = [preset_file(path, name) for name in tokenizer_files(tokenizer_class)]
@@ -67,12 +66,12 @@ def read_preset(path: str) -> Preset:
     return Preset(class_name, config, tokenizer, [*weight_files(path), *files[1:]])
 
 
-def need_keras_hub() -> None:
-    """Refuse, by a `RequestError`, to go on without keras-hub."""
+def need_keras_hub(path: str) -> None:
+    """Refuse, by a `RequestError`, to go on with what is at a path without keras-hub."""
     if importlib.util.find_spec("keras_hub") is None:
         raise RequestError(
-            "model.path: expected keras-hub, which is not installed: "
-            "pip install 'attnlab[pretrained]'."
+            "model.path: expected a folder of runs, or keras-hub for a preset, which is not "
+            f"installed (pip install 'attnlab[pretrained]'), got {path}."
         )
 
 
@@ -88,7 +87,7 @@ def backbone_class(path: str) -> str:
     Raises:
         RequestError: keras-hub is missing, there is no such preset, or it is damaged.
     """
-    need_keras_hub()
+    need_keras_hub(path)
     content = read_json(preset_file(path, _CONFIG))
     if "registered_name" not in content:
         whose = content.get("model_type") or content.get("architecture")
@@ -124,7 +123,7 @@ def trained_backbone(path: str) -> Any:
     Raises:
         RequestError: keras-hub is missing, or the weights can't be read.
     """
-    need_keras_hub()
+    need_keras_hub(path)
     import keras_hub
 
     folder = Path(path).expanduser()
