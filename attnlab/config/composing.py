@@ -213,7 +213,9 @@ def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
     if isinstance(error, OverrideParseException):
         return _explain_unreadable(str(error.override), text.splitlines()[0], overrides)
     if found := re.search(r"Ambiguous value for argument '(.+)'$", text.splitlines()[0]):
-        return f"{found[1]}: expected one value, several with -m. {_typed_as_text(found[1])}"
+        key, _, value = found[1].partition("=")
+        hint = f" {_typed_as_text(found[1])}" if re.search("[^0-9.,eE+-]", value) else ""
+        return f"{key}={value}: expected one value, several with -m.{hint}"
     if "Config group override must be" in text:
         return _explain_group_value(overrides)
     cause = error if isinstance(error, ValidationError) else error.__cause__

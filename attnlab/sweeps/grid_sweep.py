@@ -278,7 +278,7 @@ class GridSweep(Sweep):
             "under way in another process": sum(row.state == RUNNING for row in rows),
         }
         words = [f"{number} {what}" for what, number in counts.items() if number]
-        return f"{len(rows)} jobs: {', '.join(words)}, {todo} to run"
+        return f"{len(rows)} job{'s' * (len(rows) != 1)}: {', '.join(words)}, {todo} to run"
 
     def _say_duplicates(self) -> None:
         if self.duplicates and logs.verbosity >= 0:

@@ -88,7 +88,7 @@ def _moving(frames: Frames, looks: _Looks, room: int) -> list[Part]:
     title = "Mean weight by epoch: from the first (above) to the last"
     parts: list[Part] = []
     if queries == 1:
-        order = np.argsort(labels, kind="stable")
+        order = sorted(range(len(labels)), key=lambda n: (len(labels[n]), labels[n]))  # as numbers
         rows = [Strip(f"before {labels[n]}", history[n].tolist()) for n in order]
         one = weights.mean(axis=(2, 3))[:, order]
         parts.append(Strips(rows, one, _LAGS + _of_heads(heads)))
