@@ -68,7 +68,8 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
     for name in (*options("data"), "ett"):
         assert f"\n{name} " in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
-    assert "not downloaded: attnlab" in outcome.out
+    assert "not downloaded:" in outcome.out and "attnlab data fetch" in outcome.out
+    assert "1806.03822)" in outcome.out  # no letter is lost where a line ends
     flowing = " ".join(outcome.out.split())
     assert "CC-BY 2.0 FR" in flowing and "manythings.org/anki" in flowing
 
