@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.config.options import option_class, option_content, options
-from attnlab.config.rules import Rule, check_rule, did_you_mean
+from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.config.sections import read_value
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Shelf, Stored, load
@@ -126,7 +126,8 @@ def _made(name: str, words: Sequence[str] = ()) -> tuple[Shelf, Stored]:
             )
         given[key] = read_value(f"{shelf.group}.{key}", value)
     for key, value in given.items():
-        check_rule(f"{shelf.group}.{key}", value, Rule(**content.get("rules", {}).get(key, {})))
+        where = f"{shelf.group}.{key}"
+        check_rule(where, value, read_rule(where, content.get("rules", {}).get(key, {})))
     return shelf, shelf.make(name, given)
 
 

@@ -84,6 +84,9 @@ def command(
             raise RequestError(f"{word}: expected no such word with a study, {_OWN[key_of(word)]}.")
     study = studies.read(name, quick)
     study = replace(study, seeds=seeds or study.seeds, added=overrides)
+    if any(word.lower().endswith("sweep.dry_run=true") for word in overrides):
+        _run(study, runs, train)
+        return 0
     if until is None:
         for option, given in (("--margin", margin), ("--most", most)):
             if given is not None:
@@ -103,8 +106,6 @@ def command(
 def _carry_out(study: Study, runs: str | None, train: Train) -> int:
     """Run what is missing, and report."""
     failed = _run(study, runs, train)
-    if any(word.lower().endswith("sweep.dry_run=true") for word in study.added):
-        return 0
     entries = _entries(study, runs)
     if failed and all(entry.status["state"] != "completed" for entry in entries):
         raise failed
