@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.commands.options import (
-    PICTURES,
+    check_figure,
     choice_options,
     chosen_runs,
     format_option,
     keys,
     runs_folder,
     runs_option,
+    save_figure,
     show,
 )
 from attnlab.compare.selection import Filters
-from attnlab.errors import RequestError, RunFailed, explained
+from attnlab.errors import RequestError, RunFailed
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten, mlflow_name
 
@@ -69,8 +70,7 @@ def command(
     These tests are made for one look, at a number of seeds that was fixed before. Who looks after
     each seed and stops when something shows takes --sequential.
     """
-    if plot and plot.suffix.lower() not in PICTURES:
-        raise RequestError(f"--plot: expected a file of {', '.join(PICTURES)}, got {str(plot)!r}.")
+    check_figure(plot, "--plot")
     comparisons = compared(filters, runs, **given)
     from attnlab.compare import formats
 
@@ -102,11 +102,9 @@ def compared(
 
 
 def _draw(found: Comparisons, path: Path) -> None:
-    from attnlab.compare import figure
-    from attnlab.figures.style import save
+    from attnlab.compare.figure import comparison_figure
 
-    with explained(f"--plot: expected a file that can be written, got {str(path)!r}"):
-        save(figure.comparison_figure(found), path)
+    save_figure(comparison_figure(found), path, "--plot")
 
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:

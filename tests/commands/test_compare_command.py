@@ -97,7 +97,10 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
         (["--within", "model.cel"], r"--within: .*'model\.cel'\. Did you mean model\.cell\?"),
         (["--margin", "1"], "--margin: expected together with --sequential, got '1'"),
         (["--sequential", "--margin", "%"], r"--margin: expected a number above 0 .* got '%'"),
-        (["--plot", "x.gif"], r"--plot: expected a file of \.png, \.pdf, \.svg, got 'x\.gif'"),
+        (
+            ["--plot", "x.gif"],
+            r"--plot: expected a file that ends with \.png, \.pdf, \.svg, got x\.gif",
+        ),
         (["--runs", "nowhere"], "--runs: expected an existing folder, got 'nowhere'"),
         (["--runs", "/dev"], "--runs: expected a folder of runs, but '/dev' has none: train"),
         (
@@ -118,7 +121,7 @@ def test_a_wrong_request_is_one_sentence(three_groups, words, text):
 def test_a_figure_that_cannot_be_written_is_named(three_groups, tmp_path, monkeypatch):
     monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: None)
     (tmp_path / "file").write_text("")
-    with pytest.raises(RequestError, match="--plot: expected a file that can be written, got"):
+    with pytest.raises(RequestError, match="--plot: .* can't be written"):
         invoke(three_groups, "--plot", tmp_path / "file" / "x.png")
 
 
