@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import keras
 from keras import ops
 
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import dtype_of, masked_softmax
 from attnlab.attention.keras_internals import keras_mask
 from attnlab.errors import RequestError
@@ -92,7 +93,7 @@ class Attention(keras.layers.Layer):
         self.dropout = float(dropout)
         self.seed = seed
         self.supports_masking = True
-        self._weight_dropout = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self._weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     @property
     def fixed_length(self) -> int | None:

@@ -214,14 +214,17 @@ class RunConfig:
     def program(self) -> str:
         """All of it that enters a program by which runs train together, as text.
 
-        Values of the optimizer that each run may have for itself are left out.
+        Values that each run may have for itself are left out: some of the optimizer's, and by how
+        much a model drops.
         """
-        options = self.task, self.attention, self.model, self.data
+        options = self.task, self.attention, self.data
         settings = self.optimizer.settings.items()
         optimizer = {k: v is not None if k in _OF_EACH_RUN else v for k, v in settings}
+        model = {k: v != 0 if k == "dropout" else v for k, v in self.model.settings.items()}
         trainer = self.trainer
         parts = [
             *([option.name, dict(option.settings)] for option in options if option),
+            [self.model.name, model],
             [self.optimizer.name, optimizer],
             [trainer.batch_size, trainer.batch_by, trainer.precision, trainer.jit],
         ]

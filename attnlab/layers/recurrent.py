@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from attnlab.attention.dropout import Dropout
 from attnlab.layers import recurrence
 
 _CELLS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
@@ -55,7 +56,7 @@ class RecurrentEncoder(keras.layers.Layer):
         self.cell, self.units, self.bidirectional = cell, units, bidirectional
         self.reset_after = reset_after
         self.recurrent = [self._layer(number) for number in range(layers)]
-        self.dropouts = [keras.layers.Dropout(dropout) for _ in range(layers)] if dropout else []
+        self.dropouts = [Dropout(dropout) for _ in range(layers)] if dropout else []
 
     def _layer(self, number: int) -> keras.layers.Layer:
         form = {"reset_after": self.reset_after} if self.cell == "gru" else {}

@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from attnlab.attention.dropout import Dropout
 from attnlab.layers.recurrent import recurred
 
 _CELLS = {
@@ -49,7 +50,7 @@ class StackedCells(keras.layers.Layer):
         form = {"reset_after": reset_after} if cell == "gru" else {}
         self.cells = [_CELLS[cell](units, name=f"{cell}_{n}", **form) for n in range(layers)]
         passing = layers - 1 if dropout else 0
-        self.dropouts = [keras.layers.Dropout(dropout) for _ in range(passing)]
+        self.dropouts = [Dropout(dropout) for _ in range(passing)]
 
     def build(self, known_shape: tuple, entering: int = 0) -> None:
         """Create the weights for known inputs (..., F) and entering ones of a width, if any."""

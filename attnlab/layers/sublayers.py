@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from attnlab.attention.base import require_choice
+from attnlab.attention.dropout import Dropout
 from attnlab.errors import RequestError
 
 
@@ -46,25 +47,6 @@ def _normalised(vectors, gamma, beta, epsilon):
         return normal * gamma + beta, gradient
 
     return norm(vectors, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta))
-
-
-class Dropout(keras.layers.Dropout):
-    """`keras.layers.Dropout` for half the cost: two draws come out of one random number.
-
-    So the probability is rounded to a multiple of 2^-16, and what remains is scaled by exactly the
-    share that remains.
-    """
-
-    def call(self, inputs, training=False):
-        """Drop, while training."""
-        if not training or self.rate == 0:
-            return inputs
-        threshold = min(max(round(self.rate * 2**16), 1), 2**16 - 1)
-        size, seed = tf.size(inputs), tf.cast(self.seed_generator.next(), tf.int32)
-        draws = tf.random.stateless_uniform(((size + 1) // 2,), seed, None, None, tf.int32)
-        draws = tf.reshape(tf.bitcast(draws, tf.uint16), (-1,))[:size]
-        kept = tf.reshape(draws >= tf.constant(threshold, tf.uint16), tf.shape(inputs))
-        return inputs * (tf.cast(kept, inputs.dtype) * (1.0 / (1.0 - threshold * 2**-16)))
 
 
 class FeedForward(keras.layers.Layer):

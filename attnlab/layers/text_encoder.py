@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention
+from attnlab.attention.dropout import Dropout
 from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.encoding import Encoding
 from attnlab.layers.positional_encoding import PositionalEncoding
@@ -68,7 +69,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         )
         self.position = PositionalEncoding(kind=positions, max_length=most, name="position")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
-        self.dropout = keras.layers.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
         self.stack(attention, norm=norm, activation="gelu", **layer)
 

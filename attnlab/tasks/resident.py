@@ -64,10 +64,7 @@ class ResidentLearner:
         own = {"lengths": self._lengths, "seed": config.seed}
         self.program = Program(*parts, *data, **own, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
-        dropout = [part.settings.get("dropout") for part in (config.model, config.attention)]
-        stackable = getattr(model, "stackable", lambda batch: 1)
-        # What draws random numbers draws them for one run.
-        self.stackable = 1 if any(dropout) else stackable(batch)
+        self.stackable = getattr(model, "stackable", lambda batch: 1)(batch)
 
     @property
     def model(self) -> keras.Model:

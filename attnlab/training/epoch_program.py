@@ -10,6 +10,7 @@ runs may be stacked, and then each operation works for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import keras
@@ -17,10 +18,12 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
-from attnlab.training.keras_internals import OptimizerFunction, having
+from attnlab.training.keras_internals import OptimizerFunction, dropouts, dropping, having
 from attnlab.training.steps import RandomStates, compiled
+from attnlab.training.tensorflow_internals import vectorize_draws
 from attnlab.training.together import take
 
+vectorize_draws()
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 _PREDICTION_BATCH = 256
 
@@ -70,14 +73,16 @@ class Compiled:
         self.generators = RandomStates(model)
         factors = getattr(model, "rate_factors", None)
         self._update = OptimizerFunction(optimizer, model.trainable_variables, factors)
+        self._dropouts = dropouts(model)
         self.optimizer = self._update.optimizer
         self._train = compiled(self._train_loop, jit)
         self._predict = compiled(self._predict_batch, jit)
         self._attend = compiled(self._attend_batch, jit=False)
 
-    def settings(self, optimizer: keras.Optimizer) -> np.ndarray:
-        """What an optimizer may have for itself, (n,): weight decay and bounds of clipping."""
-        return self._update.settings(optimizer)
+    def settings(self, model: keras.Model, optimizer: keras.Optimizer) -> np.ndarray:
+        """What a run may have for itself, (n,): rates of dropout, weight decay, clipping."""
+        rates = np.array([layer.rate for layer in dropouts(model)], np.float32)
+        return np.concatenate([rates, self._update.settings(optimizer)])
 
     def train(self, runs: Sequence[Steps]) -> list[Taken]:
         """Take the steps of runs whose arrays have equal shapes, stacked if they are several."""
@@ -147,10 +152,10 @@ class Compiled:
                 batch = batch[:, :, : tf.reduce_max(widths)]
             now = first_step + tf.cast(step, tf.int64)
             given = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
-            draws = [tf.constant("no draws in stacks")] * len(self.generators.states)
+            draws = [self.generators.at(seeds[run], now[run]) for run in range(runs)]
+            draws = [tf.stack(states) for states in zip(*draws, strict=True)]
             if alone:
-                given = [part[0] for part in given]
-                draws = self.generators.at(seeds[0], now[0])
+                given, draws = ([part[0] for part in parts] for parts in (given, draws))
             loss, values, states = self._step(each, values, states, draws, *given)
             losses = tf.tensor_scatter_nd_update(losses, [[step]], [tf.reshape(loss, (runs,))])
             return step + 1, losses, values, states
@@ -163,15 +168,15 @@ class Compiled:
 
     def _step(self, each, values, states, draws, batch, expected, weights, rate, settings):
         """Each run's mean loss over a batch's real rows, and its values and states after a step."""
-        variables = [*self.model.trainable_variables, *self.generators.states]
         encode = getattr(self.model, "encode", None)  # knows of the axis of runs
-        with tf.GradientTape() as tape, having(variables, [*values, *draws]):
+        drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
+        with tf.GradientTape() as tape, self._having(values, draws, drop):
             tape.watch(values)
             encoded = encode(batch, training=True) if encode else (batch,)
 
         def loss(parts):
-            values, encoded, expected, weights = parts
-            with tf.GradientTape() as tape, having(variables, [*values, *draws]):
+            values, draws, drop, encoded, expected, weights = parts
+            with tf.GradientTape() as tape, self._having(values, draws, drop):
                 # Numbers of tokens have no gradient.
                 known = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in known if part.dtype.is_floating)])
@@ -184,12 +189,20 @@ class Compiled:
             return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
 
         # The gradient is taken inside: of a vectorized map, XLA would compile for every value anew.
-        loss, (gradients, through) = each(loss, (values, encoded, expected, weights))
+        loss, (gradients, through) = each(loss, (values, draws, drop, encoded, expected, weights))
         through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
         gradients = [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
         parts = (states, rate, settings, gradients, values)
         values, states = each(lambda parts: self._update(*parts), parts)
         return loss, list(values), list(states)
+
+    @contextmanager
+    def _having(self, values, draws, rates):
+        """Let the model be that of a run, or of stacked ones: weights, random states, dropout."""
+        variables = [*self.model.trainable_variables, *self.generators.states]
+        rates = tf.unstack(rates, len(self._dropouts), axis=-1)
+        with having(variables, [*values, *draws]), dropping(self._dropouts, rates):
+            yield
 
     def _predict_batch(self, values, inputs, rows, width):
         batch = tf.gather(inputs, rows)
@@ -239,7 +252,7 @@ class Program:
         self._values: list[np.ndarray] | None = None
         self._states: list[np.ndarray] | None = None
         self.compiled = compiled or Compiled(model, optimizer, loss, jit=jit)
-        self._settings = self.compiled.settings(optimizer)
+        self._settings = self.compiled.settings(model, optimizer)
         self.width = 1  # of the stacks in which its steps are taken
         self.inputs, self.targets = tf.convert_to_tensor(inputs), tf.convert_to_tensor(targets)
         self._lengths = lengths

@@ -24,6 +24,25 @@ def seed_states(model: keras.Model) -> list[keras.Variable]:
     ]
 
 
+def dropouts(model: keras.Model) -> list:
+    """Its dropout layers that do something, and whose `rate` may be a tensor."""
+    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "rate_may_differ")]
+    return [layer for layer in layers if layer.rate]
+
+
+@contextmanager
+def dropping(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]:
+    """Let dropout layers have other rates."""
+    before = [layer.rate for layer in layers]
+    for layer, rate in zip(layers, rates, strict=True):
+        layer.rate = rate
+    try:
+        yield
+    finally:
+        for layer, rate in zip(layers, before, strict=True):
+            layer.rate = rate
+
+
 @contextmanager
 def shapes_alone() -> Iterator[None]:
     """Make variables that have a shape and no value: they take no memory, now or later.

@@ -76,7 +76,7 @@ def cached_program(
         *shapes: what of the data enters the trace, as JSON has it.
     """
     constants = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
-    key = _key(config, model, (constants, *shapes))
+    key = _key(config, model, (constants, config.model.settings.get("dropout"), *shapes))
     program, owner = _cache.get(key, (None, None))
     is_free = program is not None and owner() is None
     if _cache and not (is_free and _bytes(model) <= _SMALL):

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Any
+
+
+def vectorize_draws() -> None:
+    """Let `tf.vectorized_map` do what `Dropout` does one run after another, without a warning."""
+    with suppress(ImportError, AttributeError, AssertionError):  # TensorFlow may do so by then
+        from tensorflow.python.ops.parallel_for import pfor
+
+        for name in ("StatelessRandomGetKeyCounter", "StatelessRandomUniformFullIntV2", "Bitcast"):
+            pfor.RegisterPFor(name)(partial(pfor._fallback_converter, warn=False))
 
 
 def forget_gradients() -> None:

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.layers.sublayers import Dropout, LayerNormalization
+from attnlab.attention.dropout import Dropout
+from attnlab.layers.sublayers import LayerNormalization
+from attnlab.training.keras_internals import dropping, having
 
 B, T, W = 3, 5, 7
 
@@ -69,6 +71,19 @@ def test_neighbours_are_dropped_independently():
     kept = Dropout(0.5, seed=2)(tf.ones((1, 200_001)), training=True).numpy()[0] != 0
     for distance in (1, 2, 3, 4, 8):
         assert np.mean(kept[distance:] == kept[:-distance]) == pytest.approx(0.5, abs=0.006)
+
+
+def test_of_stacked_runs_each_draws_as_if_it_were_alone():
+    layer, vectors = Dropout(0.5, noise_shape=(None, 1, 4)), tf.ones((2, 3, 5, 4))
+    seeds, rates = tf.constant([[1, 2], [7, 0]], tf.int64), tf.constant([0.5, 0.25])
+    with having([layer.seed_generator.state], [seeds]), dropping([layer], [rates]):
+        together = layer(vectors, training=True)
+    for run in range(2):
+        with having([layer.seed_generator.state], [seeds[run]]), dropping([layer], [rates[run]]):
+            np.testing.assert_array_equal(together[run], layer(vectors[run], training=True))
+    assert np.all(together == together[:, :, :1])  # as the shape of the noise has it
+    assert set(np.unique(together)) == {0, np.float32(4 / 3), 2}
+    assert layer.rate == 0.5
 
 
 def test_dropout_changes_the_gradient_as_the_value():

@@ -7,7 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.training.keras_internals import adam_moments, seed_states, shapes_alone
-from attnlab.training.tensorflow_internals import custom_gradients, forget_gradients
+from attnlab.training.tensorflow_internals import (
+    custom_gradients,
+    forget_gradients,
+    vectorize_draws,
+)
 
 
 def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():
@@ -38,6 +42,19 @@ def test_keras_adam_keeps_its_moments_where_they_are_looked_for():
     mean, square = adam_moments(optimizer, variables[1])
     np.testing.assert_allclose(mean, [1, 2])
     np.testing.assert_allclose(square, [1, 4])
+
+
+def test_tensorflow_vectorizes_draws_to_the_same_numbers(caplog):
+    vectorize_draws()  # twice is as once
+    seeds = tf.constant([[1, 2], [1, 3], [5, 2]], tf.int32)
+
+    def draw(seed):
+        whole = tf.random.stateless_uniform((3,), seed, None, None, tf.int32, alg="philox")
+        return tf.bitcast(whole, tf.uint16)
+
+    drawn = tf.function(lambda: tf.vectorized_map(draw, seeds))()
+    np.testing.assert_array_equal(drawn, [draw(seed) for seed in seeds])
+    assert not caplog.messages
 
 
 def test_tensorflow_keeps_custom_gradients_where_they_are_forgotten():

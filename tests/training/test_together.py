@@ -218,9 +218,11 @@ OTHERS = ("pooling", "luong_global", "luong_local", "scaled_dot_product", "multi
     [
         ("attention=none",),
         ("attention=bahdanau", "model.cell=simple", "optimizer.clip_norm=1"),
+        ("attention=bahdanau", "model.cell=simple", "model.dropout=0.2", "attention.dropout=0.1"),
         *(pytest.param((f"attention={each}",), marks=slow) for each in OTHERS),
         pytest.param(("attention=bahdanau", "model.cell=simple", "optimizer=sgd"), marks=slow),
         pytest.param(("attention=luong_global", *LAYERS), marks=slow),
+        pytest.param(("attention=luong_global", *LAYERS, "model.dropout=0.3"), marks=slow),
         pytest.param(("attention=none", *EACH_ITS_OWN_DATA, "optimizer=adamw"), marks=slow),
     ],
 )
@@ -279,12 +281,21 @@ def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
     assert max(np.max(np.abs(a - b)) for a, b in zip(*found, strict=True)) > 1e-4
 
 
-def test_what_draws_random_numbers_is_not_stacked(learners):
-    (without,) = learners("attention=bahdanau", seeds=(0,))
-    assert without.stackable == 32
-    for setting in ("attention.dropout=0.1", "model.dropout=0.1", "model=transformer"):
+def test_runs_that_drop_at_other_rates_share_a_program(learners):
+    rates = [(*SIMPLEST, "attention=bahdanau", f"model.dropout={rate}") for rate in (0.1, 0.7)]
+    alone = [epochs(*learners(*each, seeds=(3,)), 2)() for each in rates]
+    (one,), (other,) = (learners(*each, seeds=(3,)) for each in rates)
+    assert one.program.compiled is other.program.compiled
+    works = [epochs(learner, 2, width=2) for learner in (one, other)]
+    for found, expected in zip(Together(threads=1).carry_out(works), alone, strict=True):
+        assert_agree(found, expected)
+    assert np.max(np.abs(alone[0][0] - alone[1][0])) > 1e-3
+
+
+def test_what_is_no_recurrence_is_not_stacked(learners):
+    for setting, width in (("model=rnn", 32), ("model.dropout=0.1", 32), ("model=transformer", 1)):
         (learner,) = learners("attention=bahdanau", setting, seeds=(0,))
-        assert learner.stackable == 1, setting
+        assert learner.stackable == width, setting
 
 
 def test_to_the_bit_a_run_does_not_depend_on_its_neighbours(learners):

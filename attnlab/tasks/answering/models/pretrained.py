@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import keras
 from keras import ops
 
+from attnlab.attention.dropout import Dropout
 from attnlab.encoders.framing import closed_up
 from attnlab.encoders.source import Source
 from attnlab.encoders.tuning import FineTuned
@@ -40,7 +40,7 @@ class PretrainedReader(FineTuned, Reader):
     ) -> None:
         super().__init__(**kwargs)
         self.stand_on(source, start=start, frozen=frozen, layer_decay=layer_decay)
-        self.add_output(keras.layers.Dropout(dropout))
+        self.add_output(Dropout(dropout))
 
     def text_vectors(self, tokens):
         """The last layer's vectors of the text, (B, P, W)."""

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import AttentionOutput
+from attnlab.attention.dropout import Dropout
 from attnlab.text.tokenizers import PAD
 
 _NEVER = -1e9  # the logit of a place where there is no text
@@ -29,7 +30,7 @@ class Reader(keras.Model):
         super().__init__(**kwargs)
         self.question_places, self.text_places = question_places, text_places
 
-    def add_output(self, *dropouts: keras.layers.Dropout) -> None:
+    def add_output(self, *dropouts: Dropout) -> None:
         """Make the output, which reads through the last dropout; called once the model is begun."""
         self.dropouts = [*dropouts]
         self.output_layer = keras.layers.Dense(2, name="output")
@@ -100,7 +101,7 @@ class EmbeddingReader(Reader):
             vocabulary, embedding, embeddings_initializer=normal, name="embedding"
         )
         shapes = ((None, 1, embedding), None)
-        self.add_output(*(keras.layers.Dropout(dropout, noise_shape=shape) for shape in shapes))
+        self.add_output(*(Dropout(dropout, noise_shape=shape) for shape in shapes))
 
     def _build_read(self, tokens_shape: tuple) -> int:
         self.embedding.build(tokens_shape)

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import AttentionOutput
+from attnlab.attention.dropout import Dropout
 from attnlab.text.tokenizers import PAD
 
 
@@ -40,7 +41,7 @@ class Classifier(keras.Model):
         )
         # Of embeddings the same numbers at all words of a text, which are few to draw.
         shapes = ((None, 1, embedding), None)
-        self.dropouts = [keras.layers.Dropout(dropout, noise_shape=shape) for shape in shapes]
+        self.dropouts = [Dropout(dropout, noise_shape=shape) for shape in shapes]
         self.output_layer = keras.layers.Dense(classes, name="output")
 
     def build(self, tokens_shape) -> None:

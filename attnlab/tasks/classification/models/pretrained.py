@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from attnlab.attention.dropout import Dropout
 from attnlab.encoders.framing import framed
 from attnlab.encoders.source import Source
 from attnlab.encoders.tuning import FineTuned
@@ -47,7 +48,7 @@ class PretrainedClassifier(FineTuned, keras.Model):
     ) -> None:
         super().__init__(**kwargs)
         self.stand_on(source, start=start, frozen=frozen, layer_decay=layer_decay)
-        self.pool, self.dropout = pool, keras.layers.Dropout(dropout)
+        self.pool, self.dropout = pool, Dropout(dropout)
         self.output_layer = keras.layers.Dense(classes, name="output")
 
     def build(self, tokens_shape) -> None:

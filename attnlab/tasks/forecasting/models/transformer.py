@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import keras
 
 from attnlab.attention.base import Attention
+from attnlab.attention.dropout import Dropout
 from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
@@ -37,7 +38,7 @@ class TransformerForecaster(EncoderStack, Forecaster):
         super().__init__(**kwargs)
         self.units, self.positions = units, positions
         self.embed = keras.layers.Dense(units, name="embed")
-        self.embedding_dropout = keras.layers.Dropout(dropout)
+        self.embedding_dropout = Dropout(dropout)
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
         self.stack(attention, norm=norm, **layer)
 

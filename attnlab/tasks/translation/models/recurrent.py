@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.base import Attention
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.none import NoAttention
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
@@ -70,8 +71,7 @@ class RecurrentTranslator(Translator):
         self.decoder = RecurrentDecoder(mechanism, settings, name="decoder")
         self.initial = _projections(settings) if settings.initial_state == "project" else []
         self.dropouts = {
-            place: keras.layers.Dropout(settings.dropout)
-            for place in ("source", "target", "readout")
+            place: Dropout(settings.dropout) for place in ("source", "target", "readout")
         }
 
     def build(self, *_) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 from keras import ops
 
 from attnlab.attention.base import Attention
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import padding_mask
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
-from attnlab.layers.sublayers import Dropout, LayerNormalization
+from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
 from attnlab.text.tokenizers import PAD

@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from attnlab.attention.base import Attention
+from attnlab.attention.dropout import Dropout
 from attnlab.encoders.hub_images import ImageSource, LayerWeights
 from attnlab.encoders.tuning import FineTuned
 from attnlab.errors import RequestError
@@ -71,7 +72,7 @@ class PretrainedVisionTransformer(FineTuned, VisionTransformer):
         self.source, self.start = source, start
         self.frozen, self.layer_decay = frozen, layer_decay
         self._own = int(source.has_class_token)
-        self.output_dropout = keras.layers.Dropout(dropout)
+        self.output_dropout = Dropout(dropout)
 
     def build(self, images_shape) -> None:
         """Create the weights for images of shape (B, H, W, C)."""

@@ -9,10 +9,11 @@ import numpy as np
 from keras import ops
 
 from attnlab.attention.base import Attention
+from attnlab.attention.dropout import Dropout
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.sinusoids import sinusoidal_grid
-from attnlab.layers.sublayers import Dropout, LayerNormalization
+from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.classification.images.models.augmentation import Augmentation
 from attnlab.tasks.classification.images.models.rollout import rollout
@@ -207,7 +208,7 @@ class VisionTransformerLayer(TransformerEncoderLayer):
         super().__init__(attention=attention, norm="pre", activation="gelu", **kwargs)
         # One number for all of an image.
         self.skips = [
-            keras.layers.Dropout(skipped, noise_shape=(None, 1, 1), dtype=self.dtype_policy)
+            Dropout(skipped, noise_shape=(None, 1, 1), dtype=self.dtype_policy)
             for _ in self.norm_of
         ]
 
