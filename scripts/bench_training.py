@@ -83,11 +83,15 @@ def bench_book() -> None:
 
 
 def bench_epochs() -> None:
-    """Default tasks with four mechanisms."""
+    """Default tasks with four mechanisms, and one with dropout."""
     for task in ("sunspots", "fib_random"):
         for mechanism in MECHANISMS:
             pair = Pair([f"task={task}", f"attention={mechanism}"])
             pair.compare(f"{task} {mechanism}", 4)
+    dropping = ["model.dropout=0.2", "attention.dropout=0.1"]
+    Pair(["task=sunspots", "attention=bahdanau", *dropping]).compare(
+        "sunspots bahdanau, dropout", 4
+    )
 
 
 def bench_texts() -> None:

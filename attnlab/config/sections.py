@@ -65,15 +65,15 @@ class TrainerConfig:
     )
     jit: bool | None = ruled(
         None,
-        "compile with XLA; false: TensorFlow's graphs; null: XLA, but on a CPU not for texts nor "
-        "for large models of images, where it compiles for long and gains little",
+        "compile with XLA; false: TensorFlow's graphs; null: XLA, but on a CPU of models of texts "
+        "only for narrow recurrent ones, of images only for small ones, for it compiles for long",
         type="bool",
         optional=True,
     )
     together: Any = ruled(
         "auto",
         "how many jobs of a sweep a process trains at a time, those of equal shapes in one "
-        "compiled program; auto: up to 32 forecasters, of a search 8 or 16; never: one by one",
+        "compiled program; auto: up to 32, of a search 8 or 16; never, as translators: one by one",
         type="int",
         min=1,
         words=["auto", "never"],

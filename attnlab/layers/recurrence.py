@@ -43,7 +43,9 @@ class _Cell(NamedTuple):
     entering: Callable[..., tf.Tensor] | None = None
 
 
-def recur(cell: str, sequence, kernel, recurrent_kernel, bias, first: tuple = ()) -> tuple:
+def recur(
+    cell: str, sequence, kernel, recurrent_kernel, bias, first: tuple = (), taken=None
+) -> tuple:
     """The states of a cell after each step of a sequence.
 
     Args:
@@ -53,6 +55,7 @@ def recur(cell: str, sequence, kernel, recurrent_kernel, bias, first: tuple = ()
         recurrent_kernel: (..., units, G).
         bias: (..., G), of a GRU (..., 2, G).
         first: where it starts, (..., B, units), of an LSTM two; by default zeros.
+        taken: how many steps it takes, a scalar; the states behind are zeros. None: all.
 
     Returns:
         (..., B, S, units), of an LSTM another one of its cell's states.
@@ -65,19 +68,20 @@ def recur(cell: str, sequence, kernel, recurrent_kernel, bias, first: tuple = ()
     else:
         projected = _parted(tf.matmul(_joined(inputs), kernel) + input_bias, inputs)
     if cell == "gru":
-        states = gru(projected, recurrent_kernel, bias[..., 1:, :], first)
+        states = gru(projected, recurrent_kernel, bias[..., 1:, :], first, taken)
     else:
-        states = {"simple": simple, "lstm": lstm}[cell](projected, recurrent_kernel, first)
+        states = {"simple": simple, "lstm": lstm}[cell](projected, recurrent_kernel, first, taken)
     return tuple(tf.transpose(each, [*range(1, last), 0, last]) for each in states)
 
 
-def simple(inputs, kernel, first: tuple = ()) -> tuple:
+def simple(inputs, kernel, first: tuple = (), taken=None) -> tuple:
     """States `h = tanh(x + U h)` of an Elman network.
 
     Args:
         inputs: (S, ..., B, units), the projected inputs with their bias.
         kernel: (..., units, units), U.
         first: the state (..., B, units) before the first step; by default zeros.
+        taken: as for `recur`.
 
     Returns:
         (S, ..., B, units), the state after each step.
@@ -93,10 +97,10 @@ def simple(inputs, kernel, first: tuple = ()) -> tuple:
         return _gates(gradients[0] * slopes[0]), (0.0,)
 
     cell = _Cell(0, step, slopes, inner)
-    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1))
+    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), taken)
 
 
-def lstm(inputs, kernel, first: tuple = ()) -> tuple:
+def lstm(inputs, kernel, first: tuple = (), taken=None) -> tuple:
     """States `c = f c + i n`, `h = o tanh(c)` of an LSTM (Hochreiter and Schmidhuber 1997).
 
     The gates i, f, n, o lie beside each other, as in Keras: sigmoids of `x + U h`, and n its tanh.
@@ -123,10 +127,10 @@ def lstm(inputs, kernel, first: tuple = ()) -> tuple:
         return tf.concat(parts, axis=-2), (0.0, cell * f)
 
     cell = _Cell(4, step, slopes, inner)
-    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 2))
+    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 2), taken)
 
 
-def gru(inputs, kernel, bias, first: tuple = ()) -> tuple:
+def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
     """States `h = z h + (1 - z) n`, `n = tanh(x_n + r (U_n h + b_n))` of a GRU.
 
     The gates z, r, n lie beside each other, as in Keras with `reset_after`. Arguments and result
@@ -137,6 +141,7 @@ def gru(inputs, kernel, bias, first: tuple = ()) -> tuple:
         kernel: (..., units, 3 units).
         bias: (..., 1, 3 units), b.
         first: as for `simple`.
+        taken: as for `recur`.
 
     Source: Cho et al. 2014 (arXiv 1406.1078), with the reset gate behind the product.
     """
@@ -159,7 +164,7 @@ def gru(inputs, kernel, bias, first: tuple = ()) -> tuple:
         return tf.concat([of_product[..., :2, :], _gates(gradients[0] * slopes[2])], axis=-2)
 
     cell = _Cell(4, step, slopes, inner, entering)
-    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), bias)
+    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), taken, bias)
 
 
 def _zeros(inputs, kernel, count: int) -> tuple:
@@ -176,7 +181,7 @@ def _gates(*parts):
     return tf.stack(parts, axis=-2)
 
 
-def _scan(cell: _Cell, inputs, kernel, first: tuple, bias=None) -> tuple:
+def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
     """The states of a cell after each step of `inputs`, from the first states."""
     steps, units, count = _sizes(inputs)[0], kernel.shape[-2], len(first)
     shape = inputs.shape[1:-1]
@@ -195,7 +200,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, bias=None) -> tuple:
             return new, (*new, _gates(*kept)) if kept else new
 
         shapes = [(*shape, units)] * count + [(*shape, cell.kept, units)] * bool(cell.kept)
-        _, arrays = _loop(forward, first, steps, shapes, inputs.dtype)
+        _, arrays = _loop(forward, first, steps, taken, shapes, inputs.dtype)
         states = arrays[:count]
 
         def gradient(*upstream):
@@ -214,7 +219,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, bias=None) -> tuple:
 
             zeros = tuple(map(tf.zeros_like, first))
             settings = shapes[:count], inputs.dtype
-            d_first, gradients = _loop(backward, zeros, steps, *settings, from_end=True)
+            d_first, gradients = _loop(backward, zeros, steps, taken, *settings, from_end=True)
             d_products = d_inputs = cell.inner(gradients, slopes)[0]
             if cell.entering:
                 d_inputs = cell.entering(d_products, gradients, slopes)
@@ -237,18 +242,27 @@ def _flat(gated):
 
 
 def _loop(
-    body, states: tuple, steps, shapes: Sequence[tuple], dtype, *, from_end: bool = False
+    body, states: tuple, steps, taken, shapes: Sequence[tuple], dtype, *, from_end: bool = False
 ) -> tuple[tuple, list]:
-    """The last states of `body(step, states) -> (states, values)`, and values (steps, ...) each."""
-    arrays = [tf.TensorArray(dtype, steps, element_shape=shape) for shape in shapes]
+    """The last states of `body(step, states) -> (states, values)`, and values (steps, ...) each.
 
-    def advance(number, states, arrays):
-        at = steps - 1 - number if from_end else number
+    Where no more than the first `taken` steps are taken, the other values are zeros.
+    """
+    taken = steps if taken is None else taken
+    arrays = [tf.TensorArray(dtype, steps, element_shape=shape) for shape in shapes]
+    # Counted down, not from `taken`: XLA would compile anew for each value of what it slices by.
+    start, change = (taken - 1, -1) if from_end else (0, 1)
+
+    def goes_on(at, states, arrays):
+        return at >= 0 if from_end else at < taken
+
+    def advance(at, states, arrays):
         states, values = body(at, states)
-        return number + 1, states, [a.write(at, v) for a, v in zip(arrays, values, strict=True)]
+        arrays = [array.write(at, value) for array, value in zip(arrays, values, strict=True)]
+        return at + change, states, arrays
 
     _, states, arrays = tf.while_loop(
-        lambda number, *_: number < steps, advance, (0, states, arrays), maximum_iterations=steps
+        goes_on, advance, (start, states, arrays), maximum_iterations=steps
     )
     return states, [array.stack() for array in arrays]
 

@@ -31,8 +31,7 @@ class ResidentLearner:
         targets: of each part what should come out, (N, ...).
         jit: whether XLA compiles where the configuration leaves that open.
         lengths: of each part, how many places of each input are more than padding, (N,). Then
-            batches are of near-equal lengths and read no further, but with XLA, which has one
-            shape. None: inputs are not padded.
+            batches are of near-equal lengths; see `Program`. None: inputs are not padded.
     """
 
     def __init__(
@@ -55,9 +54,7 @@ class ResidentLearner:
         data = [np.concatenate([*parts.values()]) for parts in (inputs, targets)]
         settings = config.optimizer
         jit = jit if config.trainer.jit is None else config.trainer.jit
-        self._lengths = None
-        if lengths is not None and not jit:
-            self._lengths = np.concatenate([*lengths.values()])
+        self._lengths = None if lengths is None else np.concatenate([*lengths.values()])
         parts = model, make_optimizer(settings.name, settings.settings), loss
         shapes = (*(array.shape for array in data), self._batch_size, *sizes)
         compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
@@ -108,13 +105,21 @@ class ResidentLearner:
         return []
 
 
+def runs_on_xla(model: Any) -> bool:
+    """Whether a model of texts is sooner trained with XLA than as TensorFlow's graph.
+
+    On a CPU only some loops over steps are (`sooner_on_xla`): they end where a batch does, while
+    all else goes through the padding, too.
+    """
+    return getattr(model, "sooner_on_xla", False) or bool(tf.config.list_physical_devices("GPU"))
+
+
 def text_settings(model: Any, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
     """`jit` and `lengths` of a `ResidentLearner` whose inputs are rows of tokens, PAD behind them.
 
-    On a CPU TensorFlow's graph takes less time than XLA, for it reads batches no further than they
-    go. A model of one length reads all of them.
+    A model of one length reads all of them.
     """
     if model.fixed_length is not None:
         return {}
     lengths = {name: np.sum(rows != PAD, axis=1) for name, rows in tokens.items()}
-    return {"jit": bool(tf.config.list_physical_devices("GPU")), "lengths": lengths}
+    return {"jit": runs_on_xla(model), "lengths": lengths}

@@ -69,7 +69,7 @@ class Compiled:
     def __init__(
         self, model: keras.Model, optimizer: keras.Optimizer, loss: Loss, *, jit: bool = True
     ) -> None:
-        self.model, self.loss = model, loss
+        self.model, self.loss, self._jit = model, loss, jit
         self.generators = RandomStates(model)
         factors = getattr(model, "rate_factors", None)
         self._update = OptimizerFunction(optimizer, model.trainable_variables, factors)
@@ -108,6 +108,12 @@ class Compiled:
             for at in range(len(runs))
         ]
 
+    def widths(self, plan: BatchPlan, lengths: np.ndarray | None) -> np.ndarray | None:
+        """(steps,) the longest length of a real row in each step; None where all is read."""
+        if lengths is None or self._jit:
+            return None
+        return np.where(plan.weights > 0, lengths[plan.indices], 1).max(axis=1).astype(np.int32)
+
     def predict(
         self,
         values: list[np.ndarray],
@@ -117,13 +123,14 @@ class Compiled:
     ) -> np.ndarray:
         """Outputs of some rows without dropout, in their order: (len(rows), ...).
 
-        Of inputs whose `lengths` (N,) are known, no more is read than the longest of a batch has.
+        Of inputs whose `lengths` (N,) are known, those of near-equal ones are read together.
         """
         values, order = [tf.constant(value) for value in values], np.arange(len(rows))
         if lengths is not None:
             order = np.argsort(lengths[rows], kind="stable")
         plan = filled_plan(np.asarray(rows)[order], _PREDICTION_BATCH)
-        widths = [None] * plan.steps if lengths is None else tf.constant(_widths(plan, lengths))
+        widths = self.widths(plan, lengths)
+        widths = [None] * plan.steps if widths is None else tf.constant(widths)
         outputs = [
             self._predict(values, inputs, tf.constant(batch), width)
             for batch, width in zip(plan.indices, widths, strict=True)
@@ -225,8 +232,8 @@ class Program:
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: (N, ...) every input of the run, resident.
         targets: (N, ...) their targets.
-        lengths: (N,) how many places of each input are more than padding: a batch is read as far as
-            its longest one goes. Only without `jit`, for XLA knows one shape. None: all of it.
+        lengths: (N,) how many places of each input are more than padding: without `jit` a batch is
+            read as far as its longest one goes, while XLA knows one shape. None: all of it.
         seed: of dropout and other random layers: a draw follows from (seed, step).
         jit: compile with XLA; false keeps a TensorFlow graph.
         compiled: what a program of equal shapes has compiled.
@@ -282,7 +289,7 @@ class Program:
         """The same as a wish, which may be granted together with those of other runs."""
         states = self._states or _read(self._optimizer.variables)
         data = self.inputs, self.targets, self.seeds
-        widths = None if self._lengths is None else _widths(plan, self._lengths)
+        widths = self.compiled.widths(plan, self._lengths)
         now = self._now(), states, *data, plan, widths
         return Steps(*now, rates, first_step, self._settings)
 
@@ -313,11 +320,6 @@ class Program:
 
     def _now(self) -> list[np.ndarray]:
         return self._values or _read(self._model.trainable_variables)
-
-
-def _widths(plan: BatchPlan, lengths: np.ndarray) -> np.ndarray:
-    """(steps,) the longest length of a real row in each step."""
-    return np.where(plan.weights > 0, lengths[plan.indices], 1).max(axis=1).astype(np.int32)
 
 
 def _read(variables: Sequence[keras.Variable]) -> list[np.ndarray]:

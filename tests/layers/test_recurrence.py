@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -52,6 +54,41 @@ def test_states_and_gradients_are_those_of_keras(given):
     own = with_gradients(lambda *arguments: states_of(cell, *arguments), arguments)
     assert own[0].shape == (4, 5, 3)
     assert_close(own, with_gradients(keras_layer, arguments))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_steps_that_are_not_taken_change_nothing(given, jit):
+    cell, _, (sequence, *weights) = given
+
+    def found(taken, sequence):
+        def states(*arguments):
+            return recur(cell, *arguments, taken=taken)[0]
+
+        return with_gradients(states, [sequence, *weights])
+
+    states, *gradients = tf.function(found, jit_compile=jit)(tf.constant(3), tf.constant(sequence))
+    assert not np.any(states[:, 3:])
+    assert not np.any(gradients[0][:, 3:])
+
+    def of_three(*arguments):  # zeros behind, as the sums of `with_gradients` have them
+        return tf.pad(states_of(cell, *arguments), [[0, 0], [0, 2], [0, 0]])
+
+    expected = with_gradients(of_three, [sequence[:, :3], *weights])
+    assert_close([states, gradients[0][:, :3], *gradients[1:]], [expected[0], *expected[1:]])
+
+
+def test_how_many_steps_are_taken_is_not_compiled_in(given):
+    # XLA compiles anew for every value of a compile-time constant, and says nothing.
+    cell, _, arguments = given
+
+    @tf.function(jit_compile=True)
+    def found(taken, *arguments):
+        return with_gradients(lambda *each: recur(cell, *each, taken=taken)[0], arguments)
+
+    given = [(tf.constant(taken), *map(tf.constant, arguments)) for taken in (2, 5)]
+    lowered = [found.experimental_get_compiler_ir(*each)(stage="hlo") for each in given]
+    constants = [sorted(re.findall(r"constant\(.*?\)", each)) for each in lowered]
+    assert constants[0] == constants[1]
 
 
 def test_stacked_weights_give_what_each_gives_alone(given):

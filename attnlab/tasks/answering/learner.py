@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import tensorflow as tf
-
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.answering.examples import looked_at
 from attnlab.tasks.answering.report import measured
-from attnlab.tasks.resident import ResidentLearner
+from attnlab.tasks.resident import ResidentLearner, runs_on_xla
 from attnlab.tasks.right_answers import chosen_examples
 
 if TYPE_CHECKING:
@@ -26,11 +24,9 @@ class AnsweringLearner(ResidentLearner):
         parts = task.data.parts.items()
         inputs = {name: part.rows.tokens for name, part in parts}
         targets = {name: part.rows.targets for name, part in parts}
-        # On a CPU TensorFlow's graph takes less time for the loops of recurrent cells over texts.
-        jit = bool(tf.config.list_physical_devices("GPU"))
         # Where a row's question ends can't be seen in its shape.
-        sizes = model.question_places, model.text_places
-        super().__init__(config, model, task.loss, inputs, targets, jit=jit, sizes=sizes)
+        own = {"jit": runs_on_xla(model), "sizes": (model.question_places, model.text_places)}
+        super().__init__(config, model, task.loss, inputs, targets, **own)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats over windows; `val_exact_match` and `val_f1` over questions."""

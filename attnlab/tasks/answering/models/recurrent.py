@@ -48,6 +48,11 @@ class RecurrentReader(EmbeddingReader):
         self.fitted = None  # a matrix behind contexts of another width
 
     @property
+    def sooner_on_xla(self) -> bool:
+        """See `RecurrentEncoder`."""
+        return self.encoder.sooner_on_xla
+
+    @property
     def looks(self) -> bool:
         """Whether the mechanism looks at anything; `none` doesn't."""
         return self.attention.readout != "state"

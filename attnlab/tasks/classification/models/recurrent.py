@@ -46,6 +46,11 @@ class RecurrentClassifier(LookingBack, Classifier):
         self.look_by(attention, readout, self.encoder.width)
 
     @property
+    def sooner_on_xla(self) -> bool:
+        """See `RecurrentEncoder`."""
+        return self.encoder.sooner_on_xla
+
+    @property
     def fixed_length(self) -> int | None:
         """The length of the mechanism's per-position weights, where it has such."""
         return None if self.reads == "state" else self.attention.fixed_length
