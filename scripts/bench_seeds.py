@@ -22,7 +22,7 @@ TRAINING = {
     "book_fib_attention": (["experiment=book_fib_attention"], 6, 20),
     "fib, bahdanau": (["task=fib", "attention=bahdanau"], 12, 4),
     "sunspots, bahdanau": (["task=sunspots", "attention=bahdanau"], 12, 4),
-    "the same, dropout": (["task=sunspots", "attention=bahdanau", "model.dropout=0.2"], 16, 4),
+    "the same, dropout": (["task=sunspots", "attention=bahdanau", "model.dropout=0.2"], 20, 4),
 }
 COMMAND = ["-m", "task=sunspots", "attention=bahdanau", f"seed=range({SEEDS})"]
 FASTER = 3

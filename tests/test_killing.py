@@ -17,7 +17,7 @@ import pytest
 from command_line import CommandLine, some_pairs
 from same_runs import assert_same_run
 
-KILLS = 15
+KILLS = 12
 FORECAST = (
     *("task=fib", "attention=bahdanau", "model.units=5", "model.cell=simple"),
     "trainer.batch_size=2",
