@@ -1,13 +1,11 @@
-"""Norm and dropout against Keras's own and against their definitions."""
+"""The norm against Keras's own and against its definition."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.attention.dropout import Dropout
 from attnlab.layers.sublayers import LayerNormalization
-from attnlab.training.keras_internals import dropping, having
 
 B, T, W = 3, 5, 7
 
@@ -53,56 +51,3 @@ def test_the_norm_computes_in_float32_and_answers_in_the_policys_type(precision)
     assert answer.dtype.name == precision.removeprefix("mixed_")
     expected = keras.layers.LayerNormalization(epsilon=1e-6)(vectors)
     np.testing.assert_allclose(tf.cast(answer, "float32"), expected, atol=0.02)
-
-
-@pytest.mark.parametrize(("rate", "jit"), [(0.1, False), (0.5, True), (0.93, False)])
-def test_dropout_drops_its_share_and_keeps_the_mean(rate, jit):
-    layer = Dropout(rate, seed=11)
-    drop = tf.function(lambda x: layer(x, training=True), jit_compile=jit)
-    values = drop(tf.ones((301, 353))).numpy()
-    kept = values != 0
-    assert kept.mean() == pytest.approx(1 - rate, abs=0.005)
-    np.testing.assert_allclose(values[kept], 1 / (1 - rate), rtol=1e-3)
-    for axis in (0, 1):  # no row and no column is dropped more than chance would have it
-        assert np.abs(kept.mean(axis) - (1 - rate)).max() < 0.12
-
-
-def test_neighbours_are_dropped_independently():
-    kept = Dropout(0.5, seed=2)(tf.ones((1, 200_001)), training=True).numpy()[0] != 0
-    for distance in (1, 2, 3, 4, 8):
-        assert np.mean(kept[distance:] == kept[:-distance]) == pytest.approx(0.5, abs=0.006)
-
-
-def test_of_stacked_runs_each_draws_as_if_it_were_alone():
-    layer, vectors = Dropout(0.5, noise_shape=(None, 1, 4)), tf.ones((2, 3, 5, 4))
-    seeds, rates = tf.constant([[1, 2], [7, 0]], tf.int64), tf.constant([0.5, 0.25])
-    with having([layer.seed_generator.state], [seeds]), dropping([layer], [rates]):
-        together = layer(vectors, training=True)
-    for run in range(2):
-        with having([layer.seed_generator.state], [seeds[run]]), dropping([layer], [rates[run]]):
-            np.testing.assert_array_equal(together[run], layer(vectors[run], training=True))
-    assert np.all(together == together[:, :, :1])  # as the shape of the noise has it
-    assert set(np.unique(together)) == {0, np.float32(4 / 3), 2}
-    assert layer.rate == 0.5
-
-
-def test_dropout_changes_the_gradient_as_the_value():
-    layer, ones = Dropout(0.3, seed=5), tf.ones((17, 13))
-    with tf.GradientTape() as tape:
-        tape.watch(ones)
-        dropped = layer(ones, training=True)
-    np.testing.assert_array_equal(tape.gradient(dropped, ones), dropped)
-
-
-def test_dropout_is_nothing_without_training_or_rate():
-    vectors = tf.constant(normal(B, W))
-    np.testing.assert_array_equal(Dropout(0.5)(vectors), vectors)
-    np.testing.assert_array_equal(Dropout(0.0)(vectors, training=True), vectors)
-
-
-def test_dropout_follows_from_its_seed_and_moves_on():
-    first, again = Dropout(0.5, seed=7), Dropout(0.5, seed=7)
-    ones = tf.ones((11, 13))
-    masks = [np.array(layer(ones, training=True)) for layer in (first, again, first)]
-    np.testing.assert_array_equal(masks[0], masks[1])
-    assert np.any(masks[0] != masks[2])
