@@ -18,7 +18,7 @@ from attnlab.tasks.answering.kind import KIND
 _GREEN = "#009E73"
 _PANELS = {
     "loss (nats, mean of start and end)": {
-        "train_loss": ("train, with dropout", ORANGE),
+        "train_loss": ("train, with dropout if any", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
     "validation (% of the questions)": {

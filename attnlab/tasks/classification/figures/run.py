@@ -34,7 +34,7 @@ from attnlab.tasks.right_answers import wilson_interval
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats)": {
-        "train_loss": ("train, with dropout", ORANGE),
+        "train_loss": ("train, with dropout if any", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
     "accuracy": {"val_accuracy": ("validation", BLUE)},

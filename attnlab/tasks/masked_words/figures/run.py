@@ -21,7 +21,7 @@ from attnlab.tasks.masked_words.masking import marked
 _GREEN = "#009E73"
 _PANELS = {
     "loss (nats)": {
-        "train_loss": ("train, with dropout", ORANGE),
+        "train_loss": ("train, with dropout if any", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
     "validation (share that is right)": {
@@ -32,7 +32,7 @@ _PANELS = {
 # With it the loss of training is of two tasks.
 _PAIRED = {
     "loss (nats)": {
-        "train_loss": ("train, with dropout, words and pairs", ORANGE),
+        "train_loss": ("train, with dropout if any, words and pairs", ORANGE),
         "val_loss": ("validation, without, words alone", BLUE),
     },
 }

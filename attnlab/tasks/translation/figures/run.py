@@ -28,7 +28,7 @@ from attnlab.tasks.translation.kind import KIND
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats a token)": {
         # It is above the validation's while the model learns nothing by heart.
-        "train_loss": ("train, with dropout\nand label smoothing", ORANGE),
+        "train_loss": ("train, with dropout and\nlabel smoothing if any", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
     "perplexity": {"val_perplexity": ("validation", BLUE)},
