@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.commands.options import (
+    FORMATS,
     check_figure,
     choice_options,
     chosen_runs,
-    format_option,
+    form_options,
     keys,
     runs_folder,
     runs_option,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     help="With --sequential: differences up to this size are equivalent: a number in the metric's "
     "units, or per cent of the reference's mean, as 5%.",
 )
-@format_option
+@form_options(*FORMATS)
 @click.option(
     "--plot",
     metavar="FILE",

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from attnlab.commands.options import form_options
 from attnlab.config.options import option_class, option_content, options
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.config.sections import read_value
@@ -44,14 +45,14 @@ def command(context: click.Context) -> None:
 @_settings_argument
 @click.option("--path", default=None, help="The same as path=PATH.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of a corpus's division.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@form_options("table", "json")
 @_data_option
 def list_command(
     name: str | None,
     settings: tuple[str, ...],
     path: str | None,
     seed: int,
-    as_json: bool,
+    form: str,
     data: str | None,
 ) -> None:
     """List the data, or count what is in NAME.
@@ -61,12 +62,12 @@ def list_command(
     """
     cache = _cache(data)
     if name is None:
-        return _list_all(cache, as_json)
+        return _list_all(cache, form)
     shelf, stored = _made(
         name, [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
     )
     row = {**_row(shelf, stored, cache), **shelf.count(stored, cache, seed)}
-    if as_json:
+    if form == "json":
         click.echo(json.dumps(row, indent=2))
     else:
         shelf.show(row)
@@ -131,11 +132,11 @@ def _made(name: str, words: Sequence[str] = ()) -> tuple[Shelf, Stored]:
     return shelf, shelf.make(name, given)
 
 
-def _list_all(cache: Path, as_json: bool) -> None:
+def _list_all(cache: Path, form: str) -> None:
     """A row for each of the data there are."""
     made = map(_made, _shelves())
     rows = [(shelf.about(stored), _row(shelf, stored, cache)) for shelf, stored in made]
-    if as_json:
+    if form == "json":
         return click.echo(json.dumps([row for _, row in rows], indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
     for heading in ("data", "what", "where", "from and licence"):

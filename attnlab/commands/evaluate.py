@@ -10,6 +10,7 @@ import click
 from attnlab.commands.options import (
     epoch_options,
     find,
+    form_options,
     key_values,
     kind_of_run,
     run_argument,
@@ -36,7 +37,7 @@ from attnlab.records.run_directory import RunDirectory
     help="Translations: score these instead: UTF-8, plain or .gz, a sentence a line.",
 )
 @click.option("--beam", type=click.IntRange(1, 100), help="Translations: hypotheses kept.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@form_options("table", "json")
 @runs_option
 def command(
     run: str,
@@ -46,7 +47,7 @@ def command(
     part: str | None,
     files: tuple[str, str] | None,
     beam: int | None,
-    as_json: bool,
+    form: str,
     runs: str | None,
 ) -> None:
     """Score weights of RUN on its test part, beside the baselines.
@@ -77,7 +78,7 @@ def command(
         **report.scores(),
         "notes": report.notes,
     }
-    if as_json:
+    if form == "json":
         click.echo(json_text(result))
         return
     console.print_table({**result, "test": report.metrics}, f"{scored}, epoch {trained.epoch}")

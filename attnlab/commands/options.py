@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
@@ -132,8 +133,14 @@ def require_kind(run: RunDirectory, kind: Kind) -> None:
 
 
 def find(run: str, runs: str | None) -> RunDirectory:
-    """The run that RUN names; raises `RequestError` where none fits, or it is damaged."""
-    return find_run(run, runs_folder(runs))
+    """The run that RUN names; raises `RequestError` where none fits, or it is damaged.
+
+    A person at a terminal is told which one `latest` is.
+    """
+    found = find_run(run, runs_folder(runs))
+    if run == "latest" and sys.stderr.isatty():
+        click.echo(f"attnlab: latest: {'/'.join(found.path.parts[-3:])}", err=True)
+    return found
 
 
 def key_values(words: Iterable[str], expected: str) -> dict[str, str]:
@@ -143,6 +150,24 @@ def key_values(words: Iterable[str], expected: str) -> dict[str, str]:
         if not equals or not key:
             raise RequestError(f"{word}: expected {expected}.")
     return {key: value for key, _, value in parts.values()}
+
+
+def form_options(*forms: str) -> Callable[[_Command], _Command]:
+    """Give a click command `form`: one of `forms`, by default the first, and --json for short."""
+
+    def decorate(function: _Command) -> _Command:
+        @functools.wraps(function)
+        def wrapped(*arguments: Any, form: str, as_json: bool, **options: Any) -> Any:
+            if as_json and form not in (forms[0], "json"):
+                raise RequestError(f"--json, --format {form}: expected one of them.")
+            return function(*arguments, form="json" if as_json else form, **options)
+
+        short = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+        choice = click.Choice(forms)
+        named = click.option("--format", "form", type=choice, default=forms[0], show_default=True)
+        return named(short(wrapped))  # type: ignore[return-value]
+
+    return decorate
 
 
 def filter_options(*names: str) -> Callable[[_Command], _Command]:
@@ -196,9 +221,6 @@ _CHOICE = (
 )
 PICTURES = (".png", ".pdf", ".svg")  # a figure may be
 FORMATS = ("table", "md", "csv", "latex", "json")
-format_option = click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
-)
 
 
 def choice_options(function: _Command) -> _Command:
@@ -261,6 +283,14 @@ def show(
         for text in [*chain.from_iterable(warnings), *left_out]:
             click.echo(f"attnlab: {text}", err=True)
     return None
+
+
+def warn_unknown(words: Iterable[str], told: set[str]) -> None:
+    """Tell of words that a model reads as unknown ones, but for those `told` before."""
+    from attnlab.text.unknown import told_once
+
+    if text := told_once(words, told):
+        click.echo(f"attnlab: warning: {text}", err=True)
 
 
 def check_figure(path: Path | None, option: str) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from attnlab.commands.options import (
+    FORMATS,
     choice_options,
     chosen_runs,
-    format_option,
+    form_options,
     keys,
     runs_option,
     show,
@@ -40,7 +41,7 @@ from attnlab.compare.selection import Filters
     help="With which probability one may be found where there is none.",
 )
 @choice_options
-@format_option
+@form_options(*FORMATS)
 @runs_option
 def command(
     difference: str,

@@ -60,7 +60,7 @@ def command() -> None:
     """
 
 
-@command.command("run")
+@command.command("run", short_help='The figures of a RUN; the word "run" may be left out.')
 @run_argument
 @output_option
 @runs_option

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import find, kind_of_run, runs_option
+from attnlab.commands.options import find, form_options, kind_of_run, runs_option
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds
 from attnlab.text.reading import read_text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--scores", is_flag=True, help="Print each sentence's distance to its centre before it."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@form_options("text", "json")
 @runs_option
 def command(
     path: Path,

@@ -103,6 +103,8 @@ def explained(word: str) -> list[str]:
     Raises:
         RequestError: there is no such setting.
     """
+    if not word:
+        raise RequestError("KEY: expected a setting such as trainer.epochs, got an empty word.")
     if word in (*GROUPS, *_PRESETS):
         return [
             line

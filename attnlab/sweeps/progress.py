@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.progress import TaskID
@@ -24,6 +25,7 @@ from attnlab.tasks.kinds import kind_of
 from attnlab.terminal.console import plain_console
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_BETWEEN_LINES = 30.0  # about runs under way, where no bars are drawn
 _PAUSES_PER_LOOK = 20  # a large table takes a twentieth of the time at most
 _ENDED = (COMPLETED, FAILED, KILLED, PRUNED)
 # More runs under way than these have one bar for all, with this number.
@@ -34,7 +36,8 @@ log = logging.getLogger("attnlab")
 class Progress:
     """Looks at the table, by `look(True)`, in a thread of its own, whatever process does the work.
 
-    On a terminal there are bars below the lines. All goes to standard error.
+    On a terminal there are bars below the lines; elsewhere a line now and then tells of what is
+    under way. All goes to standard error.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Progress:
         self._total, self._before, self._look = total, before, look
         self._ended: dict[int, str] = {}
         self._seen = {row.number: _mark(row) for row in look(True)}
+        self._said = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._end = ExitStack()
@@ -66,6 +70,7 @@ class Progress:
 
     def say(self, text: str, always: bool = False) -> None:
         """Show a line, with `-q` only one that is to be shown `always`."""
+        self._said = time.monotonic()
         if always or logs.verbosity >= 0:
             self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
 
@@ -89,8 +94,12 @@ class Progress:
                 self._ended[row.number] = row.state
                 self.say(self._line(row), always=row.state == FAILED)
         self._bars.update(self._whole, completed=self._done)
+        running = [row for row in rows if row.state == RUNNING]
         if not self._bars.disable:
-            self._show_running([row for row in rows if row.state == RUNNING])
+            self._show_running(running)
+        elif running and time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            under_way = _UnderWay.of(running)
+            self.say(f"{under_way.label}: {under_way.done}/{under_way.total} {under_way.unit}")
 
     def _show_running(self, rows: Sequence[TableRow]) -> None:
         """Bars of the runs under way: their epochs, and how good they are."""
@@ -100,15 +109,15 @@ class Progress:
         for key in self._running.keys() - groups.keys():
             self._bars.remove_task(self._running.pop(key))
         for key, group in groups.items():
-            label = f"{len(group)} under way" if key == _ALL else group[0].label
+            now = _UnderWay.of(group)
             if key not in self._running:
-                self._running[key] = self._bars.add_task("", unit="")
+                self._running[key] = self._bars.add_task("", total=now.total, unit="")
             self._bars.update(
                 self._running[key],
-                description=f"  {label}",
-                total=sum(row.epochs for row in group),
-                completed=sum(row.epoch for row in group),
-                unit=f"epochs{_spread(group)}",
+                description=f"  {now.label}",
+                total=now.total,
+                completed=now.done,
+                unit=now.unit,
             )
 
     def _line(self, row: TableRow) -> str:
@@ -127,6 +136,22 @@ class Progress:
     def _done(self) -> int:
         """How many runs came to an end; one that was interrupted did not."""
         return self._before + sum(state != KILLED for state in self._ended.values())
+
+
+@dataclass(frozen=True)
+class _UnderWay:
+    """What is shown of runs that go on."""
+
+    label: str
+    done: int
+    total: int
+    unit: str  # with how good they are
+
+    @classmethod
+    def of(cls, rows: Sequence[TableRow]) -> _UnderWay:
+        label = rows[0].label if len(rows) == 1 else f"{len(rows)} under way"
+        done, total = sum(row.epoch for row in rows), sum(row.epochs for row in rows)
+        return cls(label, done, total, f"epochs{_spread(rows)}")
 
 
 def _spread(rows: Sequence[TableRow]) -> str:

@@ -65,6 +65,10 @@ class TextTask:
             begin(model)
         return model
 
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that the vocabulary doesn't have, in their order."""
+        return self.tokenizer.unknown(normalized(text))
+
     def words(self, tokens: np.ndarray) -> np.ndarray:
         """A readable label for each token of rows (N, S), "" where there is padding."""
         found = np.full(tokens.shape, "", dtype=object)

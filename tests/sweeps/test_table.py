@@ -120,6 +120,21 @@ def test_runs_under_way_have_a_bar_each_or_one_for_all_where_they_are_many(tmp_p
     assert len(shown._bars.tasks) == 1
 
 
+def test_where_no_bars_are_drawn_a_line_tells_of_the_runs_under_way(monkeypatch, capsys):
+    monkeypatch.setattr("attnlab.sweeps.progress._SECONDS_BETWEEN_LINES", 0.0)
+    rows = [row(1, {}, state="running", epoch=1, epochs=2), row(2, {}, state="not run")]
+    shown = Progress("mine", 3, 1, lambda noted: rows)
+    shown._take_in()
+    rows[1] = row(2, {}, state="running", epochs=5)
+    shown._take_in()
+    rows.clear()
+    shown._take_in()
+    assert capsys.readouterr().err.splitlines() == [
+        "attnlab: run 1: 1/2 epochs",
+        "attnlab: 2 under way: 1/7 epochs",
+    ]
+
+
 def test_runs_that_end_are_said_once_and_a_look_that_fails_costs_nothing(capsys):
     tables = [
         [row(1, {}, state="killed"), row(2, {}, state="not run")],

@@ -7,7 +7,13 @@ import json
 import click
 from click.core import ParameterSource
 
-from attnlab.commands.options import filter_options, listed_runs, runs_folder, runs_option
+from attnlab.commands.options import (
+    filter_options,
+    form_options,
+    listed_runs,
+    runs_folder,
+    runs_option,
+)
 from attnlab.commands.runs.rm import remove
 from attnlab.commands.runs.sync import sync
 from attnlab.commands.runs.table import (
@@ -45,7 +51,7 @@ from attnlab.terminal.console import plain_console
     show_default=True,
     help="How many are shown: the newest, or with --sort the first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@form_options("table", "json")
 @runs_option
 @click.pass_context
 def command(
@@ -55,7 +61,7 @@ def command(
     metric: str | None,
     reverse: bool,
     limit: int,
-    as_json: bool,
+    form: str,
     runs: str | None,
 ) -> None:
     """List runs, the newest last: state, task, attention, seed, epoch, result, age.
@@ -74,7 +80,7 @@ def command(
     # Results are read for no others than those shown, unless they decide which these are.
     shown = [row(each, metric) for each in (chosen[-limit:] if by_age else chosen)]
     rows = arranged(shown, sort, reverse)[:limit]
-    if as_json:
+    if form == "json":
         click.echo(json.dumps(rows, indent=2))
     elif rows:
         print_rows(rows, metric)

@@ -20,7 +20,6 @@ from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import Span, best_spans
 from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.text_task import TextTask
-from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
@@ -164,10 +163,6 @@ class Answer(TextTask):
     def _rows(self, questions: Any, texts: Any, answers: Any) -> Any:
         sizes = {"question_places": self.question_places, "text_places": self.text_places}
         return make_rows(questions, texts, answers, stride=self.text["stride"], **sizes)
-
-    def unknown(self, text: str) -> list[str]:
-        """The words of a text that the vocabulary doesn't have."""
-        return self.tokenizer.unknown(normalized(text))
 
     def build(self, attention: Callable[[], Attention], model: Option) -> Reader:
         """The reader, its weights drawn: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).

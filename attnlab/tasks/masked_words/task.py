@@ -229,6 +229,10 @@ class MaskedWords(TextTask):
         """A readable label for each of some tokens (M,) of different texts."""
         return labels(self.tokenizer, tokens)
 
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text, but for its masks, that the vocabulary doesn't have."""
+        return super().unknown(text.replace(MASK, " "))
+
     def fill(
         self, model: MaskedWordModel, text: str, count: int = 1, where: str = "TEXT"
     ) -> list[list[Guess]]:

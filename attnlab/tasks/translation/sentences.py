@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import keras
@@ -14,10 +15,10 @@ from attnlab.tasks.translation.batches import cut, longest_source
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
+from attnlab.text.unknown import told_once
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048
-_MOST_NAMED = 12
 # What would break a line or a column of the output apart.
 _BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
 
@@ -101,11 +102,9 @@ class SentenceTranslator:
         most = min(longest_source(self.model) or _MOST_TOKENS, _MOST_TOKENS)
         self._tell(max(map(len, rows), default=0), most)
         if self.warn and any(UNKNOWN in tokens for tokens in encoded):
-            words = dict.fromkeys(word for line in lines for word in self.unknown(line))
-            if new := [word for word in words if word not in self._warned]:
-                self._warned.update(new)
-                shown = ", ".join(new[:_MOST_NAMED]) + ", ..." * (len(new) > _MOST_NAMED)
-                self.warn(f"not in the model's vocabulary, and read as unknown: {shown}")
+            words = chain.from_iterable(map(self.unknown, lines))
+            if text := told_once(words, self._warned):
+                self.warn(text)
         return [cut(row, most) for row in rows]
 
     def _tell(self, length: int, most: int) -> None:

@@ -72,7 +72,7 @@ def test_a_run_learns_and_is_used_by_every_verb(trained):
     assert scores[0] == pytest.approx(float(probability), abs=1e-4)
     words = ("answer", "latest", "--text", "text.txt", "Who came ever?")
     _, early, err = trained(*words, "--epoch", "1")
-    assert "attnlab: words that the run doesn't know: ever" in err
+    assert "attnlab: warning: not in the model's vocabulary, and read as unknown: ever" in err
     figure = trained.folder / "map.png"
     code, late, err = trained(*words, "--attention", str(figure))
     assert code == 0 and figure.stat().st_size > 5000, err

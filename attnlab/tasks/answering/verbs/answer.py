@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ from attnlab.commands.options import (
     check_figure,
     epoch_options,
     find,
+    form_options,
     require_kind,
     run_argument,
     runs_option,
     save_figure,
+    warn_unknown,
 )
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.kind import KIND
@@ -42,7 +45,7 @@ _NOTHING = "(no answer)"
 )
 @click.option("--best", default=1, type=click.IntRange(1, _MOST), help="How many answers to each.")
 @epoch_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@form_options("text", "json")
 @click.option(
     "--attention",
     "figure",
@@ -67,7 +70,7 @@ def command(
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a line for
     each answer, the best one first: its probability, the characters of the text where it stands
     (from the first to before the last number, from 0), and the answer, with tabs between; of
-    several questions the question before them. With --format json an object a line.
+    several questions the question before them. With --json an object a line.
     """
     folder = find(run, runs)
     require_kind(folder, KIND)
@@ -77,14 +80,13 @@ def command(
 
     trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
+    warn_unknown(chain.from_iterable(map(task.unknown, [*questions, text])), set())
     for question in questions:
-        unknown = task.unknown(question)
-        if form == "text" and unknown:
-            words = ", ".join(dict.fromkeys(unknown))
-            click.echo(f"attnlab: words that the run doesn't know: {words}", err=True)
         found = task.answer(trained.model, question, text, best)
-        write = _as_json if form == "json" else _as_text
-        click.echo(write(question, found, unknown, len(questions) > 1))
+        if form == "json":
+            click.echo(_as_json(question, found, task.unknown(question)))
+        else:
+            click.echo(_as_text(question, found, len(questions) > 1))
     if figure:
         _draw(trained, questions[0], text, figure)
 
@@ -98,7 +100,7 @@ def _check(questions: Sequence[str], figure: Path | None) -> None:
         raise RequestError(f"--attention: expected one question, got {len(questions)}.")
 
 
-def _as_text(question: str, found: Sequence[Said], unknown: Sequence[str], named: bool) -> str:
+def _as_text(question: str, found: Sequence[Said], named: bool) -> str:
     lines = []
     for each in found:
         place = "-" if each.start is None else f"{each.start}-{each.end}"
@@ -108,7 +110,7 @@ def _as_text(question: str, found: Sequence[Said], unknown: Sequence[str], named
     return "\n".join(lines)
 
 
-def _as_json(question: str, found: Sequence[Said], unknown: Sequence[str], named: bool) -> str:
+def _as_json(question: str, found: Sequence[Said], unknown: Sequence[str]) -> str:
     answers = [
         {
             "text": each.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,17 @@ from attnlab.commands.options import (
     check_figure,
     epoch_options,
     find,
+    form_options,
     require_kind,
     run_argument,
     runs_option,
     save_figure,
+    warn_unknown,
 )
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
-from attnlab.text.reading import input_lines
+from attnlab.text.reading import input_lines, read_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +46,7 @@ _MOST_DRAWN = 16  # images of a figure
 )
 @epoch_options
 @click.option("--scores", is_flag=True, help="Print the probability of the class before it.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
+@form_options("text", "json")
 @click.option(
     "--attention",
     "figure",
@@ -60,7 +62,7 @@ def command(
     epoch: str | None,
     average: int | None,
     scores: bool,
-    as_json: bool,
+    form: str,
     figure: Path | None,
     runs: str | None,
 ) -> None:
@@ -69,22 +71,28 @@ def command(
     A run of images takes image files, PNG or JPEG of any size, grey, in colour or transparent.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a class a
-    line; with --scores its probability first, with a tab between.
+    line; with --scores its probability first, with a tab between; with --json an object a line.
     """
     folder = find(run, runs)
     require_kind(folder, KIND)
     images = has_images(folder.read_config()["task"]["name"])
-    given = [*map(Path, texts), *files] if images else [*texts, *map(_read, files)]
+    given = (
+        [*map(Path, texts), *files]
+        if images
+        else [*texts, *(read_text(path, "--file") for path in files)]
+    )
     (_check_images if images else _check_texts)(given, figure)
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
-    noun = "image" if images else "text"
+    noun, told = "image" if images else "text", set[str]()
     for some in _chunks(given or input_lines()):
         asked = list(map(task.read, some)) if images else some
+        if not images:
+            warn_unknown(chain.from_iterable(map(task.unknown, some)), told)
         for item, shares in zip(some, task.shares(trained.model, asked), strict=True):
-            click.echo(_written(task.classes, noun, str(item), shares, scores, as_json))
+            click.echo(_written(task.classes, noun, str(item), shares, scores, form))
     if figure:
         drawn = (_image_maps if images else _words)(trained, given)
         save_figure(drawn, figure, "--attention")
@@ -111,15 +119,6 @@ def _check_images(given: Sequence[Path], figure: Path | None) -> None:
         raise RequestError(f"--attention: expected at most {_MOST_DRAWN} images, got {len(given)}.")
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise RequestError(f"--file: {path} can't be read ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise RequestError(f"--file: {path}: expected UTF-8, got other bytes.") from error
-
-
 def _chunks(items: Any) -> Iterator[list[Any]]:
     items = iter(items)
     while some := list(islice(items, _TOGETHER)):
@@ -127,10 +126,10 @@ def _chunks(items: Any) -> Iterator[list[Any]]:
 
 
 def _written(
-    classes: Sequence[str], noun: str, item: str, shares: np.ndarray, scores: bool, as_json: bool
+    classes: Sequence[str], noun: str, item: str, shares: np.ndarray, scores: bool, form: str
 ) -> str:
     best = int(shares.argmax())
-    if as_json:
+    if form == "json":
         known = {name: round(float(each), 6) for name, each in zip(classes, shares, strict=True)}
         content = {noun: item, "class": classes[best], "probabilities": known}
         return json.dumps(content, ensure_ascii=False)

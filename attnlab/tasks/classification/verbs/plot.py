@@ -14,7 +14,11 @@ from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
 
 
-@click.command("vocabulary", context_settings={"show_default": True})
+@click.command(
+    "vocabulary",
+    short_help="The vocabulary of a RUN that classifies, as a map.",
+    context_settings={"show_default": True},
+)
 @run_argument
 @click.option(
     *("--words",),

@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.options import (
+    check_figure,
+    find,
+    require_kind,
+    run_argument,
+    runs_option,
+    save_figure,
+)
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import write_table
 from attnlab.tasks.forecasting.kind import KIND
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
 
     from attnlab.records.run_directory import RunDirectory
     from attnlab.run.loading import TrainedRun
@@ -40,7 +48,13 @@ if TYPE_CHECKING:
 )
 @click.option("--column", help="Column of --history, by name or number.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write the values as CSV.")
-@click.option("--plot", "figure", metavar="FILE.png", help="Draw them.")
+@click.option(
+    "--plot",
+    "figure",
+    type=click.Path(path_type=Path),
+    metavar="FILE.png",
+    help="Draw them.",
+)
 @runs_option
 def command(
     run: str,
@@ -50,7 +64,7 @@ def command(
     history_file: str | None,
     column: str | None,
     csv_file: str | None,
-    figure: str | None,
+    figure: Path | None,
     runs: str | None,
 ) -> None:
     """Forecast the next values after the end of RUN's series, a line each.
@@ -60,6 +74,7 @@ def command(
     `latest`. Beyond the model's horizon its own forecasts become history.
     """
     folder = find(run, runs)
+    check_figure(figure, "--plot")
     given = _given_values(values, history_file, column)
     require_kind(folder, KIND)
     from attnlab.run.loading import TrainedRun
@@ -73,10 +88,13 @@ def command(
     history = given.columns if given else task.last_history().reshape(task.history, -1)
     forecast = task.forecast(trained.model, history, steps)
     columns = {"forecast": forecast, **_interval(folder, trained, history, forecast)}
-    _show(task.forecast_times(steps, given), columns, csv_file)
-    if figure:
-        times = task.forecast_times(steps, given, before=len(history))
-        _draw(Path(figure), trained, history[:, 0], times, columns)
+    try:
+        _show(task.forecast_times(steps, given), columns, csv_file)
+    finally:  # the reader of what was printed may have gone
+        if figure:
+            times = task.forecast_times(steps, given, before=len(history))
+            drawn = _drawn(trained, history[:, 0], times, columns)
+            save_figure(drawn, figure, "--plot")
 
 
 def _given_values(
@@ -138,26 +156,20 @@ def _note(*notes: str) -> None:
         click.echo(f"attnlab: note: {note}", err=True)
 
 
-def _draw(
-    path: Path,
+def _drawn(
     trained: TrainedRun,
     history: np.ndarray,
     times: list[str],
     columns: dict[str, np.ndarray],
-) -> None:
-    from attnlab.figures.style import save
+) -> Figure:
     from attnlab.tasks.forecasting.figures.run import next_values_figure
 
     name = f"{trained.config.task.name} · {trained.config.attention.name}"
     task = cast("ForecastingTask", trained.task)
-    drawn = next_values_figure(
+    return next_values_figure(
         history,
         times,
         **columns,
         title=f"{name}: next {len(times) - len(history)} values",
         units=task.series_units or task.units,
     )
-    try:
-        save(drawn, path)
-    except (OSError, ValueError) as error:
-        raise RequestError(f"--plot: {path} can't be written ({error}).") from error

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import epoch_options, find, require_kind, run_argument, runs_option
+from attnlab.commands.options import (
+    epoch_options,
+    find,
+    form_options,
+    require_kind,
+    run_argument,
+    runs_option,
+    warn_unknown,
+)
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.text.reading import input_lines, read_text
 
@@ -36,7 +44,7 @@ _MOST = 1000
     help="Print the K best words for each mask instead of the text.",
 )
 @epoch_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
+@form_options("text", "json")
 @runs_option
 def command(
     run: str,
@@ -45,14 +53,15 @@ def command(
     top: int | None,
     epoch: str | None,
     average: int | None,
-    as_json: bool,
+    form: str,
     runs: str | None,
 ) -> None:
     """Fill in each [MASK] of TEXTs, of files, or of standard input line by line, by a trained RUN.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints each text
     filled in, a line each. With --top a line for each word, the best one first: the number of its
-    text and that of its mask, both from 1, its probability, and the word, with tabs between.
+    text and that of its mask, both from 1, its probability, and the word, with tabs between. With
+    --json an object a line.
     """
     folder = find(run, runs)
     require_kind(folder, KIND)
@@ -65,10 +74,12 @@ def command(
 
     trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
+    told: set[str] = set()
     for number, text in enumerate(given or input_lines(), 1):
         where = f"TEXT {number}" if given else f"standard input, line {number}"
         found = task.fill(trained.model, text, top or 1, where)
-        if as_json:
+        warn_unknown(task.unknown(text), told)
+        if form == "json":
             click.echo(_as_json(text, found))
         else:
             click.echo(_as_table(number, found) if top else " ".join(_filled(text, found).split()))

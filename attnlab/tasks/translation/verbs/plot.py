@@ -15,7 +15,11 @@ from attnlab.tasks.translation.kind import KIND
 _SHOW_DEFAULTS = {"show_default": True}
 
 
-@click.command("positional-encoding", context_settings=_SHOW_DEFAULTS)
+@click.command(
+    "positional-encoding",
+    short_help="The sinusoidal encoding: matrix, waves, likeness.",
+    context_settings=_SHOW_DEFAULTS,
+)
 @click.option("--length", default=100, type=click.IntRange(2, 2000), help="Number of positions.")
 @click.option("--units", default=128, type=click.IntRange(2, 4096), help="Width of the vectors.")
 @click.option(
@@ -51,7 +55,11 @@ def positional_encoding(
         say(draw_positional_encoding(encoding, output, dimensions=chosen, offset=steps))
 
 
-@click.command("embeddings", context_settings=_SHOW_DEFAULTS)
+@click.command(
+    "embeddings",
+    short_help="The vocabularies of a RUN that translates, as maps.",
+    context_settings=_SHOW_DEFAULTS,
+)
 @run_argument
 @click.option(
     *("--words",),

@@ -18,6 +18,7 @@ from attnlab.commands.options import (
     check_figure,
     epoch_options,
     find,
+    form_options,
     require_kind,
     run_argument,
     runs_option,
@@ -51,7 +52,7 @@ _READ, _TOGETHER = 1 << 16, 1024
     help="Translations of each sentence, at most --beam.",
 )
 @click.option("--scores", is_flag=True, help="Print each translation's score, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
+@form_options("text", "json")
 @click.option(
     "--attention",
     "figure",
@@ -71,7 +72,7 @@ def command(
     beam: int | None,
     n_best: int,
     scores: bool,
-    as_json: bool,
+    form: str,
     figure: Path | None,
     runs: str | None,
     **shown: Any,
@@ -82,6 +83,7 @@ def command(
     translation a line, an empty line for an empty line. With --n-best above 1, a line has rank and
     translation with a tab between, with --scores score and translation, with both rank, score and
     translation. A score is the log-probability by length penalty: 0 is the best there could be.
+    With --json an object a line.
     """
     folder = find(run, runs)
     _check(folder, sentences, beam, n_best, figure)
@@ -95,7 +97,7 @@ def command(
     translator.warn = lambda text: click.echo(f"attnlab: warning: {text}", err=True)
     draw = partial(_draw, translator, trained, figure, shown) if figure else None
     as_text = partial(_as_text, n_best > 1, scores)
-    written = partial(_as_json, translator) if as_json else as_text
+    written = partial(_as_json, translator) if form == "json" else as_text
     chunks = [sentences] if sentences else _standard_input()
     try:
         _run(translator, chunks, written, draw)
