@@ -15,6 +15,7 @@ from attnlab.tasks.forecasting.data.csv_series import Reading, TimeSeries, diges
 from attnlab.tasks.forecasting.data.intervals import AHEAD
 from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.times import season
 from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
@@ -28,7 +29,8 @@ class Series(ForecastingTask):
 
     `test` and `validation` (0 for none) are fractions of the values, `scaler` is "standard" or
     "minmax", of each column by itself, and `period` the values of a season, for the seasonal naive
-    baseline; None for no season. All else is as of `read_series`: of the columns `inputs` a window
+    baseline; None for no season, and "auto" for that of the times' step, see `times.season`, where
+    the train values hold two. All else is as of `read_series`: of the columns `inputs` a window
     has the same steps as of the series, none of those that are forecast.
 
     A value that was interpolated knows the next one, so no window ends in one or forecasts one.
@@ -56,7 +58,7 @@ class Series(ForecastingTask):
         test: float = 0.2,
         validation: float = 0.15,
         scaler: str = "standard",
-        period: int | None = None,
+        period: int | str | None = "auto",
     ):
         self.path, self.column, self.time_column = path, column, time_column
         self.inputs = [*(inputs or ())]
@@ -65,7 +67,7 @@ class Series(ForecastingTask):
         self.units = "units of the series"
         self.history, self.horizon = history, horizon
         self.test, self.validation = test, validation
-        self.scaler, self.period = scaler, period
+        self.scaler, self._asked_period = scaler, period
         if decimal is not None and decimal == thousands:
             refuse("thousands", f"another mark than task.decimal={decimal}", thousands)
         if test + validation >= 1:
@@ -77,6 +79,7 @@ class Series(ForecastingTask):
         self._series = series
         count = len(series.values)
         self._borders = self._find_borders(count)
+        self.period = self._find_period()
         firsts = {part: self._unfilled(at) for part, at in self._first_targets(count).items()}
         self._check_counts(firsts, count)
         self._scaler, *self._input_scalers = map(self._fit_scaler, series.columns.T)
@@ -125,6 +128,12 @@ class Series(ForecastingTask):
         if self.validation:
             borders["validation"] = count - tests - validations
         return borders | {"test": count - tests}
+
+    def _find_period(self) -> int | None:
+        if isinstance(self._asked_period, int) or self._asked_period is None:
+            return self._asked_period
+        found = season(self._series.step) if self._series.step else None
+        return found if found and 2 * found <= self._train_end else None
 
     def _first_targets(self, count: int) -> dict[str, np.ndarray]:
         """Part -> positions of its windows' first targets."""

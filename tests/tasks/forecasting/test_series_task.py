@@ -46,6 +46,20 @@ def test_a_csv_file_from_path_to_report(csv_path):
     assert report.metrics["nrmse"] == report.metrics["rmse"] / 33
 
 
+@pytest.mark.parametrize(("months", "period"), [(60, 12), (35, None)])
+def test_a_season_is_found_by_the_times_where_train_has_two(tmp_path, months, period):
+    path = tmp_path / "level.csv"
+    times = np.arange("1996-01", np.datetime64("1996-01") + months, dtype="datetime64[M]")
+    path.write_text(
+        "\n".join(["when,level", *(f"{time},{time.astype(int) % 12}" for time in times)])
+    )
+    task = Series(path=str(path), history=4)
+    task.load(0)
+    report = task.report(task.splits.test.target)
+    assert task.period == period and task._yardstick().period == (period or 1)
+    assert ("seasonal_naive" in report.baselines) == bool(period)
+
+
 def test_several_steps_are_scored_in_natural_units():
     values = np.arange(60.0)
     task = series_of(values, history=5, horizon=3, test=0.2)

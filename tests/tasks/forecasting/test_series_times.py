@@ -7,7 +7,25 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_file import decimal_mark, to_number
 from attnlab.tasks.forecasting.data.csv_series import Reading, read_series
-from attnlab.tasks.forecasting.data.times import find_step, next_labels, parse_times, to_labels
+from attnlab.tasks.forecasting.data.times import (
+    find_step,
+    next_labels,
+    parse_times,
+    season,
+    to_labels,
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "steps"),
+    [
+        *[("1MS", 12), ("2MS", 6), ("3MS", 4), ("12MS", None), ("24MS", None), ("7D", 52)],
+        *[("1D", 7), ("B", 5), ("2D", None), ("h", 24), ("6h", 4), ("15min", 96), ("7h", None)],
+        *[("s", 86_400), ("500ms", 172_800)],
+    ],
+)
+def test_the_season_of_a_step(step, steps):
+    assert season(step) == steps
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ _DAYS = (
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _MONTHS = ("%m/%Y", "%m.%Y", "%m-%Y", "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%Y%m")
 _FORMS = ("ISO8601", *_MONTHS, *(f"{day}{clock}" for day in _DAYS for clock in _CLOCKS))
+# Step -> steps a season; a year has 52 weeks and a day or two.
+_SEASONS = {"1MS": 12, "2MS": 6, "3MS": 4, "7D": 52, "1D": 7, "B": 5}
 _QUARTER = re.compile(r"(?:(\d{4})[-/ ]?)?Q([1-4])(?:[-/ ]?(\d{4}))?", re.IGNORECASE)
 
 
@@ -71,6 +73,20 @@ def find_step(times: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, str]:
         return times, pd.tseries.frequencies.to_offset(common).freqstr
     working = common.days == 1 and len(times) > 5 and times.day_of_week.max() < 5
     return times, "B" if working else f"{common.days}D"
+
+
+def season(step: str) -> int | None:
+    """Steps a season, given the name of one: a year's months, quarters or weeks, a week's days.
+
+    Of steps that a day is made of, a day; None for others, such as years.
+    """
+    import pandas as pd
+
+    if step in _SEASONS:
+        return _SEASONS[step]
+    day = pd.Timedelta(1, "D")
+    length = None if step[-1] in "SDB" else pd.Timedelta(pd.tseries.frequencies.to_offset(step))
+    return None if length is None or day % length else day // length
 
 
 def to_labels(times: pd.DatetimeIndex, step: str) -> list[str]:
