@@ -7,7 +7,6 @@ or damaged.
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import json
 import math
@@ -15,6 +14,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
@@ -128,9 +128,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     """Rows as lines of CSV, each with its line end."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    lines: list[str] = []
+    # Characters of the line end are what `csv` quotes: with another one, \r would stand bare.
+    writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
+    writer.writerows(rows)
+    return "".join(f"{line[:-2]}\n" for line in lines)
 
 
 class History:

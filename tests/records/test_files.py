@@ -100,6 +100,13 @@ def test_long_texts_and_whole_numbers_beyond_64_bits_read_back(tmp_path):
     assert columns["number"].tolist() == [1e20, 1.0]
 
 
+def test_whatever_ends_a_line_within_a_text_reads_back(tmp_path):
+    texts = ["a\rb", "a\nb", "a\r\nb", "\r", "\r\n", "\x0b\x85\u2028"]
+    files.write_table(tmp_path / "t.csv", {"text": texts, "number": range(len(texts))})
+    columns = files.read_table(tmp_path / "t.csv")
+    assert columns["text"].tolist() == texts and columns["number"].tolist() == [*range(len(texts))]
+
+
 def test_short_numbers_stay_short(tmp_path):
     files.write_table(tmp_path / "p.csv", {"x": np.array([0.1], dtype=np.float32)})
     assert (tmp_path / "p.csv").read_text() == "x\n0.1\n"

@@ -84,21 +84,29 @@ def season(step: str) -> int | None:
 
     if step in _SEASONS:
         return _SEASONS[step]
-    day = pd.Timedelta(1, "D")
-    length = None if step[-1] in "SDB" else pd.Timedelta(pd.tseries.frequencies.to_offset(step))
-    return None if length is None or day % length else day // length
+    day, length = pd.Timedelta(1, "D"), _below_a_day(step)
+    return day // length if length and not day % length else None
+
+
+def _below_a_day(step: str) -> pd.Timedelta | None:
+    """How long a step is; None of days, months and years."""
+    import pandas as pd
+
+    return None if step[-1] in "SDB" else pd.Timedelta(pd.tseries.frequencies.to_offset(step))
 
 
 def to_labels(times: pd.DatetimeIndex, step: str) -> list[str]:
     """Times as text, no more exact than their step: `2020`, `2020-Q3`, `2020-07`, `2020-07-31`."""
     if step == "3MS" and (times.month % 3 == 1).all():
         return [f"{time.year}-Q{time.quarter}" for time in times]
-    form = "%Y-%m-%d"
+    form, length = "%Y-%m-%d", _below_a_day(step)
     if step.endswith("MS"):
         whole_years = int(step[:-2]) % 12 == 0 and (times.month == 1).all()
         form = "%Y" if whole_years else "%Y-%m"
-    elif step[-1] not in "DB" or (times != times.normalize()).any():
-        form += " %H:%M:%S" if times.second.any() else " %H:%M"
+    elif length or (times != times.normalize()).any():
+        told = times.append(times[-1:] + length) if length else times  # as exact as the step
+        form += " %H:%M:%S" if told.second.any() or told.microsecond.any() else " %H:%M"
+        form += ".%f" if told.microsecond.any() else ""
     return times.strftime(form).tolist()
 
 
@@ -107,6 +115,6 @@ def next_labels(last: str, step: str, count: int, before: int = 0) -> list[str]:
     import pandas as pd
 
     start = parse_times([last])[0]
-    known = pd.date_range(end=start, periods=before, freq=step, unit="s")
-    times = pd.date_range(start, periods=count + 1, freq=step, unit="s")[1:]
+    known = pd.date_range(end=start, periods=before, freq=step, unit="us")
+    times = pd.date_range(start, periods=count + 1, freq=step, unit="us")[1:]
     return to_labels(known.append(times), step)
