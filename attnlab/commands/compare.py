@@ -67,6 +67,7 @@ def command(
     Completed runs are grouped by --by, one run for each seed. Each group is held against the
     reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also get
     Diebold and Mariano's test over test windows, translations the paired bootstrap over sentences.
+    Runs that differ in settings of the task or its data are compared apart, unless --by names them.
 
     These tests are made for one look, at a number of seeds that was fixed before. Who looks after
     each seed and stops when something shows takes --sequential.

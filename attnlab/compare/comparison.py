@@ -77,6 +77,7 @@ class Comparison:
     data: str | None
     # the compared keys: those asked for, and others in which runs differ that agree in these
     by: tuple[str, ...]
+    columns: tuple[str, ...]  # what the groups' names are the values of: `by`, or fewer
     metric: Quantity  # what is compared
     units: str  # of the metric; empty where it has none
     geometric: bool  # whether means are geometric and differences ratios
@@ -152,6 +153,7 @@ def _compare_task(task: TaskGroups, options: Options) -> Comparison:
         task=task.task,
         data=task.data,
         by=task.by,
+        columns=task.columns,
         metric=metric,
         units=task.units,
         geometric=options.geometric,

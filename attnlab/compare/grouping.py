@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from attnlab.compare.metrics import Quantity, check_metric
@@ -25,6 +26,8 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.tasks.kinds import known_kind
 
 _MOST_NAMED = 5
+# Sections of the configuration that say what is asked for, not how it is learned.
+_QUESTION = ("task", "data")
 
 
 class NothingToCompare(RequestError):
@@ -51,10 +54,12 @@ class TaskGroups:
 
     task: str  # its name
     # the name of the data, where runs of the task have several, and values of the keys `within`
+    # and of other settings of the task and its data in which runs differ that agree in these
     data: str | None
     # the keys that make the groups: those asked for, and others in which runs differ that agree in
     # these
     by: tuple[str, ...]
+    columns: tuple[str, ...]  # what the groups' names are the values of: `by`, or fewer
     metric: Quantity  # what is compared
     units: str  # of the metric; empty where it has none
     groups: tuple[Group, ...]  # in the order of keys
@@ -100,43 +105,80 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
     if choice.metric:
         check_metric(choice.metric, [record.metrics for record in found.records])
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
-    by_task: dict[tuple[str | None, ...], list[RunRecord]] = {}
-    for record in found.records:
-        own = record.task, record.data, *values_of(record, choice.within)
-        by_task.setdefault(own, []).append(record)
     tasks = []
-    for key in in_order(by_task):
-        (task, data, *values), records = key, by_task[key]
-        metric = Quantity.of(choice.metric, records[-1].metrics, known_kind(str(task)))
-        is_one_of_several = len({each[1] for each in by_task if each[0] == task}) > 1
-        names = [str(data)] if is_one_of_several else []
-        names += map("=".join, zip(map(_last_word, choice.within), map(str, values), strict=True))
+    for asked in _questions(found.records, choice):
+        records = asked.records
+        metric = Quantity.of(choice.metric, records[-1].metrics, known_kind(asked.task))
         if any(_has_value(record, metric) for record in records):
-            groups = _task_groups(str(task), records, metric, choice)
-            tasks.append(replace(groups, data=", ".join(names) or None))
+            tasks.append(_task_groups(asked, metric, choice))
         else:
-            left_out.append(f"{' '.join([str(task), *names])}, without a finite {metric.path}")
+            name = " ".join([asked.task, *asked.names])
+            left_out.append(f"{name}, without a finite {metric.path}")
     if not tasks:
         raise NothingToCompare(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
     _check_reference(choice.reference, tasks)
     return Chosen(tasks, left_out)
 
 
-def _last_word(key: str) -> str:
-    return key.rpartition(".")[2]
+class _Question(NamedTuple):
+    """Runs that were asked the same."""
+
+    task: str
+    names: list[str]  # of the data, where the task has several, and of what its settings are
+    apart: list[str]  # settings of the task and its data that nobody named, in which others differ
+    records: list[RunRecord]
 
 
-def _task_groups(
-    task: str, records: list[RunRecord], metric: Quantity, choice: Choice
-) -> TaskGroups:
+def _questions(records: Sequence[RunRecord], choice: Choice) -> Iterator[_Question]:
+    """Divide runs by task, data, what is asked for, and other settings of task and data.
+
+    Errors on other data, or of a longer horizon, are no smaller or larger ones. Such settings are
+    those in which runs differ that agree in all that was asked for; where each part would be one
+    group, as of a sweep over one of them, they make groups.
+    """
+    by_task = _divided(records, lambda record: (record.task, record.data))
+    for task, data in in_order(by_task):
+        own, within = by_task[task, data], choice.within
+        splitting = splitting_settings(own, (*choice.by, *within))
+        apart = [key for key in splitting if key.partition(".")[0] in _QUESTION]
+        left = (*choice.by, *(key for key in splitting if key not in apart))
+        parts = _divided(own, partial(values_of, keys=(*within, *apart)))
+        if any(len({values_of(run, left) for run in part}) > 1 for part in parts.values()):
+            within = (*within, *apart)
+        else:
+            apart, parts = [], _divided(own, partial(values_of, keys=within))
+        is_one_of_several = sum(other == task for other, _ in by_task) > 1
+        for values in in_order(parts):
+            pairs = zip(within, values, strict=True)
+            named = [f"{key.rpartition('.')[2]}={value}" for key, value in pairs]
+            names = [*([str(data)] if is_one_of_several else []), *named]
+            yield _Question(str(task), names, apart, parts[values])
+
+
+def _divided(
+    records: Iterable[RunRecord], key: Callable[[RunRecord], tuple[str | None, ...]]
+) -> dict[tuple[str | None, ...], list[RunRecord]]:
+    """The runs of each key, in their order."""
+    found: dict[tuple[str | None, ...], list[RunRecord]] = {}
+    for record in records:
+        found.setdefault(key(record), []).append(record)
+    return found
+
+
+def _task_groups(asked: _Question, metric: Quantity, choice: Choice) -> TaskGroups:
+    records = asked.records
     usable = [record for record in records if _has_value(record, metric)]
     splitting = splitting_settings(usable, choice.by)
     by = (*choice.by, *splitting)
-    groups, older = grouped(usable, metric, by)
+    groups, columns, numbers, older = grouped(usable, metric, choice.by, tuple(splitting))
     if choice.geometric:
         _require_positive(groups, metric)
     reference = _reference(groups, choice.reference, by) if len(groups) > 1 else None
-    notes = [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
+    notes = [*numbers]
+    notes += [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
+    if asked.apart:
+        keys = ", ".join(asked.apart)
+        notes.append(f"runs that differ in {keys} are compared apart; --by holds them together")
     if len(groups) == 1:
         notes.append("there is one group only, so nothing to hold it against")
     elif reference is None:
@@ -144,9 +186,10 @@ def _task_groups(
     has_units = metric.metric is not None and metric.metric.in_units
     warnings = [*_lacking(records, metric, by), *_about_splitting(choice.by, splitting)]
     return TaskGroups(
-        task=task,
-        data=None,
+        task=asked.task,
+        data=", ".join(asked.names) or None,
         by=by,
+        columns=columns,
         metric=metric,
         units=str(usable[-1].metrics.get("units", "")) if has_units else "",
         groups=tuple(groups),

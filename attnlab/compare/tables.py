@@ -38,10 +38,10 @@ def results_table(comparison: Comparison) -> TextTable:
     mean = "geometric mean" if comparison.geometric else "mean"
     ends = ["best", "worst"] if comparison.metric.direction else ["lowest", "highest"]
     interval = "95 % sequential" if comparison.sequential else "95 % interval"
-    header = [*comparison.by, "n", mean, interval, *ends, "skill", "parameters", "s/epoch"]
+    header = [*comparison.columns, "n", mean, interval, *ends, "skill", "parameters", "s/epoch"]
     rows = [
         [
-            *_key_cells(each),
+            *each.group.names,
             str(each.interval.n),
             write(each.interval.mean),
             _interval(each.interval.low, each.interval.high, write, " to "),
@@ -53,7 +53,7 @@ def results_table(comparison: Comparison) -> TextTable:
         ]
         for each in results
     ]
-    return TextTable("", len(comparison.by), header, rows)
+    return TextTable("", len(comparison.columns), header, rows)
 
 
 def differences_table(comparison: Comparison) -> TextTable | None:
@@ -67,14 +67,15 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     way = {1: f" (above {line} is better)", -1: f" (below {line} is better)"}
     test = comparison.item_test
     interval = "sequential" if comparison.sequential else "95 %"
-    header = [*comparison.by, "n", f"{what} [{interval}]", "p", *([test.heading] if test else [])]
+    tests = [test.heading] if test else []
+    header = [*comparison.columns, "n", f"{what} [{interval}]", "p", *tests]
     rows = []
     for each in comparison.differences:
         item = [p_text(each.item_test.p_holm if each.item_test else None)] if test else []
         found = [str(each.difference.n), _difference(each, write)] if each.difference else []
-        rows.append([*_key_cells(each), *found, p_text(each.p_corrected), *item, each.verdict])
+        rows.append([*each.group.names, *found, p_text(each.p_corrected), *item, each.verdict])
     title = f"{what} to {comparison.reference}{way.get(comparison.metric.direction, '')}"
-    return TextTable(title, len(comparison.by), [*header, "verdict"], rows)
+    return TextTable(title, len(comparison.columns), [*header, "verdict"], rows)
 
 
 def footnotes(comparison: Comparison) -> list[str]:
@@ -137,10 +138,6 @@ def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[
 def p_text(p: float | None) -> str:
     """A p value as readers expect it."""
     return _cell(p, lambda p: f"<{_SMALLEST_P}" if p < _SMALLEST_P else f"{p:.3f}")
-
-
-def _key_cells(result: GroupResult) -> list[str]:
-    return [value or NOTHING for value in result.group.key]
 
 
 def _cell(value: float | None, write: Callable[[float], str]) -> str:

@@ -184,7 +184,7 @@ def _further_parts(comparison: Comparison) -> list[Part]:
         return []
     rows = []
     for group in comparison.groups:
-        cells = [value or "-" for value in group.key]
+        cells = [*group.names]
         for name in names:
             quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
             values = [quantity.value(run.metrics) for run in group.runs.values()]
@@ -192,7 +192,7 @@ def _further_parts(comparison: Comparison) -> list[Part]:
             cells.append(f"{np.mean(known):.4g}" if len(known) == len(values) else "-")
         rows.append(cells)
     title = f"{comparison.metric.path} on further parts, mean over seeds"
-    return [Table(title, [*comparison.by, *names], rows, len(comparison.by))]
+    return [Table(title, [*comparison.columns, *names], rows, len(comparison.columns))]
 
 
 def _caveats(comparison: Comparison) -> list[str]:

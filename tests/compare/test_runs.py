@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from compared_runs import BETTER, NONE, compared, only, write_group, write_run
 
+from attnlab.compare.tables import results_table
+
 
 def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
     write_group(tmp_path, "none", NONE)
@@ -64,6 +66,48 @@ def test_a_setting_that_older_runs_lack_counts_as_null(tmp_path):
     assert [list(g.runs) for g in only(tmp_path, by=("model.extra",)).groups] == [[2], [0, 1]]
     within = compared(tmp_path, within=("model.extra",)).tasks
     assert [each.name for each in within] == ["sunspots extra=5", "sunspots extra=null"]
+
+
+def test_runs_of_other_questions_are_compared_apart(tmp_path):
+    for horizon, level in ((1, 0.0), (24, 100.0)):
+        config = {"task.horizon": horizon}
+        write_group(tmp_path, "none", [value + level for value in NONE], config=config)
+        write_group(tmp_path, "bahdanau", [value + level for value in BETTER], config=config)
+    near, far = compared(tmp_path).tasks
+    assert (near.name, far.name) == ("sunspots horizon=1", "sunspots horizon=24")
+    note = "runs that differ in task.horizon are compared apart; --by holds them together"
+    for each in (near, far):
+        assert note in each.notes and each.reference == "none"
+        assert [group.label for group in each.groups] == ["bahdanau", "none"]
+    together = only(tmp_path, by=("attention", "task.horizon"))
+    assert len(together.groups) == 4 and note not in together.notes
+    within = compared(tmp_path, within=("task.horizon",)).tasks
+    assert [each.name for each in within] == [near.name, far.name]
+
+
+def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
+    for history in (24, 36):
+        write_group(tmp_path, "none", NONE, config={"task.history": history})
+    assert [group.label for group in only(tmp_path).groups] == ["none / 24", "none / 36"]
+
+
+def test_many_settings_that_nobody_asked_for_have_a_number(tmp_path):
+    sizes = {"model.units": 64, "model.extra": 5, "trainer.epochs": 60}
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "none", BETTER, config=sizes)
+    write_group(tmp_path, "bahdanau", BETTER, config=sizes)
+    comparison = only(tmp_path)
+    assert comparison.by == ("attention", "model.extra", "model.units", "trainer.epochs")
+    assert comparison.columns == ("attention", "settings")
+    labels = {group.label for group in comparison.groups}
+    assert labels == {"none / #1", "none / #2", "bahdanau / #1"}
+    assert comparison.notes[:2] == [
+        "#1: model.extra=5, model.units=64, trainer.epochs=60",
+        "#2: model.units=16, trainer.epochs=30",
+    ]
+    assert results_table(comparison).header[:3] == ["attention", "settings", "n"]
+    for reference in ("none / #2", "attention=none,model.units=16"):
+        assert only(tmp_path, reference=reference).reference == "none / #2"
 
 
 TRANSLATION = {"model.output": "auto", "model.placement": "auto", "model.maxout_units": 8}

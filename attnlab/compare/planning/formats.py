@@ -131,7 +131,7 @@ def _table(plan: TaskPlan) -> TextTable:
     header = ["n", "sd [95 %]", "seeds", "runs", "s/seed", "time", "detects"]
     rows = [
         [
-            *(value or NOTHING for value in each.group.key),
+            *each.group.names,
             str(each.n),
             _spread(each.spread),
             _seeds(each.needed),
@@ -144,7 +144,7 @@ def _table(plan: TaskPlan) -> TextTable:
     ]
     what = "ratio" if plan.geometric else "difference"
     title = f"to find a {what} of {_sought_text(plan)} to {plan.groups.reference.label}"
-    return TextTable(title, len(plan.groups.by), [*plan.groups.by, *header], rows)
+    return TextTable(title, len(plan.groups.columns), [*plan.groups.columns, *header], rows)
 
 
 def _sought_text(plan: TaskPlan) -> str:
