@@ -18,12 +18,13 @@ from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
 from attnlab.run.memory import most_that_fit
 from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
 from attnlab.sweeps.plan import Point, SweepPlan
-from attnlab.sweeps.progress import Progress
+from attnlab.sweeps.progress import Progress, failure
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, words
 from attnlab.sweeps.worker import MOST_PROGRAMS, MOST_TOGETHER, Outcome, run_points
 from attnlab.tasks.kinds import kind_of
 
+_MOST_TOLD = 5  # jobs that failed before
 _EACH_FOR_ITSELF = (
     "each process of joblib imports TensorFlow and compiles for itself: jobs of a few seconds are "
     "done sooner by one process that shares its programs; hydra/launcher=auto finds out which"
@@ -76,6 +77,8 @@ class GridSweep(Sweep):
                 progress.say(_EACH_FOR_ITSELF)
             if len(todo) < len(rows):
                 progress.say(self._standing(rows, len(todo)))
+            for row in [row for row in rows if row.state == FAILED][:_MOST_TOLD]:
+                progress.say(failure(row))
             groups = self._groups(todo)
             if self.launcher.here and len(groups) < len(todo):
                 more = "; more would not fit into memory" if self._is_short_of_memory else ""

@@ -125,11 +125,7 @@ class Progress:
         if row.state == COMPLETED and row.path:
             return f"{count}  {row.label}: {result_words(read_results(row.path))}"
         if row.state == FAILED:
-            text = row.error or "without a word"
-            end = "" if text.endswith((".", "!", "?")) else "."
-            log = row.path / "run.log" if row.path else None
-            where = f" Log: {log}" if log and log.is_file() else ""
-            return f"{count}  {row.label}: failed: {text}{end}{where}"
+            return f"{count}  {failure(row)}"
         return f"{count}  {row.label}: {row.error or row.state}"
 
     @property
@@ -152,6 +148,15 @@ class _UnderWay:
         label = rows[0].label if len(rows) == 1 else f"{len(rows)} under way"
         done, total = sum(row.epoch for row in rows), sum(row.epochs for row in rows)
         return cls(label, done, total, f"epochs{_spread(rows)}")
+
+
+def failure(row: TableRow) -> str:
+    """Which run failed, why, and where its log lies."""
+    text = row.error or "without a word"
+    end = "" if text.endswith((".", "!", "?")) else "."
+    log = row.path / "run.log" if row.path else None
+    where = f" Log: {log}" if log and log.is_file() else ""
+    return f"{row.label}: failed: {text}{end}{where}"
 
 
 def _spread(rows: Sequence[TableRow]) -> str:
