@@ -55,14 +55,17 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
 
 
 def together(
-    works: Sequence[Callable[[], Result]], alike: Sequence[str], threads: int
+    works: Sequence[Callable[[], Result]],
+    alike: Sequence[str],
+    threads: int,
+    at_a_time: int | None = None,
 ) -> list[Result]:
     """Do works that make runs, which train together; see `training.together.Together`."""
     import_tensorflow()
     from attnlab.training.together import Together
 
     with spent("jobs together"):
-        return Together(threads).carry_out(works, alike)
+        return Together(threads, at_a_time).carry_out(works, alike)
 
 
 def find_run(config: RunConfig) -> IndexedRun | None:

@@ -21,7 +21,7 @@ from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress, failure
 from attnlab.sweeps.sweep import Sweep, plain_error
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, words
-from attnlab.sweeps.worker import MOST_PROGRAMS, MOST_TOGETHER, Outcome, run_points
+from attnlab.sweeps.worker import MOST_PROGRAMS, MOST_TOGETHER, Outcome, at_a_time, run_points
 from attnlab.tasks.kinds import kind_of
 
 _MOST_TOLD = 5  # jobs that failed before
@@ -82,7 +82,8 @@ class GridSweep(Sweep):
             groups = self._groups(todo)
             if self.launcher.here and len(groups) < len(todo):
                 more = "; more would not fit into memory" if self._is_short_of_memory else ""
-                progress.say(f"{max(map(len, groups))} jobs at a time train together{more}")
+                most = max(min(len(group), at_a_time(p.config for p in group)) for group in groups)
+                progress.say(f"{most} jobs at a time train together{more}")
             elif self.launcher.chooses and len(todo) > 2:
                 todo = self._tried(todo)
                 progress.say(f"hydra/launcher=auto: {len(todo)} jobs go on {self._place()}")
@@ -253,7 +254,7 @@ class GridSweep(Sweep):
         """How many of some points a process may train beside this one, with it."""
         wanted, kind = point.config.trainer.together, kind_of(point.config.task.name)
         # A cluster's queue has a job for each.
-        if wanted == "never" or not kind.together or not self.launcher.bound:
+        if wanted == "never" or kind.together == 1 or not self.launcher.bound:
             return 1
         share = -(-points // self.launcher.workers)
         most = min(MOST_TOGETHER, share) if wanted == "auto" else wanted

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from attnlab.records.processes import is_running, this_process
 from attnlab.run import interrupts
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder
+from attnlab.tasks.kinds import kind_of
 
 composing.register_schema()
 
@@ -116,18 +117,32 @@ def run_points(
     prepare_process(launch)
     configs = groups[composing.from_hydra(cfg).digest]
     works = [partial(_run_point, config, launch) for config in configs]
-    return carry_out_together(works, [config.program for config in configs], launch)
+    programs = [config.program for config in configs]
+    return carry_out_together(works, programs, launch, at_a_time(configs))
+
+
+def at_a_time(configs: Iterable[RunConfig]) -> int:
+    """How many of some runs are under way at a time in a process."""
+    wanted = ((config.trainer.together, kind_of(config.task.name).together) for config in configs)
+    return max(most if asked in ("auto", "never") else asked for asked, most in wanted)
 
 
 def carry_out_together(
-    works: Sequence[Callable[[], Result]], programs: Sequence[str], launch: Launch
+    works: Sequence[Callable[[], Result]],
+    programs: Sequence[str],
+    launch: Launch,
+    at_a_time: int | None = None,
 ) -> list[Result]:
     """Do works that make runs of some programs, which train together; what each returned."""
     from attnlab.run import ending
     from attnlab.run.once import together
 
     alone = len(works) == 1
-    found = [works[0]()] if alone else together(works, programs, launch.threads or processors())
+    found = (
+        [works[0]()]
+        if alone
+        else together(works, programs, launch.threads or processors(), at_a_time)
+    )
     if os.getpid() != launch.owner.get("pid"):  # which may end this process at any time
         ending.wait()
     return found

@@ -243,7 +243,8 @@ class Kind:
         shelf: path of a `Shelf`; None where all its data come with it, or from files of the user's.
         page: sections of a page about runs, title to the path of a `Teller`.
         takes_data: whether its tasks take a corpus from the group `data`.
-        together: whether runs of it are sooner done side by side in one process.
+        together: how many runs of it one process trains sooner at a time than one by one: many
+            where they are stacked, some where they go side by side, and 1 where none should.
         encodes: whether its tasks have `vectors(model, texts)`, a vector (N, W) of each text.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
         evaluation: options of `attnlab evaluate` that its tasks take beside `--part`, and settings
@@ -270,7 +271,7 @@ class Kind:
     shelf: str | None = None
     page: Mapping[str, str] = field(default_factory=dict)
     takes_data: bool = False
-    together: bool = False
+    together: int = 1
     encodes: bool = False
     architectures: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ import logging
 import queue
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
@@ -117,10 +118,11 @@ class Together:
 
     Args:
         threads: how many stacks are trained at a time.
+        at_a_time: how many runs are under way at a time; None: all.
     """
 
-    def __init__(self, threads: int) -> None:
-        self.runs, self._threads = 0, threads
+    def __init__(self, threads: int, at_a_time: int | None = None) -> None:
+        self.runs, self._threads, self._at_a_time = 0, threads, at_a_time
         self.events: queue.SimpleQueue = queue.SimpleQueue()
         self._turn = threading.Lock()  # who holds it works
         self._compiled: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # for which forms
@@ -165,17 +167,20 @@ class Together:
 
     def _schedule(self, members: Sequence[threading.Thread], results: dict[_Member, Any]) -> None:
         """Have the members work, and their steps taken, until all have ended."""
-        for thread in members:
-            thread.start()
-        self._working = left = len(members)
-        while left:
+        to_begin, under_way = deque(members), 0
+        while to_begin or under_way:
+            while to_begin and under_way < (self._at_a_time or len(members)):
+                self._working, under_way = self._working + 1, under_way + 1
+                to_begin.popleft().start()
             event = self.events.get()
             if isinstance(event, BaseException):
                 self._interrupt(event)
-                continue
-            if isinstance(event, _Ended):
-                results[event.member], left = event.result, left - 1
-            self._take_in(event)
+            else:
+                if isinstance(event, _Ended):
+                    results[event.member], under_way = event.result, under_way - 1
+                self._take_in(event)
+            if self._stop is not None:
+                to_begin.clear()
 
     @contextmanager
     def resting(self) -> Iterator[None]:

@@ -42,7 +42,7 @@ KIND = Kind(
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
     takes_data=True,
-    together=True,
+    together=8,
     encodes=True,
     bars=("train_loss", "val_loss", "val_f1"),
     monitored="val_f1",

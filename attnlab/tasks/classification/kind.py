@@ -55,7 +55,7 @@ KIND = Kind(
         "Attention": f"{_HERE}.either:attention_parts",
     },
     takes_data=True,
-    together=True,
+    together=8,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
     text_columns=(

@@ -49,7 +49,7 @@ KIND = Kind(
     ),
     reported="rmse",
     shelf=f"{_HERE}.verbs.data:SHELF",
-    together=True,
+    together=32,
     learner=f"{_HERE}.learner:ForecastLearner",
     figures=f"{_HERE}.figures.run:forecast_figures",
     served=f"{_HERE}.task:served_example",

@@ -26,7 +26,7 @@ KIND = Kind(
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
     takes_data=True,
-    together=True,
+    together=8,
     encodes=True,
     bars=("train_loss", "val_loss", "val_accuracy"),
     monitored="val_loss",
