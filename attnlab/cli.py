@@ -9,11 +9,12 @@ import atexit
 import contextlib
 import io
 import os
+import select
 import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from attnlab.config.arguments import (
     CONFIG_DIR,
@@ -75,12 +76,22 @@ def main(arguments: list[str] | None = None) -> int:
         code = _dispatch(arguments)
         sys.stdout.flush()  # a reader that has gone must show here, not while Python ends
         return code
-    except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does: nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, BrokenPipeError) and not _has_reader(sys.stdout):
+            # The reader of our output has gone, as `| head` does: nothing is wrong.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
         return _report(error)
+
+
+def _has_reader(stream: TextIO) -> bool:
+    """Whether somebody may still read what is written to a stream."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+        return not poll.poll(0)  # which tells of errors alone
+    except (OSError, ValueError):  # where somebody captures what is printed
+        return True
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -171,6 +182,8 @@ def _verb(verb: str, arguments: list[str]) -> int:
         return INTERRUPTED
     except click.ClickException as error:
         raise RequestError(error.format_message()) from error
+    except SystemExit:  # click's answer to a pipe that broke, such as that to `| head`
+        return FAILED if _has_reader(sys.stdout) else DONE
     return result if isinstance(result, int) else DONE
 
 
@@ -316,4 +329,5 @@ def _report(error: BaseException) -> int:
 
 
 def _complain(text: str) -> None:
-    print(f"attnlab: {text}", file=sys.stderr, flush=True)
+    with contextlib.suppress(BrokenPipeError):
+        print(f"attnlab: {text}", file=sys.stderr, flush=True)

@@ -72,6 +72,10 @@ CONFIGURATIONS = [
         "learning_rate: expected a number above 0 and at most 3e+38, got 0.",
     ),
     ("model.dropout=1", "model.dropout: expected a number at least 0 and below 1, got 1."),
+    (
+        "optimizer=adadelta optimizer.clip_value=1",
+        "optimizer.clip_value: expected null beside optimizer.clip_norm=1.0, got 1.",
+    ),
     ("seed=-1", "seed: expected a whole number at least 0", "got -1."),
     # What cannot be combined.
     ("attention=multi_head attention.heads=5", "attention.heads: expected a divisor", "got 5."),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import click
@@ -18,6 +20,8 @@ from attnlab import __version__
 from attnlab.cli import main
 from attnlab.commands import verbs
 from attnlab.run.building import import_tensorflow
+from attnlab.run.screen import Screen, bars
+from attnlab.terminal.console import plain_console
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,6 +66,47 @@ def test_a_reader_that_goes_away_is_no_error(attnlab):
         ["bash", "-c", command], env=attnlab.environment, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def _broken(text: str) -> None:
+    raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+def test_results_without_a_reader_end_a_command_and_other_lines_go_on(monkeypatch):
+    gone = SimpleNamespace(write=_broken, flush=lambda: None, isatty=lambda: False)
+    console = plain_console(gone)
+    console.print("how far it is")
+    console.print("and further")
+    monkeypatch.setattr(sys, "stdout", gone)
+    with pytest.raises(BrokenPipeError):
+        plain_console().print("a table")
+    monkeypatch.setattr(sys, "stderr", gone)
+    with bars(console, "") as progress:
+        Screen(progress, quiet=False).training(3, 0, ())
+
+
+def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, capsys):
+    command = click.Command("runs", callback=lambda: _broken(""))
+    monkeypatch.setattr("attnlab.commands.command", {"runs": command}.get)
+    assert main(["runs"]) == 1
+
+
+@pytest.mark.slow
+def test_training_goes_on_where_nobody_reads_how_far_it_is(attnlab):
+    settings = "task=fib task.count=61 task.history=5 model.units=2 tracking.enabled=false"
+    for words, states in (("trainer.epochs=200", 1), ("-m seed=1,2 trainer.epochs=3", 2)):
+        command = f"{sys.executable} -m attnlab {settings} {words} 2> >(head -1)"
+        done = subprocess.run(
+            ["bash", "-c", command],
+            env=attnlab.environment,
+            cwd=attnlab.folder,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0 and " folder: " in done.stdout.splitlines()[-1]
+        found = [folder / "status.json" for folder in attnlab.run_folders()]
+        completed = [path for path in found if json.loads(path.read_text())["state"] == "completed"]
+        assert len(completed) >= states
 
 
 @pytest.mark.parametrize(

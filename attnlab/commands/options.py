@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from attnlab.compare.selection import STATES, Filters, none_fits
 from attnlab.errors import RequestError, explained
@@ -158,7 +159,9 @@ def form_options(*forms: str) -> Callable[[_Command], _Command]:
     def decorate(function: _Command) -> _Command:
         @functools.wraps(function)
         def wrapped(*arguments: Any, form: str, as_json: bool, **options: Any) -> Any:
-            if as_json and form not in (forms[0], "json"):
+            source = click.get_current_context().get_parameter_source("form")
+            given = source is not ParameterSource.DEFAULT
+            if as_json and given and form != "json":
                 raise RequestError(f"--json, --format {form}: expected one of them.")
             return function(*arguments, form="json" if as_json else form, **options)
 

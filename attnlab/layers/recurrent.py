@@ -37,6 +37,7 @@ class RecurrentEncoder(keras.layers.Layer):
         layers: how many stand on each other.
         bidirectional: read in both directions and join the states, as Bahdanau et al. (2015) do.
         dropout: share of each layer's output that is dropped in training.
+        drops_last: whether that of the last layer is, or only what passes between layers.
         reset_after: of a GRU: whether its reset gate acts behind the matrix on the state, as fast
             kernels have it, or before, as Cho et al. (2014) do.
         **kwargs: of every Keras layer.
@@ -50,6 +51,7 @@ class RecurrentEncoder(keras.layers.Layer):
         layers: int = 1,
         bidirectional: bool = False,
         dropout: float = 0.0,
+        drops_last: bool = True,
         reset_after: bool = True,
         **kwargs,
     ) -> None:
@@ -57,7 +59,8 @@ class RecurrentEncoder(keras.layers.Layer):
         self.cell, self.units, self.bidirectional = cell, units, bidirectional
         self.reset_after = reset_after
         self.recurrent = [self._layer(number) for number in range(layers)]
-        self.dropouts = [Dropout(dropout) for _ in range(layers)] if dropout else []
+        dropped = layers if drops_last else layers - 1
+        self.dropouts = [Dropout(dropout) for _ in range(dropped)] if dropout else []
 
     def _layer(self, number: int) -> keras.layers.Layer:
         form = {"reset_after": self.reset_after} if self.cell == "gru" else {}
@@ -147,7 +150,7 @@ class RecurrentEncoder(keras.layers.Layer):
             else:
                 states, ends = self._by_keras(layer, states, mask, training)
             last.append(ends)
-            if self.dropouts:
+            if number < len(self.dropouts):
                 states = self.dropouts[number](states, training=training)
         return LayerStates(states, tuple(last))
 

@@ -107,8 +107,12 @@ def standard_error() -> Iterator[IO[str]]:
         yield sys.stderr
         return
     encoding, errors = sys.stderr.encoding, "backslashreplace"
-    with os.fdopen(os.dup(2), "w", buffering=1, encoding=encoding, errors=errors) as stream:
+    stream = os.fdopen(os.dup(2), "w", buffering=1, encoding=encoding, errors=errors)
+    try:
         yield stream
+    finally:
+        with suppress(BrokenPipeError):  # the reader of what is left has gone
+            stream.close()
 
 
 def _is_ours(name: str) -> bool:

@@ -64,10 +64,11 @@ class RunIndex:
             read[folder] = entry
         self._read = read
         if changed or len(read) < len(known):
-            self._by_digest = {}  # runs in the order in which they began
+            by_digest: dict[str, list[IndexedRun]] = {}  # in the order in which they began
             runs = [run for _, run in read.values()]
             for run in sorted(runs, key=lambda r: (str(r.status.get("started")), r.path.name)):
-                self._by_digest.setdefault(run.digest, []).append(run)
+                by_digest.setdefault(run.digest, []).append(run)
+            self._by_digest = by_digest  # at once, for another thread may look meanwhile
         return self
 
     def forget(self, digest: str) -> None:

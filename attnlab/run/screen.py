@@ -7,13 +7,14 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
 from attnlab.records import logs
+from attnlab.terminal.console import plain_console
 
 log = logging.getLogger("attnlab")
 # Seconds between two lines about epochs, and about other long work, where no bars are drawn.
@@ -94,14 +95,15 @@ class Screen:
     def _say(self, text: str) -> None:
         self._said = time.monotonic()
         if self._progress.disable and logs.verbosity >= 0:
-            print(f"attnlab: {text}", file=sys.stderr, flush=True)
+            with suppress(BrokenPipeError):  # nobody looks any more
+                print(f"attnlab: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def screen(quiet: bool = False) -> Iterator[Screen]:
     """The screen of a run; `quiet` of a sweep's job, since sweeps show their own progress."""
     with logs.standard_error() as stream:
-        with bars(Console(file=stream), "{task.fields[text]}", hidden=quiet) as progress:
+        with bars(plain_console(stream), "{task.fields[text]}", hidden=quiet) as progress:
             shown = Screen(progress, quiet)
             shown.working(0, None, "preparing")
             yield shown

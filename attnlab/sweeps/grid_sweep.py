@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from attnlab.errors import SweepFailed
@@ -48,6 +49,7 @@ class GridSweep(Sweep):
         self._most_that_fit = cache(self._count_what_fits)
         self._failures: dict[str, str | None] = {}  # of runs that left no folder, or can't go on
         self._ended: set[str] = set()  # those that the system ended
+        self._killed_before: set[tuple[Path, Any]] = set()  # folder, when last heard of
 
     def preview(self) -> None:  # noqa: D102
         rows = self.rows()
@@ -65,6 +67,8 @@ class GridSweep(Sweep):
         numbers = {row.number for row in rows if self._is_to_run(row)}
         todo = [point for point in self.points if point.number in numbers]
         self.before = sum(row.state == COMPLETED for row in rows)
+        killed = filter(None, (self._killed(point) for point in todo))
+        self._killed_before = {(run.path, run.status.get("updated")) for run in killed}
         if todo or self._is_unfinished(rows):
             self.start_parents(point.config for point in self.points)
         if todo:  # which runs were found is kept, whatever happens now
@@ -135,6 +139,8 @@ class GridSweep(Sweep):
                 return row
             return dataclasses.replace(row, state=FAILED, error=self._failures[point.digest])
         state, status = found.noted_state if noted else found.state, found.status
+        if state == RUNNING and (found.path, status.get("updated")) in self._killed_before:
+            state = KILLED
         if state == KILLED and not noted and point.digest in self._failures:  # it can't go on
             error = self._failures[point.digest]
             return dataclasses.replace(row, state=FAILED, error=error, path=found.path)
@@ -242,12 +248,13 @@ class GridSweep(Sweep):
         programs: set[str] = set()
         for (most, program), found in alike.items():
             for point in found:
-                if not room or most == 1 or len(programs | {program}) > MOST_PROGRAMS:
+                full = not groups or len(groups[-1]) >= min(room, most)
+                if full or len(programs | {program}) > MOST_PROGRAMS:
                     groups.append([])
                     room, programs = most, set()
                 groups[-1].append(point)
+                room = min(room, most)
                 programs.add(program)
-                room -= 1
         return groups
 
     def _most_together(self, point: Point, points: int) -> int:

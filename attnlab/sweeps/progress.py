@@ -162,6 +162,8 @@ def failure(row: TableRow) -> str:
 def _spread(rows: Sequence[TableRow]) -> str:
     """What runs monitor, as they have it now, from the least to the greatest."""
     column, values = kind_of(rows[0].task).monitored, []
+    if len({row.task for row in rows}) > 1:  # whose values are of other sizes
+        return ""
     for row in rows:
         with suppress(RequestError):
             history = RunDirectory(row.path).history.read() if row.path else {}

@@ -13,10 +13,20 @@ from rich.table import Table
 WIDTH = 100
 
 
+class PlainConsole(Console):
+    """A console whose reader may go away, as `| head` does."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise `BrokenPipeError` where results have no reader; all else goes on without one."""
+        if self.file is sys.stdout:
+            raise BrokenPipeError
+        self.quiet = True
+
+
 def plain_console(file: Any = None, width: int = WIDTH) -> Console:
     """Standard output or another file, of this width where it is no terminal; plain numbers."""
     # Names and paths are no markup: [b] stands for itself.
-    console = Console(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
+    console = PlainConsole(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = max(console.width, width)
     return console

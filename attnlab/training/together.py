@@ -40,7 +40,10 @@ def take(program: Program, steps: Any, width: int = 1) -> Any:
     """
     member = getattr(_here, "member", None)
     if member is None:
-        return _taken(program, [steps], width)[0]
+        (found,) = _taken(program, [steps], width)[:1]
+        if isinstance(found, BaseException):
+            raise found
+        return found
     return member.ask(_Wish(member, program, steps, width))
 
 
@@ -69,7 +72,15 @@ def _taken(program: Program, steps: list, width: int) -> Sequence[Any]:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             log.warning("runs train side by side, for they can't be stacked: %s", reason)
             _alone.add(program)
-    return [program.train([each])[0] for each in steps]
+    return [_taken_alone(program, each) for each in steps]
+
+
+def _taken_alone(program: Program, steps: Any) -> Any:
+    """What comes of the steps of one run; an error is its own, and none of the others'."""
+    try:
+        return program.train([steps])[0]
+    except BaseException as error:
+        return error
 
 
 @dataclass(eq=False)

@@ -155,6 +155,34 @@ def test_runs_are_launched_together_and_again_what_a_dead_process_left(grid, doe
     assert again.launcher.launched == []
 
 
+def test_what_was_killed_before_is_not_under_way_until_somebody_goes_on_with_it(grid, run_of):
+    run, noted = run_of(0, **GONE), []
+
+    def look(work, overrides):
+        noted.append(sweep.rows(noted=True)[0].state)
+        run.status.write("running", **this_process())
+        noted.append(sweep.rows(noted=True)[0].state)
+        run.write_json("metrics.json", {})
+        run.status.write("completed")
+        return [None]
+
+    sweep = grid(look)
+    sweep.carry_out()
+    assert noted == ["killed", "running"]
+
+
+def test_a_group_has_no_more_runs_than_any_of_them_leaves_room_for(grid, plan_of, monkeypatch):
+    rooms = {1: 32, 2: 32, 3: 2, 4: 2, 5: 2, 6: 1}
+    sweep = grid()
+    monkeypatch.setattr(sweep, "_most_together", lambda point, points: rooms[point.number])
+    points = [
+        SimpleNamespace(number=number, config=SimpleNamespace(program=str(room)))
+        for number, room in rooms.items()
+    ]
+    groups = [[point.number for point in group] for group in sweep._groups(points)]
+    assert groups == [[1, 2], [3, 4], [5], [6]]
+
+
 def test_a_killed_run_that_cannot_go_on_says_why(grid, run_of):
     run_of(0, **GONE)
     sweep = grid(lambda work, overrides: [Outcome("failed", error="data: changed")])

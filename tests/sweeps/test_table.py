@@ -125,7 +125,7 @@ def test_where_no_bars_are_drawn_a_line_tells_of_the_runs_under_way(monkeypatch,
     rows = [row(1, {}, state="running", epoch=1, epochs=2), row(2, {}, state="not run")]
     shown = Progress("mine", 3, 1, lambda noted: rows)
     shown._take_in()
-    rows[1] = row(2, {}, state="running", epochs=5)
+    rows[1] = row(2, {}, state="running", epochs=5, task="sunspots")
     shown._take_in()
     rows.clear()
     shown._take_in()

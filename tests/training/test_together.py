@@ -148,6 +148,54 @@ def test_an_error_of_a_program_reaches_the_runs_that_wanted_its_steps():
     assert Together(threads=1).carry_out([caught, caught]) == ["told", "told"]
 
 
+def test_an_error_of_one_that_can_not_be_stacked_is_none_of_the_others():
+    class Picky(Doubling):
+        def train(self, runs):
+            if runs == [10]:
+                raise ValueError("ten")
+            return super().train(runs)
+
+    program = Picky(most=1)
+
+    def caught():
+        with pytest.raises(ValueError, match="ten"):
+            take(program, 10, 2)
+
+    works = [taking(program, 1, 1), caught, taking(program, 3, 1)]
+    assert Together(threads=1).carry_out(works) == [2, None, 6]
+    with pytest.raises(ValueError, match="ten"):
+        take(program, 10, 2)
+
+
+@pytest.mark.parametrize(("at_a_time", "most"), [(2, 2), (None, 5)])
+def test_so_many_are_under_way_at_a_time_and_the_next_begins_as_one_ends(at_a_time, most):
+    under_way, seen, program = set(), [], Doubling()
+
+    def work(number):
+        under_way.add(number)
+        for _ in range(number + 1):
+            take(program, number, 1)
+            seen.append(len(under_way))
+        under_way.remove(number)
+        return number
+
+    works = [lambda number=number: work(number) for number in range(5)]
+    assert Together(threads=2, at_a_time=at_a_time).carry_out(works) == [0, 1, 2, 3, 4]
+    assert max(seen) == most
+
+
+def test_what_has_not_begun_when_one_raises_never_does():
+    begun = []
+
+    def failing():
+        raise ZeroDivisionError
+
+    works = [failing, lambda: begun.append(1), lambda: begun.append(2)]
+    with pytest.raises(ZeroDivisionError):
+        Together(threads=1, at_a_time=1).carry_out(works)
+    assert not begun
+
+
 def test_stacks_are_powers_of_two_for_every_thread():
     def widths(runs, threads, most):
         return Together(threads).carry_out([lambda: width_of(most)] * runs)[0]

@@ -294,6 +294,19 @@ def test_an_unknown_model_is_named():
         build_forecaster("cnn", {"units": 3}, NoAttention, history=S, horizon=1)
 
 
+@pytest.mark.parametrize(
+    ("layers", "last", "share"), [(1, False, 0), (2, False, 0), (2, True, 0.5)]
+)
+def test_the_last_layers_output_is_dropped_where_it_is_wanted(layers, last, share):
+    encoder = RecurrentEncoder(units=8, layers=layers, dropout=0.5, drops_last=last)
+    encoder.build((None, 6, 4))
+    sequence = np.random.default_rng(0).normal(size=(200, 6, 4)).astype(np.float32)
+    states = encoder.encode(sequence, training=True).states
+    assert float(np.mean(np.asarray(states) == 0)) == pytest.approx(share, abs=0.03)
+    dropped = np.any(np.asarray(states) != np.asarray(encoder.encode(sequence).states))
+    assert dropped == (layers == 2)
+
+
 def test_the_books_output_7_2():
     encoder = RecurrentEncoder(cell="simple", units=2)
     encoder.build((None, 3, 1))

@@ -41,8 +41,8 @@ class RecurrentReader(EmbeddingReader):
     ) -> None:
         super().__init__(dropout=dropout, **kwargs)
         form = {"cell": cell, "units": units, "bidirectional": bidirectional}
-        between = dropout if layers > 1 else 0.0
-        self.encoder = RecurrentEncoder(layers=layers, dropout=between, name="encoder", **form)
+        between = {"dropout": dropout, "drops_last": False}
+        self.encoder = RecurrentEncoder(layers=layers, name="encoder", **between, **form)
         self.attention = attention
         self.modeling = RecurrentEncoder(name="modeling", **form) if modeling else None
         self.fitted = None  # a matrix behind contexts of another width

@@ -39,10 +39,15 @@ class RecurrentClassifier(LookingBack, Classifier):
         if spread == "auto":
             spread = 0.1 if kwargs["vocabulary"] >= _MANY_WORDS else 1.0
         super().__init__(dropout=dropout, spread=float(spread), **kwargs)
-        sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
-        # Between layers; the last one's output is dropped behind the look.
-        between = dropout if layers > 1 else 0.0
-        self.encoder = RecurrentEncoder(cell=cell, dropout=between, name="encoder", **sizes)
+        self.encoder = RecurrentEncoder(
+            cell=cell,
+            units=units,
+            layers=layers,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            drops_last=False,  # which is dropped behind the look
+            name="encoder",
+        )
         self.look_by(attention, readout, self.encoder.width)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -99,11 +98,7 @@ def command(
     as_text = partial(_as_text, n_best > 1, scores)
     written = partial(_as_json, translator) if form == "json" else as_text
     chunks = [sentences] if sentences else _standard_input()
-    try:
-        _run(translator, chunks, written, draw)
-    except BrokenPipeError:
-        # The reader has gone, as `| head` does; click would call it a failure.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _run(translator, chunks, written, draw)
 
 
 def _run(translator, chunks, written, draw: Callable[[Translation], None] | None) -> None:
