@@ -71,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     interrupts.listen()
+    if sys.stdout is None:  # closed, as by `>&-`
+        sys.stdout = open(os.devnull, "w")
     os.environ[TYPED] = shlex.join(["attnlab", *arguments])
     try:
         code = _dispatch(arguments)
@@ -90,7 +92,7 @@ def _has_reader(stream: TextIO) -> bool:
         poll = select.poll()
         poll.register(stream.fileno(), 0)
         return not poll.poll(0)  # which tells of errors alone
-    except (OSError, ValueError):  # where somebody captures what is printed
+    except (AttributeError, OSError, ValueError):  # where somebody captures what is printed
         return True
 
 

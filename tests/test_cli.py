@@ -68,6 +68,12 @@ def test_a_reader_that_goes_away_is_no_error(attnlab):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_closed_standard_output_is_no_error(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["--version"]) == 0
+    sys.stdout.close()  # what it was given instead
+
+
 def _broken(text: str) -> None:
     raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 

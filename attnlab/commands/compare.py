@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Container
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten, mlflow_name
 
 if TYPE_CHECKING:
-    from attnlab.compare.comparison import Comparisons
+    from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
 
 
 @click.command("compare")
@@ -134,17 +135,31 @@ def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | Non
     return copy.run_id
 
 
+def _free_name(comparison: Comparison, result: GroupResult, taken: Container[str]) -> str:
+    """What MLflow calls the mean of a group."""
+    parts = [comparison.name, *(value or "-" for value in result.group.key)]
+    text = f"{'/'.join(map(_part, parts))}_{comparison.metric.path}"
+    name, number = mlflow_name(text), 1
+    while name in taken:  # which has no place for each character, nor for many
+        number += 1
+        name = mlflow_name(f"{number} {text}")
+    return name
+
+
+def _part(text: str) -> str:
+    """A value as one part of a name."""
+    return text.replace("/", "_")
+
+
 def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
     """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
-    means = {
-        mlflow_name(
-            f"{each.name}/{result.group.label.replace(' / ', '/')}_{each.metric.path}"
-        ): mean
-        for each in found.tasks
-        for result in each.results
-        if (mean := result.interval.mean) is not None
-    }
-    params = flatten({**asked, "reference": {each.name: each.reference for each in found.tasks}})
+    means: dict[str, float] = {}
+    for each in found.tasks:
+        for result in each.results:
+            if (mean := result.interval.mean) is not None:
+                means[_free_name(each, result, means)] = mean
+    references = {_part(each.name): each.reference for each in found.tasks}
+    params = flatten({**asked, "reference": references})
     now = round(1000 * time.time())
     return Snapshot(
         folder=runs,

@@ -24,7 +24,8 @@ from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
 _NAME = "report.html"
 _ENDINGS = (".html", ".htm")
-# What a sweep may vary that makes no groups: seeds are averaged over, tasks compared by themselves.
+# What a sweep may vary that makes no groups: seeds are averaged over, and settings of the task and
+# its data are compared apart; see `compare.grouping`.
 _APART = ("seed", "task", "data")
 _MOST_NAMED = 3  # tasks in the name of a file
 
@@ -171,7 +172,8 @@ def _varied(sweep: Path, run: RunDirectory) -> list[str]:
         settings = read_settings(run)
     except RequestError:
         return []
-    return [key for key in keys if key not in _APART and setting(settings, key) is not None]
+    own = [key for key in keys if key.partition(".")[0] not in _APART]
+    return [key for key in own if setting(settings, key) is not None]
 
 
 def _send(entries: Sequence[ListedRun]) -> None:

@@ -77,7 +77,7 @@ class Comparison:
     data: str | None
     # the compared keys: those asked for, and others in which runs differ that agree in these
     by: tuple[str, ...]
-    columns: tuple[str, ...]  # what the groups' names are the values of: `by`, or fewer
+    asked: int  # how many of them, the first ones, were asked for
     metric: Quantity  # what is compared
     units: str  # of the metric; empty where it has none
     geometric: bool  # whether means are geometric and differences ratios
@@ -153,7 +153,7 @@ def _compare_task(task: TaskGroups, options: Options) -> Comparison:
         task=task.task,
         data=task.data,
         by=task.by,
-        columns=task.columns,
+        asked=task.asked,
         metric=metric,
         units=task.units,
         geometric=options.geometric,

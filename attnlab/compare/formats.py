@@ -114,11 +114,14 @@ def latex(found: Comparisons) -> str:
 
 def numbers(found: Comparisons) -> list[dict[str, Any]]:
     """A row for each group of each task, with full digits; None where there is nothing to say."""
-    return [
+    every = [
         {**_numbers(each, row), "warnings": "; ".join(each.warnings)}
         for each in found.tasks
         for row in each.results
     ]
+    # Keys of all tables stand before the numbers, also those that make groups of some alone.
+    first = dict.fromkeys(name for row in every for name in [*row][: [*row].index("n")])
+    return [{**{name: row[name] for name in first if name in row}, **row} for row in every]
 
 
 def comma_separated(found: Comparisons) -> str:
@@ -175,7 +178,11 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "task": comparison.task,
         "data": comparison.data,
         "metric": comparison.metric.path,
-        **dict(zip(comparison.by, result.group.key, strict=True)),
+        # A key may be called as what stands before it.
+        **{
+            f"{key}.name" if key in ("task", "data") else key: value
+            for key, value in zip(comparison.by, result.group.key, strict=True)
+        },
         **result.interval._asdict(),
         "best": result.best,
         "worst": result.worst,

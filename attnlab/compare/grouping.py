@@ -59,7 +59,7 @@ class TaskGroups:
     # the keys that make the groups: those asked for, and others in which runs differ that agree in
     # these
     by: tuple[str, ...]
-    columns: tuple[str, ...]  # what the groups' names are the values of: `by`, or fewer
+    asked: int  # how many of them, the first ones, were asked for
     metric: Quantity  # what is compared
     units: str  # of the metric; empty where it has none
     groups: tuple[Group, ...]  # in the order of keys
@@ -68,6 +68,11 @@ class TaskGroups:
     reference: Group | None
     notes: tuple[str, ...]  # what to know for reading what is made of them
     warnings: tuple[str, ...]  # what makes that doubtful
+
+    @property
+    def name(self) -> str:
+        """The task's, with the data's where there are several."""
+        return f"{self.task} {self.data}" if self.data else self.task
 
     @property
     def records(self) -> list[RunRecord]:
@@ -170,12 +175,11 @@ def _task_groups(asked: _Question, metric: Quantity, choice: Choice) -> TaskGrou
     usable = [record for record in records if _has_value(record, metric)]
     splitting = splitting_settings(usable, choice.by)
     by = (*choice.by, *splitting)
-    groups, columns, numbers, older = grouped(usable, metric, choice.by, tuple(splitting))
+    groups, older = grouped(usable, metric, by)
     if choice.geometric:
         _require_positive(groups, metric)
     reference = _reference(groups, choice.reference, by) if len(groups) > 1 else None
-    notes = [*numbers]
-    notes += [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
+    notes = [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
     if asked.apart:
         keys = ", ".join(asked.apart)
         notes.append(f"runs that differ in {keys} are compared apart; --by holds them together")
@@ -189,7 +193,7 @@ def _task_groups(asked: _Question, metric: Quantity, choice: Choice) -> TaskGrou
         task=asked.task,
         data=", ".join(asked.names) or None,
         by=by,
-        columns=columns,
+        asked=len(choice.by),
         metric=metric,
         units=str(usable[-1].metrics.get("units", "")) if has_units else "",
         groups=tuple(groups),
@@ -268,7 +272,10 @@ def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
     given = _parts(text)
     if all("=" in part for part in given):
         wanted = dict(part.split("=", 1) for part in given)
-        return all(own.get(key) == value for key, value in wanted.items())
+        (run, *_) = group.runs.values()
+        # Those by which tables are divided make no groups in them.
+        dividing = {key: run.setting(key) for key in wanted if key.partition(".")[0] in _QUESTION}
+        return {**dividing, **own}.items() >= wanted.items()
     return given == _parts(group.label)[: len(given)]
 
 

@@ -20,7 +20,6 @@ _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra", "experiment")
 # Packages of environment.json that results can depend on.
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
 _MOST_GROUPS_NAMED = 3
-_MOST_COLUMNS = 2  # of keys that nobody asked for
 
 
 class RunRecord(NamedTuple):
@@ -102,53 +101,29 @@ class Group:
     key: tuple[str | None, ...]
     runs: Mapping[int, RunRecord]  # the newest run of each seed, in the order of seeds
     values: Mapping[int, float]  # the compared quantity of each seed
-    names: tuple[str, ...]  # what it is called: the key's values, of which a number stands for many
 
     @property
     def label(self) -> str:
-        """Its names, in one line."""
-        return " / ".join(self.names)
+        """The values of the key, in one line."""
+        return " / ".join(value or "-" for value in self.key)
 
     def shared_seeds(self, other: Group) -> list[int]:
         """The seeds that both have."""
         return [seed for seed in self.runs if seed in other.runs]
 
 
-class Grouped(NamedTuple):
-    """Groups of runs, and how to call them."""
-
-    groups: list[Group]  # in the order of keys
-    columns: tuple[str, ...]  # what the groups' names are the values of
-    numbers: list[str]  # what a number among them stands for, a line each
-    older: int  # runs that are older than another one of the same group and seed
-
-
 def grouped(
-    records: list[RunRecord], metric: Quantity, asked: tuple[str, ...], others: tuple[str, ...]
-) -> Grouped:
-    """The groups by all keys, with the newest run of each seed.
-
-    Of many keys that were not `asked` for, groups have a number in their names.
-    """
-    by = (*asked, *others)
+    records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
+) -> tuple[list[Group], int]:
+    """The groups by key, with the newest run of each seed; and how many are older than that."""
     found = _by_key(records, by)
-    keys = in_order(found)
-    sets = in_order({key[len(asked) :] for key in keys}) if len(others) > _MOST_COLUMNS else []
     groups = []
-    for key in keys:
+    for key in in_order(found):
         newest = {record.seed: record for record in found[key]}
         runs = dict(sorted(newest.items()))
         values = {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()}
-        names = tuple(value or "-" for value in key)
-        if sets:
-            names = (*names[: len(asked)], f"#{sets.index(key[len(asked) :]) + 1}")
-        groups.append(Group(key, runs, values, names))
-    numbers = [
-        f"#{number}: {', '.join(f'{key}={value}' for key, value in pairs if value is not None)}"
-        for number, pairs in enumerate((zip(others, each, strict=True) for each in sets), 1)
-    ]
-    older = len(records) - sum(len(group.runs) for group in groups)
-    return Grouped(groups, (*asked, "settings") if sets else by, numbers, older)
+        groups.append(Group(key, runs, values))
+    return groups, len(records) - sum(len(group.runs) for group in groups)
 
 
 def _by_key(

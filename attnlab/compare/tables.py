@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison, GroupResult
 from attnlab.compare.grouping import TaskGroups
+from attnlab.compare.runs import Group, in_order
 from attnlab.compare.sequential import ALPHA, first_bounded
 from attnlab.compare.text_tables import NOTHING, TextTable
 
@@ -17,6 +19,7 @@ _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain numb
 # Numbers that are further apart than this get digits of their own each.
 _FAR_APART = 1000.0
 _SMALLEST_P = 0.001
+_MOST_COLUMNS = 2  # of settings that nobody asked for
 
 
 def heading(of: Comparison | TaskGroups) -> str:
@@ -28,9 +31,41 @@ def heading(of: Comparison | TaskGroups) -> str:
     return f"{task}: {part}{metric.path}{units}, {_DIRECTIONS[metric.direction]}"
 
 
+class Naming(NamedTuple):
+    """How tables call groups: a number stands for many settings that nobody asked for."""
+
+    columns: list[str]  # what the names are the values of
+    names: dict[tuple[str | None, ...], list[str]]  # by the groups' keys
+    notes: list[str]  # what each number stands for
+
+    def label(self, group: Group) -> str:
+        """A group's names in one line."""
+        return " / ".join(self.names[group.key])
+
+
+def naming(of: Comparison | TaskGroups) -> Naming:
+    """The names of a table's groups."""
+    keys = in_order(group.key for group in of.groups)
+    others = of.by[of.asked :]
+    if len(others) <= _MOST_COLUMNS:
+        return Naming([*of.by], {key: [value or NOTHING for value in key] for key in keys}, [])
+    # What an older version didn't have counts as null.
+    own = {key: tuple(value or "null" for value in key[of.asked :]) for key in keys}
+    sets = list(dict.fromkeys(own.values()))
+    names = {
+        key: [*(value or NOTHING for value in key[: of.asked]), f"#{sets.index(own[key]) + 1}"]
+        for key in keys
+    }
+    notes = [
+        f"#{number}: {', '.join(map('='.join, zip(others, values, strict=True)))}"
+        for number, values in enumerate(sets, 1)
+    ]
+    return Naming([*of.by[: of.asked], "settings"], names, notes)
+
+
 def results_table(comparison: Comparison) -> TextTable:
     """A row for each group: seeds, mean and interval, best and worst, skill, size, speed."""
-    results = comparison.results
+    results, called = comparison.results, naming(comparison)
     write = number_format(
         value for each in results for value in (*each.interval[1:], each.best, each.worst)
     )
@@ -38,10 +73,10 @@ def results_table(comparison: Comparison) -> TextTable:
     mean = "geometric mean" if comparison.geometric else "mean"
     ends = ["best", "worst"] if comparison.metric.direction else ["lowest", "highest"]
     interval = "95 % sequential" if comparison.sequential else "95 % interval"
-    header = [*comparison.columns, "n", mean, interval, *ends, "skill", "parameters", "s/epoch"]
+    header = [*called.columns, "n", mean, interval, *ends, "skill", "parameters", "s/epoch"]
     rows = [
         [
-            *each.group.names,
+            *called.names[each.group.key],
             str(each.interval.n),
             write(each.interval.mean),
             _interval(each.interval.low, each.interval.high, write, " to "),
@@ -53,7 +88,7 @@ def results_table(comparison: Comparison) -> TextTable:
         ]
         for each in results
     ]
-    return TextTable("", len(comparison.columns), header, rows)
+    return TextTable("", len(called.columns), header, rows)
 
 
 def differences_table(comparison: Comparison) -> TextTable | None:
@@ -68,14 +103,17 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     test = comparison.item_test
     interval = "sequential" if comparison.sequential else "95 %"
     tests = [test.heading] if test else []
-    header = [*comparison.columns, "n", f"{what} [{interval}]", "p", *tests]
+    called = naming(comparison)
+    header = [*called.columns, "n", f"{what} [{interval}]", "p", *tests]
     rows = []
     for each in comparison.differences:
         item = [p_text(each.item_test.p_holm if each.item_test else None)] if test else []
         found = [str(each.difference.n), _difference(each, write)] if each.difference else []
-        rows.append([*each.group.names, *found, p_text(each.p_corrected), *item, each.verdict])
-    title = f"{what} to {comparison.reference}{way.get(comparison.metric.direction, '')}"
-    return TextTable(title, len(comparison.columns), [*header, "verdict"], rows)
+        names = called.names[each.group.key]
+        rows.append([*names, *found, p_text(each.p_corrected), *item, each.verdict])
+    base = next(each for each in comparison.groups if each.label == comparison.reference)
+    title = f"{what} to {called.label(base)}{way.get(comparison.metric.direction, '')}"
+    return TextTable(title, len(called.columns), [*header, "verdict"], rows)
 
 
 def footnotes(comparison: Comparison) -> list[str]:
@@ -98,7 +136,7 @@ def footnotes(comparison: Comparison) -> list[str]:
         lines.append(f"{test.heading}: {test.method}{corrected}{once}{signature}")
     if any(each.verdict == "too few seeds" for each in comparison.differences):
         lines.append(f"below {ENOUGH_SEEDS} shared seeds a difference is not judged: train more")
-    return lines + comparison.notes
+    return [*naming(comparison).notes, *lines, *comparison.notes]
 
 
 def _about_looking(comparison: Comparison) -> list[str]:

@@ -13,6 +13,7 @@ from attnlab.compare.tables import (
     differences_table,
     footnotes,
     heading,
+    naming,
     number_format,
     p_text,
     results_table,
@@ -182,9 +183,9 @@ def _further_parts(comparison: Comparison) -> list[Part]:
     names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
     if not names or not comparison.metric.is_test:
         return []
-    rows = []
+    rows, called = [], naming(comparison)
     for group in comparison.groups:
-        cells = [*group.names]
+        cells = [*called.names[group.key]]
         for name in names:
             quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
             values = [quantity.value(run.metrics) for run in group.runs.values()]
@@ -192,7 +193,7 @@ def _further_parts(comparison: Comparison) -> list[Part]:
             cells.append(f"{np.mean(known):.4g}" if len(known) == len(values) else "-")
         rows.append(cells)
     title = f"{comparison.metric.path} on further parts, mean over seeds"
-    return [Table(title, [*comparison.columns, *names], rows, len(comparison.columns))]
+    return [Table(title, [*called.columns, *names], rows, len(called.columns))]
 
 
 def _caveats(comparison: Comparison) -> list[str]:

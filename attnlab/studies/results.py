@@ -125,13 +125,15 @@ def _compared(entries: Sequence[ListedRun], options: Options) -> Comparisons:
 
 
 def _cell(published: Published, found: Comparisons) -> Cell:
+    """A published number beside the group that is meant; alone where none is, or several are."""
+    fitting = []
     for comparison in found.tasks:
         for result in comparison.results:
             runs = result.group.runs.values()
             wanted = published.where.items()
             if all(run.setting(key) == value for run in runs for key, value in wanted):
-                return Cell(published, comparison, result)
-    return Cell(published)
+                fitting.append(Cell(published, comparison, result))
+    return fitting[0] if len(fitting) == 1 else Cell(published)
 
 
 def rows(found: Results) -> Iterator[dict[str, Any]]:

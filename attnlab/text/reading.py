@@ -68,6 +68,8 @@ def read_text(path: Path, argument: str) -> str:
     """
     where = f"{argument}: {path}" if path != STANDARD_INPUT else f"{argument}: standard input"
     with explained(f"{where} can't be read"):
+        if path == STANDARD_INPUT and sys.stdin is None:
+            raise RequestError(f"{where}: expected a text, but it is closed.")
         if path == STANDARD_INPUT:
             raw = sys.stdin.buffer.read(LONGEST_TEXT + 1)
         elif path.is_dir():
@@ -91,6 +93,8 @@ def input_lines() -> Iterator[str]:
     Raises:
         RequestError: one is no UTF-8.
     """
+    if sys.stdin is None:
+        raise RequestError("TEXT: expected a text, or standard input, got neither.")
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
             # A byte-order mark may stand before the first.

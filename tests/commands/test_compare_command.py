@@ -168,7 +168,30 @@ def test_names_that_mlflow_does_not_take_are_logged_as_others(
     with sqlite3.connect(tmp_path / "mlflow.db") as store:
         keys = {key for (key,) in store.execute("select key from latest_metrics")}
     names = {
-        "--within": {"sunspots inputs___a/b__/none_rmse", "sunspots inputs___x__/none_rmse"},
-        "--by": {"sunspots/__a/b___rmse", "sunspots/__x___rmse"},
+        "--within": {"sunspots inputs___a__b__/none_rmse", "sunspots inputs___x__/none_rmse"},
+        "--by": {"sunspots/__a__b___rmse", "sunspots/__x___rmse"},
     }
     assert keys == names[option]
+
+
+def test_no_group_takes_the_place_of_another_one_in_mlflow(tmp_path, empty_store, monkeypatch):
+    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
+    for inputs in ("../../a", "..//../a", "x?", "x!", "y" * 300 + "1", "y" * 300 + "2"):
+        write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
+    found = invoke(tmp_path, "--by", "task.inputs", "--log")
+    assert found.exit_code == 0, found.output
+    with sqlite3.connect(tmp_path / "mlflow.db") as store:
+        keys = {key for (key,) in store.execute("select key from latest_metrics")}
+    assert len(keys) == 6
+
+
+def test_a_group_may_be_called_as_a_column_is(tmp_path):
+    for keys in ("4", "16"):
+        for attention in ("none", "bahdanau"):
+            config = {"data.name": f"d{keys}", "data.keys": keys}
+            write_run(tmp_path, attention, 0, 1.0, config=config)
+    words = "--by", "data,attention", "--within", "data.keys", "--format", "json"
+    tasks = json.loads(invoke(tmp_path, *words).output)["tasks"]
+    found = [(row["data"], row["data.name"]) for each in tasks for row in each["groups"]]
+    assert sorted(set(found)) == [("keys=16", "d16"), ("keys=4", "d4")]

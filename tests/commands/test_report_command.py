@@ -55,6 +55,23 @@ def test_a_sweep_is_told_in_its_folder_by_what_it_varies(told, tmp_path, by_path
     assert text.count('class="seed"') == 2  # model.units make groups of their own
 
 
+def test_a_sweep_over_horizons_has_a_table_for_each(told, tmp_path):
+    for attention, values in (("none", NONE), ("bahdanau", BETTER)):
+        for horizon in (1, 24):
+            config = {"task.horizon": horizon, "tracking.enabled": False}
+            given = {"config": config, "status": {"sweep": "horizons"}}
+            write_run(tmp_path, attention, 0, horizon * values[0], **given)
+    folder = tmp_path / "sweeps" / "horizons"
+    folder.mkdir()
+    varying = {"task.horizon": ["1", "24"], "attention": ["none", "bahdanau"]}
+    (folder / "sweep.json").write_text(json.dumps({"varying": varying}))
+    code, _, err = told("horizons")
+    assert code == 0, err
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "sunspots (horizon=1)" in text and "sunspots (horizon=24)" in text
+    assert "24 / bahdanau" not in text
+
+
 def test_several_runs_are_told_in_one_file_whatever_their_order(told, tmp_path):
     names = [path.parent for path in sorted(tmp_path.glob("*/*/*/status.json"))]
     first = told(*names[:3])[1]

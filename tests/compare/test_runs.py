@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from compared_runs import BETTER, NONE, compared, only, write_group, write_run
 
-from attnlab.compare.tables import results_table
+from attnlab.compare.tables import differences_table, footnotes, results_table
 
 
 def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
@@ -83,6 +83,8 @@ def test_runs_of_other_questions_are_compared_apart(tmp_path):
     assert len(together.groups) == 4 and note not in together.notes
     within = compared(tmp_path, within=("task.horizon",)).tasks
     assert [each.name for each in within] == [near.name, far.name]
+    near, far = compared(tmp_path, reference="attention=bahdanau,task.horizon=24").tasks
+    assert (near.reference, far.reference) == (None, "bahdanau")
 
 
 def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
@@ -96,18 +98,20 @@ def test_many_settings_that_nobody_asked_for_have_a_number(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "none", BETTER, config=sizes)
     write_group(tmp_path, "bahdanau", BETTER, config=sizes)
-    comparison = only(tmp_path)
+    write_group(tmp_path, "pooling", BETTER, config={"model.extra": None})
+    comparison = only(tmp_path, reference="attention=none,model.units=16")
     assert comparison.by == ("attention", "model.extra", "model.units", "trainer.epochs")
-    assert comparison.columns == ("attention", "settings")
-    labels = {group.label for group in comparison.groups}
-    assert labels == {"none / #1", "none / #2", "bahdanau / #1"}
-    assert comparison.notes[:2] == [
+    assert comparison.reference == "none / - / 16 / 30"
+    table, differences = results_table(comparison), differences_table(comparison)
+    assert table.header[:3] == ["attention", "settings", "n"] and table.words == 2
+    assert {tuple(row[:2]) for row in table.rows} == {
+        *[("none", "#1"), ("none", "#2"), ("bahdanau", "#1"), ("pooling", "#2")],
+    }
+    assert differences.title == "difference to none / #2 (below 0 is better)"
+    assert footnotes(comparison)[:2] == [
         "#1: model.extra=5, model.units=64, trainer.epochs=60",
-        "#2: model.units=16, trainer.epochs=30",
+        "#2: model.extra=null, model.units=16, trainer.epochs=30",
     ]
-    assert results_table(comparison).header[:3] == ["attention", "settings", "n"]
-    for reference in ("none / #2", "attention=none,model.units=16"):
-        assert only(tmp_path, reference=reference).reference == "none / #2"
 
 
 TRANSLATION = {"model.output": "auto", "model.placement": "auto", "model.maxout_units": 8}

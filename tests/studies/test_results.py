@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from compared_runs import BETTER, NONE, SAME, only, write_run
@@ -96,6 +97,8 @@ def test_cells_are_held_against_runs_of_their_own_table(tmp_path):
     assert [each.name for each in found.main.tasks] == ["sunspots horizon=1", "sunspots horizon=6"]
     assert [len(each.results) for each in found.main.tasks] == [2, 2]
     assert [cell.verdict for cell in found.cells] == ["reproduced", "worse"]
+    either = replace(study, published=[replace(wanted[0], where={"attention": "none"})])
+    assert results(either, list_runs(tmp_path)).cells[0].result is None  # which is meant?
     rows = list(csv.DictReader(io.StringIO(table_csv(found))))
     ours = {(row["data"], row["attention"]): row for row in rows if row["who"] == "ours"}
     assert float(ours["horizon=6", "none"]["mean"]) == pytest.approx(3 * sum(NONE) / 5)

@@ -14,7 +14,7 @@ from attnlab.compare.comparison import ENOUGH_SEEDS
 from attnlab.compare.planning.plan import Needed, Outlook, Plans, TaskPlan
 from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.statistics import exp
-from attnlab.compare.tables import heading, number_format
+from attnlab.compare.tables import heading, naming, number_format
 from attnlab.compare.text_tables import (
     NOTHING,
     Section,
@@ -123,15 +123,17 @@ def _named(names: Sequence[str], values: Sequence[Any] | None) -> dict[str, Any]
 
 
 def _section(plan: TaskPlan) -> Section:
-    return Section(heading(plan.groups), [_table(plan)], _notes(plan), [*plan.groups.warnings])
+    notes = [*naming(plan.groups).notes, *_notes(plan)]
+    return Section(heading(plan.groups), [_table(plan)], notes, [*plan.groups.warnings])
 
 
 def _table(plan: TaskPlan) -> TextTable:
     assert plan.groups.reference is not None
+    called = naming(plan.groups)
     header = ["n", "sd [95 %]", "seeds", "runs", "s/seed", "time", "detects"]
     rows = [
         [
-            *each.group.names,
+            *called.names[each.group.key],
             str(each.n),
             _spread(each.spread),
             _seeds(each.needed),
@@ -143,8 +145,9 @@ def _table(plan: TaskPlan) -> TextTable:
         for each in plan.outlooks
     ]
     what = "ratio" if plan.geometric else "difference"
-    title = f"to find a {what} of {_sought_text(plan)} to {plan.groups.reference.label}"
-    return TextTable(title, len(plan.groups.columns), [*plan.groups.columns, *header], rows)
+    reference = called.label(plan.groups.reference)
+    title = f"to find a {what} of {_sought_text(plan)} to {reference}"
+    return TextTable(title, len(called.columns), [*called.columns, *header], rows)
 
 
 def _sought_text(plan: TaskPlan) -> str:

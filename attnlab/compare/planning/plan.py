@@ -116,7 +116,7 @@ def plan(
     for task in chosen.tasks:
         lacking = _lacking(task)
         if lacking:
-            left_out.append(f"{task.task}: {lacking}")
+            left_out.append(f"{task.name}: {lacking}")
         else:
             plans.append(_plan_task(task, wish, seconds, choice.geometric))
     if not plans:
