@@ -135,22 +135,6 @@ def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | Non
     return copy.run_id
 
 
-def _free_name(comparison: Comparison, result: GroupResult, taken: Container[str]) -> str:
-    """What MLflow calls the mean of a group."""
-    parts = [comparison.name, *(value or "-" for value in result.group.key)]
-    text = f"{'/'.join(map(_part, parts))}_{comparison.metric.path}"
-    name, number = mlflow_name(text), 1
-    while name in taken:  # which has no place for each character, nor for many
-        number += 1
-        name = mlflow_name(f"{number} {text}")
-    return name
-
-
-def _part(text: str) -> str:
-    """A value as one part of a name."""
-    return text.replace("/", "_")
-
-
 def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
     """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
     means: dict[str, float] = {}
@@ -173,3 +157,19 @@ def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list
         measured=[Measured(0, now, means)],
         files={path.name: path for path in files},
     )
+
+
+def _free_name(comparison: Comparison, result: GroupResult, taken: Container[str]) -> str:
+    """What MLflow calls the mean of a group."""
+    parts = [comparison.name, *(value or "-" for value in result.group.key)]
+    text = f"{'/'.join(map(_part, parts))}_{comparison.metric.path}"
+    name, number = mlflow_name(text), 1
+    while name in taken:  # characters that MLflow doesn't take are one, and long names are cut
+        number += 1
+        name = mlflow_name(f"{number} {text}")
+    return name
+
+
+def _part(text: str) -> str:
+    """A value as one part of a name."""
+    return text.replace("/", "_")

@@ -67,8 +67,9 @@ class GridSweep(Sweep):
         numbers = {row.number for row in rows if self._is_to_run(row)}
         todo = [point for point in self.points if point.number in numbers]
         self.before = sum(row.state == COMPLETED for row in rows)
-        killed = filter(None, (self._killed(point) for point in todo))
-        self._killed_before = {(run.path, run.status.get("updated")) for run in killed}
+        killed = {row.number for row in rows if row.state == KILLED}
+        found = [self.index.find(point.digest) for point in todo if point.number in killed]
+        self._killed_before = {(run.path, run.status.get("updated")) for run in found if run}
         if todo or self._is_unfinished(rows):
             self.start_parents(point.config for point in self.points)
         if todo:  # which runs were found is kept, whatever happens now

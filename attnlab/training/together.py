@@ -155,7 +155,8 @@ class Together:
             BaseException: what a work raised.
         """
         threads, results = [], {}
-        self.runs, kinds = len(works), alike or [None] * len(works)
+        self.runs = min(len(works), self._at_a_time or len(works))
+        kinds = alike or [None] * len(works)
         for work, kind in zip(works, kinds, strict=True):
             each = -(-kinds.count(kind) // self._threads)  # so that every thread has a stack
             member = _Member(self, 1 << (each - 1).bit_length())
@@ -180,7 +181,7 @@ class Together:
         """Have the members work, and their steps taken, until all have ended."""
         to_begin, under_way = deque(members), 0
         while to_begin or under_way:
-            while to_begin and under_way < (self._at_a_time or len(members)):
+            while to_begin and under_way < self.runs:
                 self._working, under_way = self._working + 1, under_way + 1
                 to_begin.popleft().start()
             event = self.events.get()
