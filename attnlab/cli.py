@@ -274,6 +274,11 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
         refuse_class(override)
         if key_of(override) == "hydra/sweeper":
             raise RequestError(f"{override}: expected no other sweeper: attnlab brings its own.")
+        if key_of(override) in _PRESETS and "--config-path" in flags:
+            raise RequestError(
+                f"{override}: expected no preset beside --config-path, whose configuration is "
+                "whole: settings such as trainer.epochs=3 or search.space=... change it."
+            )
     urls = ",".join(quoted(f"file://{folder}") for folder in own_folders())
     search = [f"hydra.searchpath=[{urls}]"]
     if _SHOWING & set(flags):

@@ -171,6 +171,12 @@ def test_a_saved_configuration_can_be_shown_and_changed(trained, capsys):
         assert yaml.safe_load(capsys.readouterr().out) == {**saved, "seed": 3}
 
 
+@pytest.mark.parametrize("preset", ["+search=rnn_small", "search=rnn_small", "experiment=vit_tiny"])
+def test_a_saved_configuration_takes_no_preset(trained, capsys, preset):
+    assert main(["-m", "--config-path", str(trained.folder), preset, "sweep.dry_run=true"]) == 2
+    assert f"{preset}: expected no preset beside --config-path" in capsys.readouterr().err
+
+
 @pytest.fixture
 def optimized_graphs():
     """Have TensorFlow optimize graphs, as other processes do: see `pytest_collection_finish`."""
