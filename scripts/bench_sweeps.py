@@ -6,8 +6,9 @@
 The first job pays for importing TensorFlow and for compiling, the others should not. The first line
 says how long the sweep took as a share of what it may take: 2.5 times what one run takes alone,
 plus 2 seconds a job; the second how much longer two processes of joblib take, each of which pays
-for itself. All are timed by the command line, start of the process included. The exit code is 1 if
-a bound is missed.
+for itself; the third how long four small translators take one by one, as a multiple of what they
+take in a process each, which a sweep gives them by itself. All are timed by the command line, start
+of the process included. The exit code is 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import numpy as np
 from measuring import command, missed, report, turns
 
 RUN = ("task=fib", "trainer.epochs=3")
+ONE_BY_ONE = "trainer.together=never"
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+TRANSLATORS = ("-m", "task=translate", "data.pairs=2000", "trainer.epochs=2", "seed=range(4)")
 # What a sweep may take: so many times a run alone, and so many seconds a job.
 TIMES, SECONDS, TURNS = 2.5, 2.0, 3
 
@@ -45,6 +48,10 @@ def main(words: list[str]) -> int:
     name = f"{jobs} jobs in one sweep / (2.5 x one alone + 2 s each)"
     report(name, together / (TIMES * alone + jobs * SECONDS), 1, False, detail)
     report("the same by joblib, 2 processes / in one", joblib / together, 1, True)
+    alone, apart = turns(
+        2, lambda: run(*TRANSLATORS, ONE_BY_ONE), lambda: run(*TRANSLATORS), warm=False
+    ).T
+    report("4 translators one by one / in a process each", alone / apart, 1, True)
     return 1 if missed else 0
 
 

@@ -44,7 +44,7 @@ Groups (GROUP=NAME chooses, GROUP.KEY=VALUE changes one setting):
 Everywhere: seed, trainer.epochs, trainer.batch_size, trainer.patience,
   tracking.enabled, tracking.uri, tracking.weights, paths.runs
 In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
-  hydra/launcher=auto|joblib, hydra.launcher.n_jobs
+  hydra/launcher=joblib, hydra.launcher.n_jobs
 With a run or a sweep: -q prints nothing but its folder, -v details, too
   attnlab explain KEY says what a setting means, its range and default.
   attnlab --cfg job [KEY=VALUE ...] shows the whole configuration.

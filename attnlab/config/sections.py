@@ -73,8 +73,8 @@ class TrainerConfig:
     together: Any = ruled(
         "auto",
         "how many jobs of a sweep a process trains at a time, those of equal shapes in one "
-        "compiled program; auto: 32 forecasters, of a search 8 or 16, and 8 others; never, as "
-        "translators: one by one",
+        "compiled program; auto: 32 forecasters, of a search 8 or 16, 8 others, and a grid's "
+        "translators in a process each, one on each processor; never: one by one",
         type="int",
         min=1,
         words=["auto", "never"],

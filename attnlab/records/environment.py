@@ -57,6 +57,13 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
+def has_gpu() -> bool:
+    """Whether TensorFlow may find a GPU on this machine, told without importing it."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return False
+    return any(any(Path("/dev").glob(name)) for name in ("nvidia[0-9]*", "kfd", "dxg"))
+
+
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two environments, in words: `numpy 2.1.0, now 2.2.0`."""
     old, new = _comparable(began), _comparable(now)

@@ -50,16 +50,19 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
     )
 
 
-def most_that_fit(config: RunConfig, wanted: int) -> int:
+def most_that_fit(config: RunConfig, wanted: int, beside: int = 0) -> int:
     """How many runs like one, of those wanted, fit into half of the machine's memory; at least 1.
 
-    A power of two, if it is not all of them.
+    A power of two, if it is not all of them. Each takes the bytes `beside` what it trains.
     """
-    if wanted == 1 or _largest(config) <= _ALWAYS_FIT_TOGETHER:
+    small = _largest(config) <= _ALWAYS_FIT_TOGETHER
+    if wanted == 1 or (small and not beside):
         return wanted
+    needs = beside
     try:
-        task = make_task(config)
-        needs = sum(_needs(config, task, task.load(config.seed)))
+        if not small:
+            task = make_task(config)
+            needs += sum(_needs(config, task, task.load(config.seed)))
     except RequestError:  # which the run itself will raise
         return wanted
     fitting = _memory() // 2 // needs

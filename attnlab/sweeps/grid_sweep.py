@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -13,6 +12,7 @@ from typing import Any
 
 from attnlab.errors import SweepFailed
 from attnlab.records import files, logs
+from attnlab.records.environment import has_gpu, processors
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
@@ -27,9 +27,11 @@ from attnlab.tasks.kinds import kind_of
 
 _MOST_TOLD = 5  # jobs that failed before
 _EACH_FOR_ITSELF = (
-    "each process of joblib imports TensorFlow and compiles for itself: jobs of a few seconds are "
-    "done sooner by one process that shares its programs; hydra/launcher=auto finds out which"
+    "each process of joblib imports TensorFlow and compiles for itself: without hydra/launcher "
+    "these jobs would train together, which is mostly sooner"
 )
+# What a process of a sweep takes besides its model: mostly TensorFlow.
+_BYTES_OF_A_PROCESS = 2**30
 _WOULD = {
     NOT_RUN: "would run",
     KILLED: "would go on",
@@ -60,7 +62,6 @@ class GridSweep(Sweep):
         print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {self.folder.path}")
 
     def work(self) -> None:  # noqa: D102
-        self._began = time.perf_counter()
         self._say_duplicates()
         self.wait_for_orphans()
         rows = self.rows()
@@ -70,6 +71,9 @@ class GridSweep(Sweep):
         killed = {row.number for row in rows if row.state == KILLED}
         found = [self.index.find(point.digest) for point in todo if point.number in killed]
         self._killed_before = {(run.path, run.status.get("updated")) for run in found if run}
+        asked = self.launcher.threads is not None
+        if todo and self.launcher.here:
+            self._divide()
         if todo or self._is_unfinished(rows):
             self.start_parents(point.config for point in self.points)
         if todo:  # which runs were found is kept, whatever happens now
@@ -78,7 +82,7 @@ class GridSweep(Sweep):
             failed = frozenset(row.path for row in rows if row.state == FAILED and row.path)
             self.launch = dataclasses.replace(self.launch, retry_failed=failed)
         with Progress(self.folder.name, len(rows), len(rows) - len(todo), self.rows) as progress:
-            if todo and self.launcher.threads:  # joblib's, measured by scripts/bench_sweeps.py
+            if todo and asked and any(_trains_together(point) for point in self.points):
                 progress.say(_EACH_FOR_ITSELF)
             if len(todo) < len(rows):
                 progress.say(self._standing(rows, len(todo)))
@@ -89,9 +93,9 @@ class GridSweep(Sweep):
                 more = "; more would not fit into memory" if self._is_short_of_memory else ""
                 most = max(min(len(group), at_a_time(p.config for p in group)) for group in groups)
                 progress.say(f"{most} jobs at a time train together{more}")
-            elif self.launcher.chooses and len(todo) > 2:
-                todo = self._tried(todo)
-                progress.say(f"hydra/launcher=auto: {len(todo)} jobs go on {self._place()}")
+            elif self.launcher.threads and not asked and len(todo) > 1:
+                workers = min(self.launcher.workers, len(todo))
+                progress.say(f"{workers} jobs at a time, each in a process of its own")
             self._run(todo)
 
     def rows(self, noted: bool = False) -> list[TableRow]:  # noqa: D102
@@ -160,23 +164,23 @@ class GridSweep(Sweep):
             epoch=int(status.get("epoch") or 0),
         )
 
-    def _tried(self, points: list[Point]) -> list[Point]:
-        """Run two points here, and choose who runs the others, which it returns.
+    def _divide(self) -> None:
+        """Have jobs that don't train together done by several processes, one on each processor.
 
-        The second one compiles nothing, as long as shapes are equal.
+        As many as the whole grid takes, also where little of it is left: the sums of a run that
+        goes on may depend on how many threads its process has.
         """
-        self._run(points[:1])
-        first = time.perf_counter()
-        self._run(points[1:2])
-        seconds = time.perf_counter() - first
-        self.launcher.choose(len(points) - 2, seconds, start=first - self._began - seconds)
-        self.launch = dataclasses.replace(self.launch, threads=self.launcher.threads)
-        return points[2:]
-
-    def _place(self) -> str:
-        if self.launcher.here:
-            return "in this process, which has compiled what they need"
-        return f"in {self.launcher.workers} processes"
+        if has_gpu() or any(_trains_together(point) for point in self.points):
+            return
+        if any(point.config.trainer.together == "never" for point in self.points):
+            return
+        most = min(len(self.points), processors())
+        programs = {point.config.program: point.config for point in self.points}
+        for config in programs.values():
+            most = most_that_fit(config, most, beside=_BYTES_OF_A_PROCESS)
+        if most > 1:
+            self.launcher.divide(most)
+            self.launch = dataclasses.replace(self.launch, threads=self.launcher.threads)
 
     def _run(self, points: Sequence[Point]) -> None:
         """Launch points, and again those that a process which died left undone."""
@@ -260,9 +264,9 @@ class GridSweep(Sweep):
 
     def _most_together(self, point: Point, points: int) -> int:
         """How many of some points a process may train beside this one, with it."""
-        wanted, kind = point.config.trainer.together, kind_of(point.config.task.name)
+        wanted = point.config.trainer.together
         # A cluster's queue has a job for each.
-        if wanted == "never" or kind.together == 1 or not self.launcher.bound:
+        if wanted == "never" or not _trains_together(point) or not self.launcher.bound:
             return 1
         share = -(-points // self.launcher.workers)
         most = min(MOST_TOGETHER, share) if wanted == "auto" else wanted
@@ -295,3 +299,8 @@ class GridSweep(Sweep):
     def _say_duplicates(self) -> None:
         if self.duplicates and logs.verbosity >= 0:
             print(f"{self.duplicates} jobs have the configuration of another one and are left out.")
+
+
+def _trains_together(point: Point) -> bool:
+    """Whether a process trains runs of its kind sooner at a time than one by one."""
+    return kind_of(point.config.task.name).together > 1

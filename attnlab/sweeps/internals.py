@@ -7,6 +7,7 @@ differently.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 # Hydra takes sweepers of this package alone. There is none: the class is registered by that name.
 _TARGET = "hydra_plugins.attnlab.AttnlabSweeper"
-# `hydra/launcher=auto` is one of the other two, which is found while a sweep goes.
-AUTO = "attnlab.auto"
-_BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
 
 
 def register_sweeper(sweeper: type[Sweeper]) -> None:
@@ -42,8 +40,6 @@ def register_sweeper(sweeper: type[Sweeper]) -> None:
     plugins.class_name_to_class[_TARGET] = sweeper
     store = ConfigStore.instance().store
     store(group="hydra/sweeper", name="attnlab", node={"_target_": _TARGET}, provider="attnlab")
-    auto = {"_target_": AUTO, "n_jobs": -1}
-    store(group="hydra/launcher", name="auto", node=auto, provider="attnlab")
 
 
 def apply_overrides(overrides: Sequence[Override], composed: DictConfig) -> None:
@@ -68,9 +64,12 @@ def launch(
     launcher = Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task_function, config=composed
     )
-    returned: Sequence[JobReturn] = launcher.launch(
-        [list(words) for words in overrides], initial_job_idx=0
-    )
+    with warnings.catch_warnings():
+        # Joblib renews a process whose memory has grown, between two jobs, and warns of that.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
+        returned: Sequence[JobReturn] = launcher.launch(
+            [list(words) for words in overrides], initial_job_idx=0
+        )
     return [each._return_value for each in returned]
 
 
@@ -99,16 +98,13 @@ def in_folder(composed: DictConfig, folder: Path) -> DictConfig:
     return composed
 
 
-def settled(composed: DictConfig, joblib: bool) -> DictConfig:
-    """The configuration with the launcher that `auto` stands for: joblib's, or Hydra's own."""
-    composed = composed.copy()
-    launcher: dict[str, Any] = _BASIC
-    if joblib:
-        from hydra_plugins.hydra_joblib_launcher.config import JobLibLauncherConf
+def by_joblib(composed: DictConfig, processes: int) -> DictConfig:
+    """The configuration of a sweep with joblib's launcher in place of its own."""
+    from hydra_plugins.hydra_joblib_launcher.config import JobLibLauncherConf
 
-        launcher = asdict(JobLibLauncherConf(n_jobs=composed.hydra.launcher.n_jobs))
+    composed = composed.copy()
     with flag_override(composed.hydra, ["readonly", "struct"], [False, False]):
-        composed.hydra.launcher = launcher
+        composed.hydra.launcher = asdict(JobLibLauncherConf(n_jobs=processes))
     return composed
 
 

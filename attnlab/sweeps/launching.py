@@ -21,17 +21,12 @@ class LauncherDied(Exception):
 
 
 class Launcher:
-    """The launcher of a sweep: this process, joblib's workers, or submitit's.
-
-    With `hydra/launcher=auto` it is this process, until `choose` is asked.
-    """
+    """The launcher of a sweep: this process, joblib's workers, or submitit's."""
 
     def __init__(self, context: HydraContext, config: DictConfig, folder: Path):
         self._context = context
         self._room: Room | None = None
-        self._composed = internals.in_folder(config, folder)
-        self.chooses = str(config.hydra.launcher._target_) == internals.AUTO
-        self._use(internals.settled(self._composed, False) if self.chooses else self._composed)
+        self._use(internals.in_folder(config, folder))
 
     def _use(self, config: DictConfig) -> None:
         self._config, target = config, str(config.hydra.launcher._target_)
@@ -45,23 +40,18 @@ class Launcher:
         self.bound = "submitit" not in target
         self.here = self.bound and not self._is_joblib  # whether work is done in this process
 
-    def choose(self, left: int, seconds: float, start: float) -> None:
-        """Take joblib's processes where `left` jobs of some seconds are done sooner so.
-
-        `start` is what each process takes before its first job: it imports TensorFlow and
-        compiles. They must save twice that, for they also take each other's time.
-        """
-        joblib = internals.settled(self._composed, True)
-        saved = left * seconds * (1 - 1 / _processes(joblib))
-        if saved > 2 * start:
-            self._use(joblib)
+    def divide(self, processes: int) -> None:
+        """Have so many processes of joblib's work in place of this one."""
+        self._use(internals.by_joblib(self._config, processes))
 
     @property
     def workers(self) -> int:
         """How many processes work at a time."""
         settings = self._config.hydra.launcher
         if self._is_joblib:
-            return _processes(self._config)
+            import joblib
+
+            return int(joblib.effective_n_jobs(settings.n_jobs))
         return int(settings.get("array_parallelism") or 1)
 
     @property
@@ -95,12 +85,6 @@ class Launcher:
     def was_ended(self, result: object) -> bool:
         """Whether a call has no result because the system ended its process."""
         return not self.bound and internals.was_ended(result)
-
-
-def _processes(config: DictConfig) -> int:
-    import joblib
-
-    return int(joblib.effective_n_jobs(config.hydra.launcher.n_jobs))
 
 
 def one_line(error: BaseException) -> str:

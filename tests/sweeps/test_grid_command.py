@@ -349,9 +349,60 @@ def test_a_preset_may_choose_the_launcher(here, monkeypatch):
     assert code == 1 and "attnlab: the launcher failed: " in err and "not today" in err
     (launcher,) = asked
     assert launcher._target_.endswith("JoblibLauncher") and launcher.n_jobs == 3
-    assert "hydra/launcher=auto finds out which" in err
+    assert "would train together, which is mostly sooner" in err
     err = here("-q", "-m", *words, *SMALL, UNTRACKED).err
     assert err.startswith("attnlab: the launcher failed: ")
+
+
+TRANSLATORS = ("task=translate", "attention=none", "seed=0,1,2", UNTRACKED)
+
+
+@pytest.fixture
+def launched(here, monkeypatch):
+    """Have a launch fail; returns how many processes a sweep wanted, None for its own, and why."""
+    asked = []
+
+    def launch(context, work, composed, overrides):
+        asked.append(composed.hydra.launcher.get("n_jobs"))
+        raise RuntimeError("not today")
+
+    def launched(*words):
+        asked.clear()
+        code, _, err = here("-m", *words)
+        assert code == 1 and "not today" in err
+        return asked[0], err
+
+    monkeypatch.setattr("attnlab.sweeps.internals.launch", launch)
+    monkeypatch.setattr("attnlab.sweeps.grid_sweep.processors", lambda: 2)
+    monkeypatch.setattr("attnlab.sweeps.grid_sweep.has_gpu", lambda: False)
+    return launched
+
+
+@pytest.mark.parametrize(
+    ("words", "processes"),
+    [
+        (TRANSLATORS, 2),
+        ((*TRANSLATORS, "trainer.together=never"), None),
+        ((*TRANSLATORS[:2], "seed=0", UNTRACKED), None),
+        ((*TRANSLATORS, "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"), 1),
+        (("task=translate,fib", *TRANSLATORS[1:]), None),
+    ],
+)
+def test_translators_train_in_a_process_each(launched, words, processes):
+    found, err = launched(*words)
+    assert found == processes
+    assert ("each in a process of its own" in err) == (processes == 2)
+    assert "imports TensorFlow" not in err
+
+
+def test_translators_share_this_process_where_there_is_no_room_for_several(launched, monkeypatch):
+    monkeypatch.setattr("attnlab.run.memory._memory", lambda: 3 * 2**30)
+    assert launched(*TRANSLATORS)[0] is None
+
+
+def test_translators_share_this_process_and_its_gpu(launched, monkeypatch):
+    monkeypatch.setattr("attnlab.sweeps.grid_sweep.has_gpu", lambda: True)
+    assert launched(*TRANSLATORS)[0] is None
 
 
 def begun(attnlab, epochs: int = 1):

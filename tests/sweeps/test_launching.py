@@ -42,17 +42,12 @@ def test_only_what_a_cluster_has_outlives_the_command(tmp_path):
     assert [each.here for each in launchers] == [True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("left", "seconds", "start", "workers"),
-    [(6, 1.0, 15.0, 1), (100, 1.0, 15.0, 4), (6, 60.0, 20.0, 4), (40, 1.0, 15.0, 1)],
-)
-def test_auto_takes_processes_where_they_save_more_than_they_cost(
-    tmp_path, left, seconds, start, workers
-):
-    auto = make(tmp_path, {"_target_": internals.AUTO, "n_jobs": 4})
-    assert auto.chooses and auto.here and auto.workers == 1
-    auto.choose(left, seconds, start)
-    assert (auto.workers, auto.here) == (workers, workers == 1)
+def test_a_launcher_is_divided_into_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(launching, "processors", lambda: 7)
+    launcher = make(tmp_path, BASIC)
+    launcher.divide(3)
+    assert (launcher.workers, launcher.threads) == (3, 2)
+    assert launcher.bound and not launcher.here
 
 
 def test_files_of_launchers_lie_in_the_sweeps_folder(tmp_path):

@@ -34,7 +34,7 @@ DIED = LauncherDied("RuntimeError: a worker was killed")
 class Fake:
     """A launcher that does what a test says, once for every launch."""
 
-    threads, here, workers, chooses = None, False, 3, False
+    threads, here, workers = None, False, 3
 
     def __init__(self, *plans, bound=True):
         self.plans, self.bound, self.launched = list(plans), bound, []
