@@ -87,3 +87,96 @@ def write_preset(folder: Path, class_name: str, **saving: Any) -> Any:
     backbone.save_to_preset(str(folder), **saving)
     write_tokenizer(folder, TOKENIZER_OF[class_name], lowercase=True)
     return backbone
+
+
+class Recorder:
+    """Stands for a file of Transformers' weights: draws each that keras-hub asks for."""
+
+    def __init__(self, class_name: str) -> None:
+        self.weights: dict[str, np.ndarray] = {}
+        self._class_name, self._draw = class_name, np.random.default_rng(5)
+
+    def get_tensor(self, name: str) -> None:
+        """Sentence-transformers' names of norms are those of this file."""
+        raise KeyError(name)
+
+    def port_weight(self, keras_variable: Any, hf_weight_key: str, hook_fn: Any = None) -> None:
+        """Keep a weight of the shape that Transformers has for one of keras-hub's."""
+        shape = list(keras_variable.shape)
+        if hf_weight_key.endswith("projection.weight"):  # (P, P, C, W) of keras-hub
+            shape = [shape[3], shape[2], *shape[:2]]
+        elif hf_weight_key == "vit.embeddings.position_embeddings":
+            shape = [1, *shape]
+        elif "embedding" in hf_weight_key:
+            shape[0] += 2 * (self._class_name == "RobertaBackbone" and "position" in hf_weight_key)
+        elif hf_weight_key.endswith("bias"):
+            shape = [int(np.prod(shape))]
+        elif len(shape) == 3:  # of heads, which Transformers has side by side
+            last = "output" in hf_weight_key or "out_lin" in hf_weight_key
+            shape = [shape[2], shape[0] * shape[1]] if last else [shape[1] * shape[2], shape[0]]
+        elif len(shape) == 2:
+            shape = shape[::-1]
+        drawn = 0.4 * self._draw.standard_normal(shape)
+        self.weights[hf_weight_key] = drawn.astype(np.float32)
+
+
+def write_checkpoint(folder: Path, class_name: str, **config: Any) -> None:
+    """Write a checkpoint as Transformers has them, with random weights and a tokenizer."""
+    from keras_hub.src.utils.transformers.preset_loader import TransformersPresetLoader
+    from safetensors.numpy import save_file
+
+    roberta = class_name == "RobertaBackbone"
+    content = {**CONFIG_OF[class_name], **config}
+    if class_name != "ViTBackbone":
+        content["vocab_size"] = len(byte_pairs()[0] if roberta else WORDS)
+    loader = TransformersPresetLoader(str(folder), content)
+    backbone = loader.load_backbone(loader.check_backbone_class(), load_weights=False)
+    recorder = Recorder(class_name)
+    loader.converter.convert_weights(backbone, recorder, content)
+    save_file(recorder.weights, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(content))
+    if class_name == "ViTBackbone":
+        pixels = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.4]}
+        (folder / "preprocessor_config.json").write_text(json.dumps(pixels))
+        return
+    (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}))
+    if roberta:
+        vocabulary, merges = byte_pairs()
+        (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+        lines = ["#version: 0.2", *merges]
+        (folder / "merges.txt").write_text("".join(f"{m}\n" for m in lines), encoding="utf-8")
+    else:
+        lines = "".join(f"{word}\n" for word in WORDS)
+        (folder / "vocab.txt").write_text(lines, encoding="utf-8")
+
+
+_SIZES_OF_TRANSFORMERS = {
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "hidden_size": 14,
+    "intermediate_size": 23,
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "hidden_act": "gelu",
+}
+CONFIG_OF = {
+    "BertBackbone": {
+        **_SIZES_OF_TRANSFORMERS,
+        "model_type": "bert",
+        "max_position_embeddings": 19,
+    },
+    "RobertaBackbone": {
+        **_SIZES_OF_TRANSFORMERS,
+        "model_type": "roberta",
+        "max_position_embeddings": 21,
+    },
+    "DistilBertBackbone": {
+        **{"model_type": "distilbert", "n_layers": 2, "n_heads": 2, "dim": 14, "hidden_dim": 23},
+        **{"dropout": 0.1, "attention_dropout": 0.1, "activation": "gelu"},
+        "max_position_embeddings": 19,
+    },
+    "ViTBackbone": {
+        **_SIZES_OF_TRANSFORMERS,
+        **{"model_type": "vit", "image_size": 8, "patch_size": 4, "qkv_bias": True},
+    },
+}

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 @click.option(
     "--encoder",
     metavar="RUN|DIR",
-    help="A run, or a preset of keras-hub, whose encoder makes the vectors, in place of TF-IDF.",
+    help="A run, a preset of keras-hub or a checkpoint of Transformers, whose encoder makes the "
+    "vectors, in place of TF-IDF.",
 )
 @click.option("--epoch", default="best", help="Of the encoder: a number, best or last.")
 @click.option(

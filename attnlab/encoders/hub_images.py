@@ -16,16 +16,17 @@ from attnlab.encoders.hub_preset import (
     in_short,
     is_size,
     preset_file,
+    preset_form,
     read_backbone,
     read_json,
     trained_backbone,
     weight_files,
 )
+from attnlab.encoders.preset_forms import KERAS_HUB
 from attnlab.errors import RequestError
 
 KIND = "hub_images"
 _SIZES = ("num_layers", "num_heads", "hidden_dim", "mlp_dim")
-_CONVERTER = "image_converter.json"
 _MIDDLE = 127.5  # of bytes
 
 
@@ -226,15 +227,17 @@ def _pixels(path: str) -> dict[str, Any]:
     Raises:
         RequestError: the file is damaged, or that of a handle can't be downloaded.
     """
-    folder = Path(path).expanduser()
-    if folder.is_dir() and not (folder / _CONVERTER).is_file():
+    folder, form = Path(path).expanduser(), preset_form(path)
+    if folder.is_dir() and not (folder / form.pixels).is_file():
         return {"scale": 1 / _MIDDLE, "offset": -1.0}
-    file = preset_file(path, _CONVERTER)
-    config = read_json(file).get("config")
+    file = preset_file(path, form.pixels)
+    config = read_json(file).get("config") if form is KERAS_HUB else read_json(file)
     if not isinstance(config, Mapping):
         raise RequestError(f'model.path: expected "config" in {file}, got an object without.')
-    scale, offset = (1.0 if config.get("scale") is None else config["scale"]), config.get("offset")
     try:
+        if form is not KERAS_HUB:
+            config = _by_our_names(config)
+        scale = 1.0 if config.get("scale") is None else config["scale"]
         if "mean" in config and "variance" in config:
             deviations = [math.sqrt(each) for each in config["variance"]]
             means = zip(config["mean"], deviations, strict=True)
@@ -247,7 +250,16 @@ def _pixels(path: str) -> dict[str, Any]:
             f"model.path: expected the scale, mean and variance of pixels in {file}, got "
             f"{in_short(error)}."
         ) from error
-    return {"scale": scale, "offset": 0.0 if offset is None else offset}
+    return {"scale": scale, "offset": 0.0 if config.get("offset") is None else config["offset"]}
+
+
+def _by_our_names(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What Transformers says of pixels, as keras-hub says it."""
+    scale = content.get("rescale_factor", 1 / 255) if content.get("do_rescale", True) else 1.0
+    if not content.get("do_normalize", True):
+        return {"scale": scale}
+    means, deviations = (content.get(f"image_{name}", (0.5, 0.5, 0.5)) for name in ("mean", "std"))
+    return {"scale": scale, "mean": means, "variance": [each**2 for each in deviations]}
 
 
 def _per_channel(path: str, given: Any, channels: int) -> list[float]:

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.encoders.hub_tokenizer import read_tokenizer, tokenizer_files
+from attnlab.encoders.hub_tokenizer import read_tokenizer
+from attnlab.encoders.preset_forms import KERAS_HUB, Form, class_of, form_of, sizes_of
 from attnlab.errors import RequestError
 from attnlab.text.tokenizers import Tokenizer
 
@@ -21,13 +22,11 @@ BACKBONES = {
 }
 OF_IMAGES = ("ViTBackbone",)
 _CONFIG = "config.json"
-_WEIGHTS = "model.weights.h5"
-_SHARDS = "model.weights.json"
 _SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
 _OF_THE_LAYER = ("name", "trainable", "dtype")  # settled where the layer is made
 _EXPECTED = (
-    "the folder of a keras-hub preset, or a handle such as bert_tiny_en_uncased or "
-    "vit_base_patch16_224_imagenet"
+    "the folder of a preset of keras-hub or Transformers, or a handle such as bert_tiny_en_uncased "
+    "or hf://USER/NAME"
 )
 
 
@@ -55,9 +54,9 @@ def read_preset(path: str) -> Preset:
             damaged, or it is no encoder of texts that this project knows.
     """
     class_name, config = read_backbone(path, BACKBONES, _SIZES)
-    tokenizer_class = BACKBONES[class_name]
-    files = [preset_file(path, name) for name in tokenizer_files(tokenizer_class)]
-    tokenizer = read_tokenizer(files, tokenizer_class)
+    tokenizer_class, form = BACKBONES[class_name], preset_form(path)
+    files = [preset_file(path, name) for name in form.of_tokenizer(tokenizer_class)]
+    tokenizer = read_tokenizer(files, tokenizer_class, form)
     if tokenizer.size != config["vocabulary_size"]:
         raise RequestError(
             f"model.path: expected a vocabulary of {config['vocabulary_size']} tokens, as "
@@ -88,12 +87,12 @@ def backbone_class(path: str) -> str:
         RequestError: keras-hub is missing, there is no such preset, or it is damaged.
     """
     need_keras_hub(path)
-    content = read_json(preset_file(path, _CONFIG))
-    if "registered_name" not in content:
-        whose = content.get("model_type") or content.get("architecture")
-        other = f"a model of another library ({whose})" if whose else "something else"
-        raise RequestError(f"model.path: expected a preset of keras-hub in {path}, got {other}.")
-    return str(content.get("class_name"))
+    return class_of(path, read_json(preset_file(path, _CONFIG)))
+
+
+def preset_form(path: str) -> Form:
+    """What the files of a preset are called; raises `RequestError` as `backbone_class` does."""
+    return form_of(path, read_json(preset_file(path, _CONFIG)))
 
 
 def read_backbone(
@@ -109,7 +108,7 @@ def read_backbone(
     if name not in known:
         raise RequestError(f"model.path: expected {_one_of(known)} in {path}, got {name}.")
     file = preset_file(path, _CONFIG)
-    config = read_json(file).get("config")
+    config = sizes_of(path, read_json(file))
     if not isinstance(config, dict) or not all(is_size(config.get(size)) for size in sizes):
         raise RequestError(
             f"model.path: expected the numbers {', '.join(sizes)} in {file}, got {config}."
@@ -137,23 +136,35 @@ def trained_backbone(path: str) -> Any:
 
 def weight_files(path: str) -> list[Path]:
     """The files of a preset's weights, which are whole; of large models they are several."""
-    import h5py
-
+    form = preset_form(path)
     try:
-        files = [preset_file(path, _WEIGHTS)]
+        files = [preset_file(path, form.weights)]
     except RequestError as error:
-        files = [preset_file(path, shard) for shard in _shards(path, error)]
+        files = [preset_file(path, shard) for shard in _shards(path, form, error)]
     for file in files:
         try:
-            h5py.File(file, "r").close()
-        except OSError as error:
+            _open_weights(file, form)
+        except Exception as error:  # safetensors has errors of its own
             raise RequestError(
                 f"model.path: expected whole weights in {file}, got {in_short(error)}."
             ) from error
     return files
 
 
-def _shards(path: str, without: RequestError) -> list[str]:
+def _open_weights(file: Path, form: Form) -> None:
+    """Read of a file of weights what says where each is; raises what the library raises."""
+    if form is KERAS_HUB:
+        import h5py
+
+        h5py.File(file, "r").close()
+    else:
+        import safetensors
+
+        with safetensors.safe_open(file, framework="np"):
+            pass
+
+
+def _shards(path: str, form: Form, without: RequestError) -> list[str]:
     """The names of the files that a preset's weights are divided into.
 
     Raises:
@@ -161,7 +172,7 @@ def _shards(path: str, without: RequestError) -> list[str]:
             is damaged.
     """
     try:
-        file = preset_file(path, _SHARDS)
+        file = preset_file(path, form.shards)
     except RequestError:
         raise without from without.__cause__
     try:

@@ -1,4 +1,4 @@
-"""The tokenizers of keras-hub's presets, read from their files into those of this project.
+"""The tokenizers of presets, read from their files into those of this project.
 
 keras-hub's own don't say where in a text a token stands, which answers need.
 """
@@ -12,23 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.encoders.preset_forms import KERAS_HUB, Form
 from attnlab.errors import RequestError
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 from attnlab.text.tokenizers import Tokenizer
 from attnlab.text.trained_cutters import Manner
 
-_ASSETS = "assets/tokenizer"
-CONFIG = "tokenizer.json"
 # Of each class, in the order PAD, UNKNOWN, START, END. keras-hub asks RoBERTa's vocabulary for no
 # `<unk>`, as its bytes make up every text; where it has none, `<mask>` says as little.
 _WORDPIECE_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _ROBERTA_SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 _ROBERTA_MASK = "<mask>"
-_FILES = {
-    "BertTokenizer": ("vocabulary.txt",),
-    "DistilBertTokenizer": ("vocabulary.txt",),
-    "RobertaTokenizer": ("vocabulary.json", "merges.txt"),
-}
 
 
 def order(tokenizer: Tokenizer) -> np.ndarray:
@@ -39,28 +33,27 @@ def order(tokenizer: Tokenizer) -> np.ndarray:
     return np.concatenate([special, others]).astype(np.int32)
 
 
-def tokenizer_files(class_name: str) -> list[str]:
-    """The files of a preset's tokenizer, as paths in its folder; `tokenizer.json` is the first."""
-    return [CONFIG, *(f"{_ASSETS}/{name}" for name in _FILES[class_name])]
-
-
-def read_tokenizer(files: Sequence[Path], class_name: str) -> Tokenizer:
+def read_tokenizer(files: Sequence[Path], class_name: str, form: Form) -> Tokenizer:
     """The tokenizer of a preset.
 
     Args:
-        files: where those of `tokenizer_files` are.
+        files: those of `Form.of_tokenizer`.
         class_name: of keras-hub's tokenizer.
+        form: of the files.
 
     Raises:
         RequestError: a file is damaged, or the tokenizer is another one.
     """
-    config = _config(files[0], class_name)
+    if form is KERAS_HUB:
+        config = _settings(files[0], class_name)
+    else:
+        config = _settings_of_transformers(files[0])
     if class_name == "RobertaTokenizer":
         return _roberta(files[1], files[2], config)
     return _wordpiece(files[1], config)
 
 
-def _config(path: Path, class_name: str) -> Mapping[str, Any]:
+def _settings(path: Path, class_name: str) -> Mapping[str, Any]:
     try:
         content = json.loads(path.read_bytes())
         config, found = dict(content["config"]), content["class_name"]
@@ -71,6 +64,21 @@ def _config(path: Path, class_name: str) -> Mapping[str, Any]:
     if not config.get("split", True):
         raise RequestError(f'model.path: expected "split": true in {path}, got false.')
     return config
+
+
+def _settings_of_transformers(path: Path) -> Mapping[str, Any]:
+    """The same by keras-hub's names; what isn't said is as Transformers has it."""
+    try:
+        content = dict(json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise _damaged(path, "the settings of a tokenizer of Transformers", error) from error
+    lowercase, strip_accents = content.get("do_lower_case", True), content.get("strip_accents")
+    return {
+        "lowercase": lowercase,
+        "strip_accents": lowercase if strip_accents is None else strip_accents,
+        "split_on_cjk": content.get("tokenize_chinese_chars", True),
+        "add_prefix_space": content.get("add_prefix_space", False),
+    }
 
 
 def _wordpiece(path: Path, config: Mapping[str, Any]) -> Tokenizer:

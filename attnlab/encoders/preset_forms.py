@@ -1,0 +1,117 @@
+"""The two forms of files that keras-hub makes backbones of: its own, and that of Transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.errors import RequestError
+
+# `model_type` in Transformers -> the backbone that keras-hub makes of it.
+_OF_TRANSFORMERS = {
+    "bert": "BertBackbone",
+    "distilbert": "DistilBertBackbone",
+    "roberta": "RobertaBackbone",
+    "vit": "ViTBackbone",
+}
+_ASSETS = "assets/tokenizer"
+
+
+class Form(NamedTuple):
+    """The names of a preset's files.
+
+    Attributes:
+        weights: all of them in one file.
+        shards: says in which files they are, where they are several.
+        tokenizer: how texts are cut, but for the vocabulary.
+        words: the vocabulary of WordPiece.
+        pieces: the vocabulary of byte-level BPE.
+        merges: which of its pieces are joined.
+        pixels: how bytes of images are scaled.
+    """
+
+    weights: str
+    shards: str
+    tokenizer: str
+    words: str
+    pieces: str
+    merges: str
+    pixels: str
+
+    def of_tokenizer(self, class_name: str) -> list[str]:
+        """The files of one of keras-hub's tokenizers: its settings, then its vocabulary."""
+        is_bpe = class_name == "RobertaTokenizer"
+        return [self.tokenizer, *([self.pieces, self.merges] if is_bpe else [self.words])]
+
+
+KERAS_HUB = Form(
+    weights="model.weights.h5",
+    shards="model.weights.json",
+    tokenizer="tokenizer.json",
+    words=f"{_ASSETS}/vocabulary.txt",
+    pieces=f"{_ASSETS}/vocabulary.json",
+    merges=f"{_ASSETS}/merges.txt",
+    pixels="image_converter.json",
+)
+TRANSFORMERS = Form(
+    weights="model.safetensors",
+    shards="model.safetensors.index.json",
+    tokenizer="tokenizer_config.json",
+    words="vocab.txt",
+    pieces="vocab.json",
+    merges="merges.txt",
+    pixels="preprocessor_config.json",
+)
+
+
+def form_of(path: str, config: Mapping[str, Any]) -> Form:
+    """The form of the preset at a path, by its config.json.
+
+    Raises:
+        RequestError: it is a model that neither keras-hub nor this project knows.
+    """
+    if "registered_name" in config:
+        return KERAS_HUB
+    if config.get("model_type") in _OF_TRANSFORMERS:
+        return TRANSFORMERS
+    whose = config.get("model_type") or config.get("architecture")
+    other = f"a model of another library ({whose})" if whose else "something else"
+    raise RequestError(
+        f"model.path: expected a preset of keras-hub, or of Transformers one of "
+        f"{', '.join(_OF_TRANSFORMERS)}, in {path}, got {other}."
+    )
+
+
+def class_of(path: str, config: Mapping[str, Any]) -> str:
+    """The name of the class of a preset's backbone; raises as `form_of` does."""
+    if form_of(path, config) is KERAS_HUB:
+        return str(config.get("class_name"))
+    return _OF_TRANSFORMERS[config["model_type"]]
+
+
+def sizes_of(path: str, config: Mapping[str, Any]) -> Any:
+    """The arguments that a preset's backbone is made of, as they are in its config.json.
+
+    Raises:
+        RequestError: as of `form_of`; or of Transformers, what keras-hub's layers don't compute.
+    """
+    if form_of(path, config) is KERAS_HUB:
+        return config.get("config")
+    activation = config.get("hidden_act", config.get("activation", "gelu"))
+    places = config.get("position_embedding_type", "absolute")
+    if (activation, places) != ("gelu", "absolute"):
+        raise RequestError(
+            f"model.path: expected gelu and absolute positions in {path}, as keras-hub computes "
+            f"them, got {activation} and {places}."
+        )
+    from keras_hub.src.utils.preset_utils import get_preset_loader
+
+    loader = get_preset_loader(str(Path(path).expanduser()) if Path(path).exists() else path)
+    try:
+        made = loader.converter.convert_backbone_config(loader.config)
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in made.items()
+        }
+    except KeyError as error:
+        return f"no {error}"

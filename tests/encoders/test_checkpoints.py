@@ -1,0 +1,126 @@
+"""Checkpoints of Transformers as encoders: keras-hub's vectors, and texts cut as for training."""
+
+import json
+
+import numpy as np
+import pytest
+import tokenizers
+from command_line import CommandsHere
+from hub_presets import TOKENIZER_OF, WORDS, write_checkpoint
+
+from attnlab.encoders.hub import HubSource, segments
+from attnlab.encoders.hub_images import ImageSource
+from attnlab.encoders.hub_tokenizer import order
+from attnlab.errors import RequestError
+from attnlab.text.tokenizers import END, PAD, START
+
+keras_hub = pytest.importorskip("keras_hub")
+pytest.importorskip("safetensors")
+ROWS = np.array([[START, 9, 4, 17, END, 30, 5, END, PAD], [START, 11, END, *[PAD] * 6]], np.int32)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    def checkpoint(class_name, **config):
+        write_checkpoint(tmp_path, class_name, **config)
+        return tmp_path
+
+    return checkpoint
+
+
+@pytest.mark.parametrize("class_name", TOKENIZER_OF)
+def test_vectors_are_those_of_keras_hub(checkpoint, class_name):
+    folder = checkpoint(class_name)
+    source = HubSource.open(str(folder))
+    encoder = source.make()
+    encoder.build((None, None))
+    source.fill(encoder)
+    inputs = {"token_ids": order(source.tokenizer)[ROWS], "padding_mask": np.int32(ROWS != PAD)}
+    if class_name == "BertBackbone":
+        inputs["segment_ids"] = np.array(segments(ROWS))
+    outputs = keras_hub.models.Backbone.from_preset(str(folder))(inputs)
+    expected = np.array(outputs["sequence_output"] if isinstance(outputs, dict) else outputs)
+    np.testing.assert_allclose(encoder(ROWS).vectors, expected, atol=1e-5)
+    assert np.abs(expected).max() > 0.5
+
+
+@pytest.mark.parametrize("said", [{}, {"do_lower_case": False}, {"strip_accents": False}])
+def test_words_are_cut_as_tokenizers_cuts_them(checkpoint, said):
+    folder = checkpoint("BertBackbone")
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    tokenizer = HubSource.open(str(folder)).tokenizer
+    lowercase = said.get("do_lower_case", True)
+    expected = tokenizers.BertWordPieceTokenizer(
+        {word: number for number, word in enumerate(WORDS)},
+        lowercase=lowercase,
+        strip_accents=said.get("strip_accents"),
+    )
+    for text in ("The quick fox jumped,", "café CAFÉ é", "a-b 漢字 caf\u00e9 Ab", "12 123"):
+        (ids,) = tokenizer.encode([text])
+        found = order(tokenizer)[ids].tolist()
+        assert found == expected.encode(text, add_special_tokens=False).ids, text
+
+
+def test_images_are_seen_as_they_were_trained_on(checkpoint):
+    folder = checkpoint("ViTBackbone")
+    source = ImageSource.open(str(folder))
+    assert (source.shape, source.patch, source.layers) == ((8, 8, 3), 4, 2)
+    pixels = np.array([0.0, 127.5, 255.0])[:, None]
+    expected = (pixels / 255 - [0.4, 0.5, 0.6]) / [0.2, 0.3, 0.4]
+    np.testing.assert_allclose(pixels * source.scale + source.offset, expected, atol=1e-9)
+    backbone = keras_hub.models.Backbone.from_preset(str(folder))
+    trained = source.trained()
+    encoder = backbone.get_layer("vit_encoder")
+    np.testing.assert_array_equal(trained.norm[0], encoder.layer_norm.gamma)
+    assert len(trained.layers) == 2
+
+
+def half(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("config", "damage", "words"),
+    [
+        ({"hidden_act": "relu"}, None, "expected gelu and absolute positions in .*, got relu and"),
+        ({}, lambda f: (f / "model.safetensors").unlink(), r"without model\.safetensors\."),
+        ({}, lambda f: half(f / "model.safetensors"), r"whole weights in .*model\.safetensors"),
+        ({}, lambda f: (f / "vocab.txt").unlink(), r"without vocab\.txt\."),
+        ({}, lambda f: (f / "tokenizer_config.json").write_text("["), "settings of a tokenizer of"),
+        (
+            {},
+            lambda f: (f / "config.json").write_text('{"model_type": "bert"}'),
+            "expected the numbers vocabulary_size, .*got no 'vocab_size'",
+        ),
+        (
+            {},
+            lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'),
+            r"or of Transformers one of bert, .*, got a model of another library \(gpt2\)\.",
+        ),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(checkpoint, config, damage, words):
+    folder = checkpoint("BertBackbone", **config)
+    if damage:
+        damage(folder)
+    with pytest.raises(RequestError, match=rf"^model\.path: .*{words}"):
+        HubSource.open(str(folder))
+
+
+def test_a_run_on_a_checkpoint_needs_it_no_more(tmp_path, monkeypatch):
+    folder, here = tmp_path / "checkpoint", CommandsHere(tmp_path)
+    folder.mkdir()
+    write_checkpoint(folder, "BertBackbone")
+    monkeypatch.setenv("ATTNLAB_RUNS", str(here.runs))
+    (here.folder / "fox.csv").write_text(
+        "text,label\n" + "".join(f"{'the fox ' * n}{w},{w}\n" for n in range(1, 9) for w in "abc")
+    )
+    monkeypatch.chdir(here.folder)
+    words = ("task=classify", "data=table", "data.path=fox.csv", "model=pretrained")
+    small = ("trainer.epochs=1", "task.max_length=12", "tracking.enabled=false")
+    code, _, err = here(*words, f"model.path={folder}", *small)
+    assert code == 0, err
+    folder.rename(tmp_path / "gone")
+    code, out, err = here("classify", "latest", "the fox a", "--format", "json")
+    assert code == 0, err
+    assert json.loads(out.splitlines()[0])["class"] in ("a", "b", "c")
