@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
@@ -15,6 +14,24 @@ _OF_TRANSFORMERS = {
     "roberta": "RobertaBackbone",
     "vit": "ViTBackbone",
 }
+# An argument of a backbone -> what Transformers calls it, of which a model has one or none.
+_SIZES = {
+    "vocabulary_size": ("vocab_size",),
+    "num_layers": ("num_hidden_layers", "n_layers"),
+    "num_heads": ("num_attention_heads", "n_heads"),
+    "hidden_dim": ("hidden_size", "dim"),
+    "intermediate_dim": ("intermediate_size", "hidden_dim"),
+    "max_sequence_length": ("max_position_embeddings",),
+    "dropout": ("hidden_dropout_prob", "dropout"),
+}
+_SIZES_OF_IMAGES = {
+    **{name: _SIZES[name] for name in ("num_layers", "num_heads", "hidden_dim")},
+    "mlp_dim": ("intermediate_size",),
+    "dropout_rate": ("hidden_dropout_prob",),
+    "attention_dropout": ("attention_probs_dropout_prob",),
+    "use_mha_bias": ("qkv_bias",),
+}
+_NO_PLACES = 2  # RoBERTa has no text at the first ones
 _ASSETS = "assets/tokenizer"
 
 
@@ -105,13 +122,16 @@ def sizes_of(path: str, config: Mapping[str, Any]) -> Any:
             f"model.path: expected gelu and absolute positions in {path}, as keras-hub computes "
             f"them, got {activation} and {places}."
         )
-    from keras_hub.src.utils.preset_utils import get_preset_loader
-
-    loader = get_preset_loader(str(Path(path).expanduser()) if Path(path).exists() else path)
-    try:
-        made = loader.converter.convert_backbone_config(loader.config)
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in made.items()
-        }
-    except KeyError as error:
-        return f"no {error}"
+    is_of_images = config["model_type"] == "vit"
+    sizes = {
+        ours: config[theirs]
+        for ours, names in (_SIZES_OF_IMAGES if is_of_images else _SIZES).items()
+        for theirs in names
+        if theirs in config
+    }
+    if is_of_images:
+        image, patch = config.get("image_size"), config.get("patch_size")
+        sizes |= {"image_shape": [image, image, 3], "patch_size": [patch, patch]}
+    if config["model_type"] == "roberta" and isinstance(sizes.get("max_sequence_length"), int):
+        sizes["max_sequence_length"] -= _NO_PLACES
+    return sizes

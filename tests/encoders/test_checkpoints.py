@@ -38,7 +38,10 @@ def test_vectors_are_those_of_keras_hub(checkpoint, class_name):
     inputs = {"token_ids": order(source.tokenizer)[ROWS], "padding_mask": np.int32(ROWS != PAD)}
     if class_name == "BertBackbone":
         inputs["segment_ids"] = np.array(segments(ROWS))
-    outputs = keras_hub.models.Backbone.from_preset(str(folder))(inputs)
+    backbone = keras_hub.models.Backbone.from_preset(str(folder))
+    own = source.describe()["config"]
+    assert own == {name: getattr(backbone, name) for name in own}
+    outputs = backbone(inputs)
     expected = np.array(outputs["sequence_output"] if isinstance(outputs, dict) else outputs)
     np.testing.assert_allclose(encoder(ROWS).vectors, expected, atol=1e-5)
     assert np.abs(expected).max() > 0.5
@@ -69,6 +72,11 @@ def test_images_are_seen_as_they_were_trained_on(checkpoint):
     expected = (pixels / 255 - [0.4, 0.5, 0.6]) / [0.2, 0.3, 0.4]
     np.testing.assert_allclose(pixels * source.scale + source.offset, expected, atol=1e-9)
     backbone = keras_hub.models.Backbone.from_preset(str(folder))
+    expected = backbone.get_config()
+    assert source.config == {
+        name: [*value] if isinstance(value := expected[name], tuple) else value
+        for name in source.config
+    }
     trained = source.trained()
     encoder = backbone.get_layer("vit_encoder")
     np.testing.assert_array_equal(trained.norm[0], encoder.layer_norm.gamma)
@@ -90,7 +98,7 @@ def half(file):
         (
             {},
             lambda f: (f / "config.json").write_text('{"model_type": "bert"}'),
-            "expected the numbers vocabulary_size, .*got no 'vocab_size'",
+            "expected the numbers vocabulary_size, .*got {}",
         ),
         (
             {},
