@@ -67,13 +67,17 @@ def _settings(path: Path, class_name: str) -> Mapping[str, Any]:
 
 
 def _settings_of_transformers(path: Path) -> Mapping[str, Any]:
-    """The same by keras-hub's names; what isn't said is as Transformers has it."""
+    """The same by keras-hub's names; what isn't said is as Transformers has it.
+
+    `kind` is that of `Tokenizer` for word pieces, which Transformers cuts as BERT did.
+    """
     try:
         content = dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError) as error:
         raise _damaged(path, "the settings of a tokenizer of Transformers", error) from error
     lowercase, strip_accents = content.get("do_lower_case", True), content.get("strip_accents")
     return {
+        "kind": "bert_wordpiece",
         "lowercase": lowercase,
         "strip_accents": lowercase if strip_accents is None else strip_accents,
         "split_on_cjk": content.get("tokenize_chinese_chars", True),
@@ -98,9 +102,8 @@ def _wordpiece(path: Path, config: Mapping[str, Any]) -> Tokenizer:
     )
     vocabulary = Vocabulary(_reordered(names, special), [])
     lowercase = bool(config.get("lowercase"))
-    return _made(
-        path, lambda: Tokenizer("wordpiece", vocabulary, lowercase=lowercase, manner=manner)
-    )
+    kind = str(config.get("kind", "wordpiece"))
+    return _made(path, lambda: Tokenizer(kind, vocabulary, lowercase=lowercase, manner=manner))
 
 
 def _roberta(vocabulary_path: Path, merges_path: Path, config: Mapping[str, Any]) -> Tokenizer:

@@ -19,6 +19,9 @@ from attnlab.text.tokenizers import UNKNOWN, Tokenizer
 if TYPE_CHECKING:
     from attnlab.encoders.hub_images import ImageSource
 
+# What `optimizer.learning_rate=auto` stands for. An encoder that knows all of a language forgets at
+# ten times its rate; Devlin et al. 2019 (appendix A.3) tried 2e-5 to 5e-5.
+_RATE_OF_OUTPUT, _RATE_OF_RUNS, _RATE_OF_PRESETS = 0.005, 0.0005, 0.00005
 _FILE = "encoder.json"
 _MODEL = "pretrained"
 
@@ -132,10 +135,11 @@ def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
     return open_source(path, seed).attention
 
 
-def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration in which `attention` is that of the encoder, where `model=pretrained`.
+def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A configuration with what its encoder decides, where `model=pretrained`.
 
-    One that can't be opened is told of when its run begins; that of an ended run may be gone.
+    `attention` is the encoder's own, and of `optimizer.learning_rate=auto` comes a number. An
+    encoder that can't be opened is told of when its run begins; that of an ended run may be gone.
 
     Raises:
         RequestError: another mechanism was asked for, or another setting of it, or texts are to be
@@ -144,7 +148,7 @@ def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
     model, given = document.get("model", {}), document.get("attention", {})
     if not isinstance(model, Mapping) or model.get("name") != _MODEL:
         return document
-    path = model.get("path")
+    document, path = _with_rate(document, model), model.get("path")
     if not path:
         return document
     cutter = document.get("task", {}).get("encoder")
@@ -170,3 +174,13 @@ def with_own_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
                 f"{value}."
             )
     return {**document, "attention": {**given, **own}}
+
+
+def _with_rate(document: Mapping[str, Any], model: Mapping[str, Any]) -> Mapping[str, Any]:
+    optimizer = document.get("optimizer")
+    if not isinstance(optimizer, Mapping) or optimizer.get("learning_rate") != "auto":
+        return document
+    is_a_run = is_of_runs(Path(str(model.get("path"))).expanduser())
+    tuned = _RATE_OF_RUNS if is_a_run else _RATE_OF_PRESETS
+    rate = _RATE_OF_OUTPUT if model.get("frozen") else tuned
+    return {**document, "optimizer": {**optimizer, "learning_rate": rate}}

@@ -22,7 +22,14 @@ from attnlab.text.token_cutters import (
     cutter,
     learned,
 )
-from attnlab.text.trained_cutters import TRAINED_KINDS, Manner, WordPieceCutter, gpt2_cutter
+from attnlab.text.trained_cutters import (
+    TRAINED_KINDS,
+    WORD_PIECES,
+    Manner,
+    WordPieceCutter,
+    bert_cutter,
+    gpt2_cutter,
+)
 from attnlab.text.words import split_words, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
@@ -42,15 +49,15 @@ class Tokenizer:
     `bpe` joins bytes inside of words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
     characters as in Radford et al. 2019), so that every text comes back as it was.
 
-    `wordpiece` and `gpt2_bpe` have vocabularies that were made elsewhere and are never fitted here:
-    those of BERT and of RoBERTa. A text in `wordpiece` comes back as words and marks with single
-    spaces.
+    `bert_wordpiece`, `wordpiece` and `gpt2_bpe` have vocabularies that were made elsewhere and are
+    never fitted here: those of BERT, cut as BERT does and as keras-hub does, and of RoBERTa. A text
+    in word pieces comes back as words and marks with single spaces.
 
     Ids are PAD 0, UNKNOWN 1, START 2, END 3, then the tokens. No text is encoded as PAD, START or
     END, whatever is written in it.
 
     Attributes:
-        kind: `word`, `char`, `bpe`, `wordpiece` or `gpt2_bpe`.
+        kind: `word`, `char`, `bpe`, `wordpiece`, `bert_wordpiece` or `gpt2_bpe`.
         lowercase: whether texts are lower-cased before they are cut.
         vocabulary: tokens and merges.
         manner: what else the maker settled of a vocabulary that was made elsewhere; None of others.
@@ -150,7 +157,7 @@ class Tokenizer:
         bytes first, then pieces in the order of their merges, and that of WordPiece all characters.
         """
         first = len(SPECIAL_TOKENS) + (BYTES if self.kind == "bpe" else 0)
-        if self.kind == "wordpiece":
+        if self.kind in WORD_PIECES:
             first += _characters(self.vocabulary.tokens[first:])
         if first + 2 >= self.size:  # nothing was merged
             first = len(SPECIAL_TOKENS)
@@ -190,7 +197,7 @@ class Tokenizer:
         """The UTF-8 that each token stands for; nothing for PAD, START and END."""
         tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
         unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
-        if self.manner and self.kind == "wordpiece":
+        if self.manner and self.kind in WORD_PIECES:
             tokens = [_joined(token, self.manner.suffix) for token in tokens]
         known = map(bytes_of if self.kind in _OF_BYTES else str.encode, tokens)
         return [b"", unknown.encode(), b"", b"", *known]
@@ -220,6 +227,8 @@ def _cutter(kind: str, vocabulary: Vocabulary, lowercase: bool, manner: Manner |
         return cutter(kind, vocabulary)
     if kind == "wordpiece":
         return WordPieceCutter(vocabulary, manner, lowercase=lowercase)
+    if kind == "bert_wordpiece":
+        return bert_cutter(vocabulary, manner, lowercase=lowercase)
     return gpt2_cutter(vocabulary, manner)
 
 

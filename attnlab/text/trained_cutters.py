@@ -18,7 +18,8 @@ from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 if TYPE_CHECKING:
     import tokenizers
 
-TRAINED_KINDS = ("wordpiece", "gpt2_bpe")
+WORD_PIECES = ("wordpiece", "bert_wordpiece")
+TRAINED_KINDS = (*WORD_PIECES, "gpt2_bpe")
 _UNKNOWN = SPECIAL_TOKENS[1]
 # As keras-hub has them: what is no letter or digit in ASCII is a mark, and of white space only that
 # of ASCII is cut away, with all control and format characters.
@@ -43,9 +44,9 @@ class Manner(NamedTuple):
 
     Attributes:
         special: the numbers that PAD, UNKNOWN, START and END have there.
-        strip_accents: whether accents are taken away first (`wordpiece`).
-        split_on_cjk: whether each Chinese character is a word (`wordpiece`).
-        suffix: what a piece has in front that goes on with a word (`wordpiece`).
+        strip_accents: whether accents are taken away (`WORD_PIECES`).
+        split_on_cjk: whether each Chinese character is a word (`WORD_PIECES`).
+        suffix: what a piece has in front that goes on with a word (`WORD_PIECES`).
         prefix_space: whether a text gets a space in front (`gpt2_bpe`).
     """
 
@@ -81,10 +82,29 @@ def gpt2_cutter(vocabulary: Vocabulary, manner: Manner) -> tokenizers.Tokenizer:
     return result
 
 
+def bert_cutter(vocabulary: Vocabulary, manner: Manner, *, lowercase: bool) -> tokenizers.Tokenizer:
+    """BERT's words and marks, then the longest known piece again and again (Devlin et al. 2019)."""
+    import tokenizers
+    from tokenizers import models, normalizers, pre_tokenizers
+
+    pieces = models.WordPiece(
+        _numbers(vocabulary.tokens), unk_token=_UNKNOWN, continuing_subword_prefix=manner.suffix
+    )
+    result = tokenizers.Tokenizer(pieces)
+    result.normalizer = normalizers.BertNormalizer(
+        handle_chinese_chars=manner.split_on_cjk,
+        strip_accents=manner.strip_accents,
+        lowercase=lowercase,
+    )
+    result.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return result
+
+
 class WordPieceCutter:
     """Words, then the longest known piece again and again (Schuster and Nakajima 2012).
 
-    Gives what keras-hub's `WordPieceTokenizer` gives, in its order: accents are taken away, the
+    Gives what keras-hub's `WordPieceTokenizer` gives, which folds and cuts a few characters in
+    another way than BERT does, in its order: accents are taken away, the
     text is cut into words and marks, each is folded to lower case, and cut into pieces.
     """
 

@@ -12,10 +12,14 @@ from attnlab.encoders.hub import HubSource, segments
 from attnlab.encoders.hub_images import ImageSource
 from attnlab.encoders.hub_tokenizer import order
 from attnlab.errors import RequestError
-from attnlab.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 
 keras_hub = pytest.importorskip("keras_hub")
 pytest.importorskip("safetensors")
+TEXTS = [
+    *("The quick fox jumped,", "café CAFÉ é", "a-b 漢字 caf\u00e9 Ab", "12 123", "aß İb", "", " "),
+    *("##b [b]", "a\u00a0b \u200b c\u2028a", "½ ﬁ e\u0301", "b" * 120),
+]
 ROWS = np.array([[START, 9, 4, 17, END, 30, 5, END, PAD], [START, 11, END, *[PAD] * 6]], np.int32)
 
 
@@ -58,10 +62,13 @@ def test_words_are_cut_as_tokenizers_cuts_them(checkpoint, said):
         lowercase=lowercase,
         strip_accents=said.get("strip_accents"),
     )
-    for text in ("The quick fox jumped,", "café CAFÉ é", "a-b 漢字 caf\u00e9 Ab", "12 123"):
+    for text in TEXTS:
         (ids,) = tokenizer.encode([text])
         found = order(tokenizer)[ids].tolist()
         assert found == expected.encode(text, add_special_tokens=False).ids, text
+        assert len(tokenizer.word_numbers(text)) == len(ids)
+    tokenizer.save(folder / "saved.json")
+    assert Tokenizer.load(folder / "saved.json").encode(TEXTS) == tokenizer.encode(TEXTS)
 
 
 def test_images_are_seen_as_they_were_trained_on(checkpoint):

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from attnlab.encoders.opening import open_source, save_source, saved_source, with_own_attention
+from attnlab.encoders.opening import as_the_encoder, open_source, save_source, saved_source
 from attnlab.encoders.tuning import begin
 from attnlab.encoders.vectors import mean_vectors, vectors_by
 from attnlab.errors import RequestError
@@ -89,17 +89,32 @@ def test_the_attention_of_a_configuration_is_the_encoders(run):
     task = {"name": "classify", "encoder": str(run)}
     given = {"task": task, "model": {"name": "pretrained", "path": str(run)}, "seed": 0}
     defaults = {"name": "multi_head", "heads": 4, "units": None, "book": False, "dropout": 0.0}
-    found = with_own_attention({**given, "attention": defaults})
+    found = as_the_encoder({**given, "attention": defaults})
     assert found["attention"] == {**defaults, "heads": 2}
-    assert with_own_attention(found) == found
+    assert as_the_encoder(found) == found
     for other, word in (
         ({"name": "bahdanau"}, "attention: expected multi_head"),
         ({**defaults, "heads": 8}, "attention.heads: expected 2, which the encoder at .* got 8"),
     ):
         with pytest.raises(RequestError, match=word):
-            with_own_attention({**given, "attention": other})
+            as_the_encoder({**given, "attention": other})
     other = {"model": {"name": "rnn"}, "attention": {"name": "bahdanau"}}
-    assert with_own_attention(other) is other
+    assert as_the_encoder(other) is other
+
+
+@pytest.mark.parametrize(
+    ("frozen", "of_a_run", "rate"),
+    [(False, True, 5e-4), (False, False, 5e-5), (True, True, 5e-3), (True, False, 5e-3)],
+)
+def test_the_learning_rate_is_as_small_as_the_encoder_is_learned(run, frozen, of_a_run, rate):
+    path = str(run) if of_a_run else "bert_tiny_en_uncased"
+    model = {"name": "pretrained", "path": path, "frozen": frozen}
+    attention = {"name": "multi_head", "heads": 2}
+    given = {"task": {"name": "classify", "encoder": path}, "model": model, "attention": attention}
+    found = as_the_encoder({**given, "optimizer": {"learning_rate": "auto"}})
+    assert found["optimizer"] == {"learning_rate": rate}
+    found = as_the_encoder({**given, "optimizer": {"learning_rate": 0.1}})
+    assert found["optimizer"] == {"learning_rate": 0.1}
 
 
 def test_a_classifier_begins_with_the_encoder_or_without(source):

@@ -16,7 +16,7 @@ from scipy import ndimage
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.encoders import hub_images, hub_preset
 from attnlab.encoders.hub_images import ImageSource
-from attnlab.encoders.opening import saved_image_source, with_own_attention
+from attnlab.encoders.opening import as_the_encoder, saved_image_source
 from attnlab.encoders.tuning import begin
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
@@ -246,7 +246,7 @@ def test_the_attention_of_a_configuration_is_the_presets(preset):
     given = {"model": {"name": "pretrained", "path": preset.path}, "seed": 0}
     given["task"] = {"name": "digits", "encoder": preset.path}
     defaults = {"name": "multi_head", "heads": 4, "units": None, "book": False, "dropout": 0.0}
-    found = with_own_attention({**given, "attention": defaults})
+    found = as_the_encoder({**given, "attention": defaults})
     assert found["attention"] == {**defaults, "heads": HEADS}
     for other, words in (
         ({"name": "bahdanau"}, "attention: expected multi_head"),
@@ -254,7 +254,7 @@ def test_the_attention_of_a_configuration_is_the_presets(preset):
         ({**defaults, "book": True}, "attention.book: expected False"),
     ):
         with pytest.raises(RequestError, match=words):
-            with_own_attention({**given, "attention": other})
+            as_the_encoder({**given, "attention": other})
 
 
 @pytest.mark.parametrize("task", ["digits", "images"])

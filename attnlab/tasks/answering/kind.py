@@ -16,9 +16,9 @@ def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
     document = {**document, "task": {"encoder": None, **document.get("task", {})}}
     if document.get("model", {}).get("name") != "pretrained":
         return document
-    from attnlab.encoders.opening import with_own_attention
+    from attnlab.encoders.opening import as_the_encoder
 
-    return with_own_attention(document)
+    return as_the_encoder(document)
 
 
 KIND = Kind(
