@@ -202,6 +202,9 @@ def _main_file() -> dict[str, Any]:
     return read_yaml(conf_folder() / "config.yaml")
 
 
+_OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
+
+
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
     """Hydra's or OmegaConf's complaint as one sentence that names key, expectation and value."""
     text = str(error)
@@ -233,6 +236,8 @@ def _explain_missing_option(error: MissingConfigException) -> str:
     if not group or not valid:
         return f"There is no configuration file {missing!r}."
     hint = did_you_mean(name, valid)
+    if name in _OF_AN_EXTRA:
+        hint = f" It comes with pip install 'attnlab[{_OF_AN_EXTRA[name]}]'."
     return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}."
 
 

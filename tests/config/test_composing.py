@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hydra.errors import MissingConfigException
 
 from attnlab.cli import main
-from attnlab.config.composing import conf_folder, known_keys, options
+from attnlab.config.composing import conf_folder, explain, known_keys, options
 from attnlab.config.rules import Rule
 from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
 from attnlab.errors import RequestError
@@ -255,6 +256,14 @@ def test_what_composes_but_makes_no_sense_is_refused(compose, overrides, words):
         compose(*overrides)
     assert words in str(e.value)
     assert "\n" not in str(e.value)
+
+
+def test_a_launcher_that_is_not_installed_is_told_with_its_extra():
+    error = MissingConfigException("", "hydra/launcher/submitit_slurm", ["basic", "joblib"])
+    assert explain(error) == (
+        "hydra/launcher=submitit_slurm: there is no such option. It comes with "
+        "pip install 'attnlab[slurm]'. Valid: basic, joblib."
+    )
 
 
 def test_known_keys_follow_the_chosen_options():
