@@ -47,6 +47,8 @@ HYDRA_SETTINGS = (
     "hydra/hydra_logging=none",
 )
 
+# Launchers that come with an extra of this package.
+_OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
 # What stands beside a run's own keys and is no part of it.
 _BESIDE = ("experiment", "search", "sweep")
 # The settings of models of a kind that has no files for them.
@@ -200,9 +202,6 @@ def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, s
 def _main_file() -> dict[str, Any]:
     """What conf/config.yaml says; not to be changed."""
     return read_yaml(conf_folder() / "config.yaml")
-
-
-_OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
 
 
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
