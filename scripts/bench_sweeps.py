@@ -34,7 +34,7 @@ def run(*words: str) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Time a run, a sweep of such runs, and the same sweep by joblib, in turns."""
+    """Time a run, a sweep of such runs, and the same sweep by joblib; then of translators."""
     if len(words) > 1 or not all(word.isdecimal() and int(word) for word in words):
         print(f"jobs: expected one whole number from 1, got {' '.join(words)}")
         return 2
