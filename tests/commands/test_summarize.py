@@ -44,7 +44,7 @@ def test_sentences_come_a_line_each_in_their_order(lab):
         (("article.txt", "--epoch", "3"), "--epoch: expected together with --encoder, got '3'."),
         (("article.txt", "--encoder", "x" * 300), "RUN: expected a run folder"),
         (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering or "),
-        (("article.txt", "--encoder", "."), "--encoder: expected the folder of a keras-hub preset"),
+        (("article.txt", "--encoder", "."), "--encoder: expected the folder of a preset"),
     ],
 )
 def test_a_wrong_request_is_told_in_a_sentence(lab, words, message):
