@@ -1,4 +1,4 @@
-"""The files of a keras-hub preset: a folder, or a handle that keras-hub downloads them by."""
+"""The files of a preset of keras-hub or of Transformers: a folder, or a handle to download by."""
 
 from __future__ import annotations
 
