@@ -15,6 +15,7 @@ from keras import ops
 
 from attnlab.encoders.hub_preset import (
     BACKBONES,
+    attention_of,
     digest_of,
     need_keras_hub,
     read_preset,
@@ -178,7 +179,7 @@ class HubSource:
         self.path, self.tokenizer = path, tokenizer
         self._class_name, self._config = class_name, config
         self._files, self._digest = files, digest
-        self.attention = {"name": "multi_head", "heads": config["num_heads"]}
+        self.attention = attention_of(config)
         self.most: int | None = config.get("max_sequence_length")
 
     @classmethod

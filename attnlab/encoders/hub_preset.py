@@ -65,6 +65,17 @@ def read_preset(path: str) -> Preset:
     return Preset(class_name, config, tokenizer, [*weight_files(path), *files[1:]])
 
 
+def preset_attention(path: str) -> dict[str, Any]:
+    """The mechanism of a preset that reads texts; raises `RequestError` as `read_backbone` does."""
+    _, config = read_backbone(path, BACKBONES, _SIZES)
+    return attention_of(config)
+
+
+def attention_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The mechanism of a backbone, `name` and settings as in a configuration."""
+    return {"name": "multi_head", "heads": config["num_heads"]}
+
+
 def need_keras_hub(path: str) -> None:
     """Refuse, by a `RequestError`, to go on with what is at a path without keras-hub."""
     if importlib.util.find_spec("keras_hub") is None:
