@@ -1,6 +1,8 @@
 """Checkpoints of Transformers as encoders: keras-hub's vectors, and texts cut as for training."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -120,6 +122,20 @@ def test_a_damaged_checkpoint_is_refused(checkpoint, config, damage, words):
         damage(folder)
     with pytest.raises(RequestError, match=rf"^model\.path: .*{words}"):
         HubSource.open(str(folder))
+
+
+def test_a_configuration_takes_no_tensorflow(checkpoint):
+    code = """if True:
+        import sys
+        from attnlab.encoders.opening import as_the_encoder
+        path = sys.argv[1]
+        task, model = {"encoder": path}, {"name": "pretrained", "path": path}
+        given = {"task": task, "model": model, "attention": {"name": "multi_head", "heads": 4}}
+        print(as_the_encoder(given)["attention"]["heads"], "keras" in sys.modules)
+    """
+    words = [sys.executable, "-c", code, str(checkpoint("BertBackbone"))]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "False"], done.stderr
 
 
 def test_a_run_on_a_checkpoint_needs_it_no_more(tmp_path, monkeypatch):
