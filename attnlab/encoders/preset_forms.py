@@ -15,6 +15,7 @@ _OF_TRANSFORMERS = {
     "vit": "ViTBackbone",
 }
 # An argument of a backbone -> what Transformers calls it, of which a model has one or none.
+# keras-hub knows this, too, but takes TensorFlow to say so, before a run has said its first word.
 _SIZES = {
     "vocabulary_size": ("vocab_size",),
     "num_layers": ("num_hidden_layers", "n_layers"),
