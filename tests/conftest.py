@@ -27,6 +27,8 @@ from command_line import (
 )
 from hypothesis import settings
 
+from attnlab.training.tensorflow_internals import vectorize_short_loops
+
 # No test asserts a duration: a busy machine takes long for the first example.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -34,6 +36,7 @@ settings.load_profile("untimed")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 for variable in THREADS:
     os.environ.setdefault(variable, "1")
+vectorize_short_loops()  # before a test compiles anything: a run in its process is as one elsewhere
 
 # A script that starts the tests in the background makes them, and what they start, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.training.keras_internals import seed_states
+from attnlab.training.tensorflow_internals import vectorize_short_loops
 
 # Random numbers that a generator may draw in one step before it reaches those of the next.
 _DRAWS_PER_STEP = 256
@@ -19,6 +20,8 @@ _ODD = 0x9E3779B1  # odd, so that its products with the numbers of steps are all
 
 def compiled(function: Callable, jit: bool, signature: Sequence[tf.TensorSpec] | None = None):
     """A method as a compiled function, with XLA or as a TensorFlow graph."""
+    if jit:
+        vectorize_short_loops()
     # TensorFlow counts traces by a function's code, and would warn of many runs' ones.
     return tf.function(
         partial(function), input_signature=signature, jit_compile=jit, autograph=False

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+_OPTIONS = "--xla_backend_extra_options"
+
+
+def vectorize_short_loops() -> None:
+    """Let XLA use vectors for the 16 units of a state, too, on a CPU.
+
+    LLVM unrolls loops over so few values before it looks for loops to vectorize, and so finds none.
+    XLA reads this when it first compiles. What a user has told XLA of that stays, and so does a
+    file of flags.
+    """
+    flags = os.environ.get("XLA_FLAGS", "").strip()
+    if not flags or (flags.startswith("-") and _OPTIONS not in flags):
+        ours = f"{_OPTIONS}=xla_cpu_disable_loop_unrolling"
+        os.environ["XLA_FLAGS"] = f"{flags} {ours}".strip()
 
 
 def vectorize_draws() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from attnlab.training.keras_internals import adam_moments, seed_states, shapes_alone
@@ -11,7 +16,45 @@ from attnlab.training.tensorflow_internals import (
     custom_gradients,
     forget_gradients,
     vectorize_draws,
+    vectorize_short_loops,
 )
+
+# Adds two rows of 16 numbers for each of 64 states.
+_SHORT_LOOPS = """
+import tensorflow as tf
+from attnlab.training.steps import compiled
+
+rows = tf.ones((2, 32, 16))
+compiled(lambda rows: rows + 2.0 * rows[:, :, ::-1], True)(rows)
+"""
+
+
+def test_xla_makes_vectors_of_short_loops(tmp_path):
+    environment = {**os.environ, "XLA_FLAGS": f"--xla_dump_to={tmp_path}"}
+    subprocess.run([sys.executable, "-c", _SHORT_LOOPS], env=environment, check=True)
+    found = [path.read_text() for path in tmp_path.glob("*kernel_module.ir-with-opt.ll")]
+    assert any(" x float>" in module for module in found)
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        (
+            "--xla_backend_extra_options=xla_of_the_user",
+            "--xla_backend_extra_options=xla_of_the_user",
+        ),
+        ("flags.txt", "flags.txt"),
+        (
+            "--xla_dump_to=here",
+            "--xla_dump_to=here --xla_backend_extra_options=xla_cpu_disable_loop_unrolling",
+        ),
+    ],
+)
+def test_flags_of_the_user_stay(monkeypatch, given, left):
+    monkeypatch.setenv("XLA_FLAGS", given)
+    vectorize_short_loops()
+    vectorize_short_loops()
+    assert os.environ["XLA_FLAGS"] == left
 
 
 def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():

@@ -13,7 +13,7 @@ from attnlab.tasks.forecasting.data.ridge import Known, ridge
 # Keeps a window of zeros finite; a twentieth of the range where data are scaled by min-max.
 _LEAST_SCALE = 0.05
 # Values of the states of a stack, measured by scripts/bench_seeds.py; and the most models of one.
-_STACK_VALUES, _MOST_STACKED = 1024, 32
+_STACK_VALUES, _MOST_STACKED = 4096, 32
 
 
 class Forecaster(keras.Model):

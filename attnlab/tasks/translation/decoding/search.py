@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from attnlab.tasks.translation.decoding.beam import (
 )
 from attnlab.tasks.translation.decoding.rows import Decoded
 from attnlab.text.tokenizers import PAD
+from attnlab.training.steps import compiled
 
 # Bounds of a batch: padded source tokens times hypotheses, and cells of the encoder's attention.
 _TOKENS, _CELLS = 16_384, 2_000_000
@@ -68,10 +68,7 @@ class Search:
         self.settings = BeamSettings(beam, n_best, float(length_penalty))
         self.extra_length, self.batch_size = extra_length, batch_size
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
-        # TensorFlow counts traces by a function's code, and would warn of many searches' ones.
-        self._compiled = tf.function(
-            partial(self._decode), input_signature=signature, autograph=False, jit_compile=jit
-        )
+        self._compiled = compiled(self._decode, jit, signature)
 
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
         """Translate source rows, tokens and END, of any lengths.
