@@ -1,6 +1,6 @@
-"""The figures of runs that are done, drawn by a helper process while this one goes on.
+"""The figures of runs that are done, drawn by helper processes while this one goes on.
 
-It has what it was told drawn even where this process is killed meanwhile.
+They have what they were told drawn even where this process is killed meanwhile.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from attnlab.records.environment import processors
 from attnlab.records.helper_process import HelperProcess, Message, messages
 
+_MOST = 4  # processes: runs that trained together all end at once
 _numbers = count()
 
 
 def start() -> None:
-    """Have the process begin, which takes it a second, where there is other work to do."""
+    """Have the first process begin, which takes it a second, where there is other work to do."""
     with suppress(OSError):  # `Drawing` tries again
         HelperProcess.current(__name__)
 
@@ -37,7 +39,8 @@ class Drawing:
         self._problem: str | None = None
         self._over = threading.Event()
         try:
-            helper = HelperProcess.current(__name__)
+            turn = self.number % min(_MOST, processors())
+            helper = HelperProcess.current(__name__, number=turn)
         except OSError as error:
             return self.receive({"problem": f"no process could be started: {error}", "done": True})
         helper.add(self)

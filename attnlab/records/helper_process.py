@@ -39,7 +39,7 @@ class HelperProcess:
     it can't be started.
     """
 
-    _current: dict[str, HelperProcess] = {}  # by module
+    _current: dict[tuple[str, int], HelperProcess] = {}  # by module and number
     _lock = threading.RLock()
 
     def __init__(self, module: str, environment: Mapping[str, str]) -> None:
@@ -63,13 +63,18 @@ class HelperProcess:
         self._reader.start()
 
     @classmethod
-    def current(cls, module: str, environment: Mapping[str, str] | None = None) -> HelperProcess:
-        """The one that runs and is of this process (after a fork it isn't), or a new one."""
+    def current(
+        cls, module: str, environment: Mapping[str, str] | None = None, number: int = 0
+    ) -> HelperProcess:
+        """The one that runs and is of this process (after a fork it isn't), or a new one.
+
+        A module may run in several, which are told apart by numbers.
+        """
         with cls._lock:
-            helper = cls._current.get(module)
+            helper = cls._current.get((module, number))
             ours = helper is not None and helper._owner == os.getpid() and not helper._over
             if helper is None or not ours or helper._process.poll() is not None:
-                cls._current[module] = helper = cls(module, environment or {})
+                cls._current[module, number] = helper = cls(module, environment or {})
             return helper
 
     def add(self, listener: Listener) -> None:
@@ -104,8 +109,8 @@ class HelperProcess:
 
     def _forget(self) -> None:
         with self._lock:
-            for module in [m for m, helper in self._current.items() if helper is self]:
-                del self._current[module]
+            for key in [key for key, helper in self._current.items() if helper is self]:
+                del self._current[key]
 
     def _read(self) -> None:
         with self._stdout as raw, os.fdopen(os.dup(raw.fileno()), "rb") as stream:

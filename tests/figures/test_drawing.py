@@ -42,11 +42,26 @@ def test_they_are_drawn_and_what_goes_wrong_is_said_of_its_run(folder, tmp_path)
 
 
 def test_a_process_that_cannot_start_is_told(folder, monkeypatch):
-    def refuse(*given):
+    def refuse(*given, number):
         raise OSError("no memory")
 
     monkeypatch.setattr("attnlab.figures.drawing.HelperProcess.current", refuse)
     assert Drawing(folder, lambda: None).wait() == "no process could be started: no memory"
+
+
+@pytest.mark.parametrize(("processors", "processes"), [(1, 1), (2, 2), (64, 4)])
+def test_runs_that_end_at_once_are_drawn_on_all_processors(monkeypatch, processors, processes):
+    asked = set()
+
+    def refuse(module, number):
+        asked.add(number)
+        raise OSError
+
+    monkeypatch.setattr("attnlab.figures.drawing.processors", lambda: processors)
+    monkeypatch.setattr("attnlab.figures.drawing.HelperProcess.current", refuse)
+    for _ in range(8):
+        Drawing(None, lambda: None)
+    assert asked == set(range(processes))
 
 
 @pytest.mark.slow
