@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -17,10 +18,13 @@ from attnlab.config.arguments import key_of, quoted
 from attnlab.errors import RequestError, SweepFailed, explained
 from attnlab.records import files
 from attnlab.records.run_directory import ListedRun
-from attnlab.records.sweep_runs import runs_of_sweep
+from attnlab.records.sweep_runs import runs_of_last_command
 from attnlab.studies import study as studies
 from attnlab.studies.study import Study
 from attnlab.terminal.console import plain_console, plain_table
+
+if TYPE_CHECKING:
+    from attnlab.studies.results import Results
 
 Train = Callable[[list[str]], int]
 # With `--until`: the seeds of the first look, for with fewer no interval of several has ends; which
@@ -83,8 +87,11 @@ def command(
         if key_of(word) in _OWN:
             raise RequestError(f"{word}: expected no such word with a study, {_OWN[key_of(word)]}.")
     study = studies.read(name, quick)
+    for option, given in (("--seeds", seeds), ("--until", until)):
+        if given and any(key_of(word) == "seed" for word in overrides):
+            raise RequestError(f"{option}: expected without seed=..., which says which seeds.")
     study = replace(study, seeds=seeds or study.seeds, added=overrides)
-    if any(word.lower().endswith("sweep.dry_run=true") for word in overrides):
+    if any(_is_dry_run(word) for word in overrides):
         _run(study, runs, train)
         return 0
     if until is None:
@@ -106,13 +113,7 @@ def command(
 def _carry_out(study: Study, runs: str | None, train: Train) -> int:
     """Run what is missing, and report."""
     failed = _run(study, runs, train)
-    entries = _entries(study, runs)
-    if failed and all(entry.status["state"] != "completed" for entry in entries):
-        raise failed
-    _report(study, entries, runs)
-    if failed:
-        raise failed
-    return 0
+    return _end(study, runs, failed)
 
 
 def _until_decided(study: Study, most: int, runs: str | None, train: Train) -> int:
@@ -121,14 +122,29 @@ def _until_decided(study: Study, most: int, runs: str | None, train: Train) -> i
 
     while True:
         if failed := _run(study, runs, train):
-            raise failed
+            break
         undecided = results(study, _entries(study, runs)).undecided
         if not undecided or study.seeds >= most:
             break
         more = min(most, study.seeds + max(1, study.seeds // _SHARE))
         click.echo(f"{study.seeds} seeds leave undecided: {', '.join(undecided)}")
         study = replace(study, seeds=more)
-    _report(study, _entries(study, runs), runs)
+    return _end(study, runs, failed)
+
+
+def _end(study: Study, runs: str | None, failed: SweepFailed | None) -> int:
+    """Report of what is there, and say what failed."""
+    entries = _entries(study, runs)
+    if failed and all(entry.status["state"] != "completed" for entry in entries):
+        raise failed
+    found = _report(study, entries, runs)
+    if failed:
+        raise failed
+    if found.missing and not study.is_part:
+        raise RequestError(
+            f"study {study.name}: published: expected runs for each number, but none has "
+            f"{found.missing[0].label}."
+        )
     return 0
 
 
@@ -151,25 +167,25 @@ def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
     failed = None
     place = [f"paths.runs={quoted(str(runs_folder(runs)))}"] if runs else []
     for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
-        click.echo(f"attnlab -m {shlex.join(words)}")
+        words = ["-m", *words, *place, f"sweep.name={sweep}"]
+        click.echo(f"attnlab {shlex.join(words)}")
         try:
-            train(["-m", *words, *place, f"sweep.name={sweep}"])
+            train(words)
         except SweepFailed as error:
             failed = error
     return failed
 
 
 def _entries(study: Study, runs: str | None) -> list[ListedRun]:
-    """The runs of the study, the oldest first, without those of seeds that are too many."""
+    """The runs of the study, the oldest first: of no other seeds, nor of an earlier form of it."""
     listed = listed_runs(runs)
-    names = {run.run.path for sweep in study.compared for run in runs_of_sweep(listed, sweep)}
-    entries = [entry for entry in listed if entry.run.path in names]
-    if any(word.startswith("seed=") for word in (*study.words, *study.added)):
-        return entries
-    return [entry for entry in entries if entry.status["seed"] < study.seeds]
+    found = {
+        run.run.path for sweep in study.compared for run in runs_of_last_command(listed, sweep)
+    }
+    return [entry for entry in listed if entry.run.path in found]
 
 
-def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> None:
+def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> Results:
     from attnlab.compare.figure import comparison_figure
     from attnlab.figures.style import save
     from attnlab.report.results import result_sentence
@@ -193,11 +209,12 @@ def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> Non
         if cell.result or not study.is_part:
             click.echo(f"{cell.published.system} ({cell.published.label}): {cell.verdict}")
     click.echo(f"report: {folder / 'report.html'}")
-    if found.missing and not study.is_part:
-        raise RequestError(
-            f"study {study.name}: published: expected runs for each number, but none has "
-            f"{found.missing[0].label}."
-        )
+    return found
+
+
+def _is_dry_run(word: str) -> bool:
+    truths = ("true", "yes", "y", "on", "1")
+    return key_of(word) == "sweep.dry_run" and word.partition("=")[2].lower() in truths
 
 
 def _tell(text: str) -> None:

@@ -148,7 +148,7 @@ def _compare_task(task: TaskGroups, options: Options) -> Comparison:
         notes += missing
     if _span_decades(task.groups) and not options.geometric and metric.direction < 0:
         notes.append("values of one group span decades: --geometric averages their logarithms")
-    baselines = {record.metrics.get("best_baseline") for record in task.records}
+    baselines = {metric.best_baseline(record.metrics) for record in task.records}
     return Comparison(
         task=task.task,
         data=task.data,

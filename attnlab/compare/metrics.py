@@ -60,12 +60,28 @@ class Quantity(NamedTuple):
         part = part_of(metrics, self.path)
         if self.is_reported or part.get("skill", 0.0) is None:  # its baseline knows the rule
             return _plain(part.get("skill"))
-        baseline = lookup(part, f"baselines.{part.get('best_baseline')}.{self.leaf}")
+        baseline = self._of_baselines(part).get(str(self.best_baseline(metrics)))
         own = self.value(metrics)
         perfect = self.metric.perfect if self.metric else None
-        if own is None or perfect is None or not isinstance(baseline, int | float):
+        if own is None or perfect is None or baseline is None:
             return None
         return 1 - abs(perfect - own) / abs(perfect - baseline) if baseline != perfect else None
+
+    def best_baseline(self, metrics: Mapping[str, Any]) -> str | None:
+        """The name of the baseline that is best by it, in its part; None where there is none."""
+        part = part_of(metrics, self.path)
+        if self.is_reported or not self.direction:
+            return part.get("best_baseline")
+        values = self._of_baselines(part)
+        return max(values, key=lambda name: self.direction * values[name], default=None)
+
+    def _of_baselines(self, part: Mapping[str, Any]) -> dict[str, float]:
+        """Its values of a part's baselines, by name, where they have it."""
+        found = {
+            name: _plain(values.get(self.leaf))
+            for name, values in (part.get("baselines") or {}).items()
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
 
 class Amount(NamedTuple):

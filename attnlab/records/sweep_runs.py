@@ -11,8 +11,14 @@ from attnlab.records.run_directory import ListedRun
 
 def runs_of_sweep(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
     """The runs that a sweep made, and those that it found done by an earlier command."""
+    found = {run.run.path for run in runs_of_last_command(listed, name)}
+    return [run for run in listed if run.status.get("sweep") == name or run.run.path in found]
+
+
+def runs_of_last_command(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
+    """Of a sweep's runs, those that the last command of that name wanted."""
     found = {run for folder in _sweeps_folders(listed) for run in _runs_in_table(folder / name)}
-    return [run for run in listed if run.status.get("sweep") == name or run.run.name in found]
+    return [run for run in listed if run.run.name in found]
 
 
 def sweep_names(listed: Sequence[ListedRun]) -> list[str]:

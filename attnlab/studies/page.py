@@ -116,6 +116,6 @@ def _baselines(comparison: Comparison) -> str:
 
 def _commands(found: Results) -> list[str]:
     """What was typed, and the sweeps that it ran."""
-    commands = found.study.sweeps(Path("runs") / "sweeps").values()
-    sweeps = [f"attnlab -m {shlex.join(words)}" for words in commands]
+    commands = found.study.sweeps(Path("runs") / "sweeps").items()
+    sweeps = [f"attnlab -m {shlex.join(words)} sweep.name={name}" for name, words in commands]
     return [os.environ.get(TYPED, f"attnlab study {found.study.name}"), *sweeps]

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnlab.compare.comparison import Comparison, Comparisons, GroupResult, Options, compare
+from attnlab.compare.comparison import (
+    ENOUGH_SEEDS,
+    Comparison,
+    Comparisons,
+    GroupResult,
+    Options,
+    compare,
+)
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import numbers
 from attnlab.compare.statistics import Interval
@@ -31,7 +38,7 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """Reproduced where the interval over our seeds holds the number; else better or worse."""
+        """Reproduced where the interval over enough seeds holds the number; else better, worse."""
         if self.result is None or self.comparison is None:
             return NO_RUN
         if self.published.why:
@@ -73,11 +80,14 @@ class Results:
 
 
 def verdict(published: float, ours: Interval, direction: int) -> str:
-    """How our interval lies to a published number, where higher (1) or lower (-1) is better."""
+    """How our interval lies to a published number, where higher (1) or lower (-1) is better.
+
+    That of a few seeds is so wide that it holds nearly any number.
+    """
     if ours.low is None or ours.high is None:
         return ONE_SEED if ours.n == 1 else TOO_FEW
     if ours.low <= published <= ours.high:
-        return REPRODUCED
+        return REPRODUCED if ours.n >= ENOUGH_SEEDS else TOO_FEW
     return BETTER if (ours.mean - published) * direction > 0 else WORSE
 
 

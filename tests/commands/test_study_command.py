@@ -58,6 +58,29 @@ def test_a_study_runs_what_is_missing_and_reports(mine):
     assert "2 seeds" in (mine.runs / "studies/mine/report.md").read_text()  # of the three
 
 
+def test_runs_of_an_earlier_form_of_a_study_are_none_of_it(mine):
+    code, _, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
+    assert code == 0, err
+    assert "pooling" in (mine.runs / "studies/mine/report.md").read_text()
+    path = mine.folder / "conf/study/mine.yaml"
+    path.write_text(path.read_text().replace("none,pooling", "none,bahdanau"))
+    code, _, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
+    assert code == 0, err
+    assert len(mine.run_folders()) == 6
+    assert "pooling" not in (mine.runs / "studies/mine/report.md").read_text()
+
+
+def test_a_study_of_which_a_part_fails_reports_the_rest(mine):
+    path = mine.folder / "conf/study/mine.yaml"
+    grid = path.read_text().split("runs:\n  - ")[1].split("\n")[0]
+    broken = grid.replace("attention=none,pooling", "attention=bahdanau")
+    both = f"{grid.replace('attention=none,pooling', 'attention=pooling')}\n  - {broken}"
+    path.write_text(path.read_text().replace(grid, f"{both} optimizer.learning_rate=1e38", 1))
+    code, out, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
+    assert code == 1 and "2 of 2 jobs failed" in err, err
+    assert "report: " in out and (mine.runs / "studies/mine/table.csv").is_file()
+
+
 def test_a_study_whose_jobs_all_fail_says_so(mine):
     code, _, err = mine("study", "mine", "--quick", UNTRACKED, "optimizer.learning_rate=1e38")
     assert code == 1 and "4 of 4 jobs failed" in err, err
@@ -82,10 +105,11 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
 
 def test_runs_may_lie_in_any_folder_and_need_not_be_trained(mine):
     folder = mine.folder / "a, (ü)"
-    words = ("study", "mine", "--runs", str(folder), UNTRACKED, "sweep.dry_run=true")
-    code, out, err = mine(*words)
-    assert code == 0, err
-    assert "6 jobs" in out and not (folder / "studies").exists()
+    for given in ("true", "1", "Yes"):
+        words = ("study", "mine", "--runs", str(folder), UNTRACKED, f"sweep.dry_run={given}")
+        code, out, err = mine(*words)
+        assert code == 0, err
+        assert "6 jobs" in out and not (folder / "studies").exists()
 
 
 @pytest.mark.slow
@@ -121,6 +145,8 @@ def test_studies_are_listed(here):
         (["book", "--most", "9"], "--most: expected together with --until, got 9."),
         (["book", "--until", "decided", "--margin", "x"], "--margin: expected a number above 0"),
         (["book", "--until", "decided", "--seeds", "9"], "--until: expected without --seeds"),
+        (["book", "--until", "decided", "seed=0,1"], "--until: expected without seed=..., which"),
+        (["book", "--seeds", "9", "seed=0,1"], "--seeds: expected without seed=..., which says"),
     ],
 )
 def test_wrong_requests_end_with_2(here, words, message):

@@ -171,6 +171,15 @@ def test_without_a_best_baseline_none_is_named(tmp_path):
     assert only(tmp_path).baseline is None
 
 
+def test_the_best_baseline_is_that_by_the_metric_which_is_compared(tmp_path):
+    baselines = {"persistence": {"rmse": 2.0, "mae": 1.5}, "mean": {"rmse": 3.0, "mae": 1.25}}
+    write_group(tmp_path, "none", [1.0, 1.0], metrics={"baselines": baselines})
+    (found,) = compared(tmp_path, metric="mae").tasks
+    assert found.baseline == "mean"
+    assert found.results[0].skill == pytest.approx(1 - 1 / 1.25)
+    assert only(tmp_path).baseline == "persistence"
+
+
 def test_each_task_has_its_table_and_metric(runs):
     write_group(runs, "none", [20, 21], task="translate")
     found = compared(runs)

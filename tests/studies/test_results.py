@@ -31,6 +31,8 @@ INTERVAL = Interval(5, 0.5, 0.4, 0.6)
         (0.3, INTERVAL, 1, "better"),
         (0.5, Interval(1, 0.5), 1, "one seed"),
         (0.5, Interval(3, 0.5), 1, "too few seeds"),
+        (0.1, Interval(2, 0.5, -0.4, 1.4), 1, "too few seeds"),
+        (0.1, Interval(2, 0.5, 0.4, 0.6), 1, "better"),
     ],
 )
 def test_a_published_number_is_held_against_the_interval(published, interval, direction, expected):

@@ -56,7 +56,8 @@ def check_test_metric(metric: str, entries: Sequence[ListedRun]) -> None:
     for entry in entries:
         with suppress(RequestError):
             found.append({"test": entry.run.read_metrics().get("test", {})})
-    check_metric(metric, found)
+    if found:
+        check_metric(metric, found)
 
 
 def arranged(
