@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +18,12 @@ _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; attnlab)"}
 _CHUNK = 1 << 13
 _TIMEOUT = 30  # seconds without a byte
 _ATTEMPTS = 5
+
+
+def read_to_end(archive: tarfile.TarFile) -> None:
+    """Read what packs a tar archive: its checksum stands behind the last member."""
+    while archive.fileobj and archive.fileobj.read(1 << 20):
+        pass
 
 
 def fetch(

@@ -35,6 +35,7 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
         ) from error
     except (LookupError, UnicodeError) as error:
         raise RequestError(f"{where}: expected text in {key or codec}, but: {error}.") from error
+    text = text.removeprefix("\ufeff")  # the mark, where an encoding without it is named
     if "\0" in text:
         raise RequestError(f"{where}: expected text, got a zero byte.")
     return text
@@ -47,6 +48,16 @@ def is_utf8(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def check_utf8(text: str, where: str) -> None:
+    """Refuse a text that is no UTF-8, as an argument of another encoding; `where` names it.
+
+    Raises:
+        RequestError: it isn't.
+    """
+    if not is_utf8(text):
+        raise RequestError(f"{where}: expected UTF-8, got {text!a}.")
 
 
 def too_long(where: str, size: int) -> RequestError:

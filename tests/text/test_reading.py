@@ -18,6 +18,7 @@ from attnlab.text.reading import decoded, read_text
     [
         ("Größe\n".encode(), None),
         ("Größe\n".encode("utf-8-sig"), None),
+        ("Größe\n".encode("utf-8-sig"), "utf-8"),
         ("Größe\n".encode("utf-16"), None),
         ("Größe\n".encode("latin-1"), "latin-1"),
     ],

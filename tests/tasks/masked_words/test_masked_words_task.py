@@ -97,6 +97,7 @@ def test_words_are_filled_in(trained, monkeypatch):
     ("words", "message"),
     [
         (["no mask"], "TEXT 1: expected a text with [MASK], got 'no mask'."),
+        (["[MASK]\udce9"], "TEXT 1: expected UTF-8, got '[MASK]\\udce9'."),
         (["a [MASK]", " "], "TEXT 2: expected a text with [MASK], got an empty one."),
         (["the " * 90 + "[MASK]"], "within the first 17 tokens, which is what the run reads"),
         (["--file", "none.txt"], "--file: none.txt can't be read"),

@@ -23,7 +23,7 @@ from attnlab.commands.options import (
 )
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.kind import KIND
-from attnlab.text.reading import read_text
+from attnlab.text.reading import check_utf8, read_text
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.task import Said
@@ -93,6 +93,7 @@ def command(
 
 def _check(questions: Sequence[str], figure: Path | None) -> None:
     for number, question in enumerate(questions, 1):
+        check_utf8(question, f"QUESTION {number}")
         if not question.strip():
             raise RequestError(f"QUESTION {number}: expected words, got an empty one.")
     check_figure(figure, "--attention")

@@ -8,6 +8,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from attnlab.text.reading import decoded
 
 _GZIP = b"\x1f\x8b"
 _LISTED_COLUMNS = 20
+_SEPARATORS = "\t,;"
+_ROWS_LOOKED_AT = 100  # for the separator
 
 
 class Row(NamedTuple):
@@ -48,17 +51,19 @@ class TableFile:
 
 
 def read_table(path: Path, encoding: str | None, *, with_header: bool) -> TableFile:
-    """Read a CSV or TSV file, packed by gzip or not; the separator is that of its first line.
+    """Read a CSV or TSV file, packed by gzip or not.
 
-    Without an `encoding` it is UTF-8, or UTF-16 with its mark. Empty lines don't count. A tab
-    separates cells with quotes that stand for themselves, too, where they can't be CSV's.
+    A tab separates its cells where the first line has one, else what makes rows of equally many
+    cells, of comma and semicolon the one that makes more. Without an `encoding` it is UTF-8, or
+    UTF-16 with its mark. Empty lines don't count. A tab separates cells with quotes that stand for
+    themselves, too, where they can't be CSV's.
 
     Raises:
         RequestError: the file can't be read, is no table of text, or has no rows.
     """
     text = decoded(_content(path), str(path), encoding, "data.encoding")
     first = next(filter(str.strip, io.StringIO(text)), "")
-    separator = max("\t,;", key=lambda mark: (mark in first and mark == "\t", first.count(mark)))
+    separator = "\t" if "\t" in first else max(_SEPARATORS, key=lambda mark: _fitness(text, mark))
     try:
         rows = list(_rows(text, delimiter=separator, strict=True))
     except csv.Error as error:
@@ -73,6 +78,18 @@ def read_table(path: Path, encoding: str | None, *, with_header: bool) -> TableF
         what = "its header alone" if header else "an empty file"
         raise RequestError(f"{path}: expected rows of texts and classes, got {what}.")
     return TableFile(path, header, rows)
+
+
+def _fitness(text: str, separator: str) -> tuple[bool, int, int]:
+    """Whether it makes first rows of equally many cells, and several; how many; how often it is."""
+    sizes, is_whole = [], True
+    try:
+        for row in islice(_rows(text, delimiter=separator, strict=True), _ROWS_LOOKED_AT):
+            sizes.append(len(row.cells))
+    except csv.Error:
+        is_whole = False
+    first = sizes[0] if sizes else 0
+    return is_whole and first > 1 and len({*sizes}) == 1, first, text.count(separator)
 
 
 def _rows(text: str, **dialect: Any) -> Iterator[Row]:

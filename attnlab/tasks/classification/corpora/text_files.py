@@ -19,10 +19,10 @@ from pathlib import Path, PurePosixPath
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Labelled
+from attnlab.tasks.downloads import read_to_end
 from attnlab.text.reading import LONGEST_TEXT, decoded, is_utf8, too_long
 
 _REPORT_EVERY = 256
-_CHUNK = 1 << 20
 
 
 def read_texts(
@@ -113,9 +113,7 @@ def _in_tar(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
                 _check_size(f"{path}: {member.name}", member.size)
                 if stream := archive.extractfile(member):
                     yield member.name, stream.read()
-        # The checksum of what packed it stands behind the last member.
-        while archive.fileobj and archive.fileobj.read(_CHUNK):
-            pass
+        read_to_end(archive)
 
 
 def _counts(name: str, wanted: re.Pattern[str]) -> bool:

@@ -24,7 +24,7 @@ from attnlab.commands.options import (
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
-from attnlab.text.reading import input_lines, read_text
+from attnlab.text.reading import check_utf8, input_lines, read_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,6 +100,7 @@ def command(
 
 def _check_texts(given: Sequence[str], figure: Path | None) -> None:
     for number, text in enumerate(given, 1):
+        check_utf8(text, f"TEXT {number}")
         if not text.strip():
             raise RequestError(f"TEXT {number}: expected words, got an empty text.")
     check_figure(figure, "--attention")
@@ -110,7 +111,8 @@ def _check_texts(given: Sequence[str], figure: Path | None) -> None:
 def _check_images(given: Sequence[Path], figure: Path | None) -> None:
     if not given:
         raise RequestError("FILE.png: expected image files for a run of images, got none.")
-    for path in given:
+    for number, path in enumerate(given, 1):
+        check_utf8(str(path), f"FILE.png {number}")
         if not path.is_file():
             what = "a folder" if path.is_dir() else "no such file"
             raise RequestError(f"FILE.png: expected an image file, got {path}, {what}.")

@@ -19,7 +19,7 @@ from attnlab.commands.options import (
     warn_unknown,
 )
 from attnlab.tasks.masked_words.kind import KIND
-from attnlab.text.reading import input_lines, read_text
+from attnlab.text.reading import check_utf8, input_lines, read_text
 
 if TYPE_CHECKING:
     from attnlab.tasks.masked_words.filling import Guess
@@ -69,6 +69,7 @@ def command(
 
     given = [*texts, *(read_text(path, "--file") for path in files)]
     for number, text in enumerate(given, 1):
+        check_utf8(text, f"TEXT {number}")
         check_text(text, f"TEXT {number}")
     from attnlab.run.loading import TrainedRun
 

@@ -26,6 +26,7 @@ from attnlab.commands.options import (
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
+from attnlab.text.reading import check_utf8
 
 if TYPE_CHECKING:
     from attnlab.run.loading import TrainedRun
@@ -126,10 +127,7 @@ def _check(
             f"--n-best: expected at most the hypotheses kept, --beam={kept}, got {n_best}."
         )
     for number, sentence in enumerate(sentences, 1):
-        try:
-            sentence.encode()
-        except UnicodeEncodeError as error:
-            raise RequestError(f"SENTENCE {number}: expected UTF-8, got {sentence!a}.") from error
+        check_utf8(sentence, f"SENTENCE {number}")
     check_figure(figure, "--attention")
     if figure and len(sentences) > 1:
         raise RequestError(f"--attention: expected one sentence, got {len(sentences)}.")

@@ -46,6 +46,21 @@ def test_a_table_has_texts_classes_and_groups(tmp_path, delimiter, packed):
     assert rows_of(path=str(path)) == [(text, label, "") for text, label, _ in ROWS]
 
 
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ('"I like it, really";pos\nbad;neg\n', (1, 2)),
+        ('"text, raw";label\n"a, b";x\nc;y\n', ("text, raw", "label")),
+        ("so, so, so;pos\nbad;neg\n", (1, 2)),
+    ],
+)
+def test_commas_in_texts_separate_no_cells(tmp_path, content, columns):
+    text, label = columns
+    rows = rows_of(path=written(tmp_path / "t.csv", content), text=text, label=label)
+    expected = [line.split(";") for line in content.replace('"', "").splitlines()]
+    assert [list(row[:2]) for row in rows] == expected[text != 1 :]
+
+
 def test_columns_are_found_by_name_and_by_number_where_there_are_no_names(tmp_path):
     named = as_csv(tmp_path / "named.csv", ["Satz", "Antwort", "2"])
     assert rows_of(path=named, text="Satz", label="Antwort", group="2") == ROWS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 from sklearn.datasets import load_digits
 
 from attnlab.errors import RequestError
@@ -187,6 +187,22 @@ def test_images_of_all_sorts_become_pixels(tmp_path):
     found = read_image(tmp_path / "turned.jpg", (8, 4, 3))
     expected = np.rot90(np.asarray(Image.open(tmp_path / "turned.jpg")), -1)
     np.testing.assert_array_equal(found, expected)
+    # The same, and a resolution that is a text.
+    tags = struct.pack("<HHIHxx", 0x0112, 3, 1, 6) + struct.pack("<HHI4s", 0x011A, 2, 2, b"x")
+    odd = b"Exif\0\0II*\0" + struct.pack("<IH", 8, 2) + tags + bytes(4)
+    turned.save(tmp_path / "turned.jpg", exif=odd, quality=100)
+    np.testing.assert_array_equal(read_image(tmp_path / "turned.jpg", (8, 4, 3)), expected)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_images_are_turned_as_pil_turns_them(tmp_path, orientation):
+    image = Image.fromarray(pixels(3, 5, 3))
+    exif = image.getexif()
+    exif[0x0112] = orientation
+    image.save(tmp_path / "turned.png", exif=exif)
+    expected = np.asarray(ImageOps.exif_transpose(Image.open(tmp_path / "turned.png")))
+    found = read_image(tmp_path / "turned.png", expected.shape)
+    np.testing.assert_array_equal(found, expected)
 
 
 # Published ones
@@ -275,9 +291,11 @@ def test_cifar10_is_read_in_its_format_from_archive_and_folder(cifar, tmp_path):
 
 def test_archives_of_cifar10_that_are_wrong(cifar, tmp_path):
     content = cifar.read_bytes()
-    cifar.write_bytes(content[: len(content) // 2])
-    with pytest.raises(RequestError, match="expected a whole tar archive"):
-        Cifar10(path=str(cifar)).open(tmp_path)
+    checksum = content[:-8] + bytes([content[-8] ^ 1]) + content[-7:]
+    for damaged in (content[: len(content) // 2], checksum):
+        cifar.write_bytes(damaged)
+        with pytest.raises(RequestError, match="expected a whole tar archive"):
+            Cifar10(path=str(cifar)).open(tmp_path)
     folder = tmp_path / "there"
     folder.mkdir()
     with pytest.raises(RequestError, match=r"expected the binary version of CIFAR-10, got no data"):

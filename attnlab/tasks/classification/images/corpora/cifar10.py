@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -12,6 +13,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.images.corpora.image_corpus import LabelledImage, numbered
 from attnlab.tasks.classification.images.corpora.published import PublishedImages, cut_short
+from attnlab.tasks.downloads import read_to_end
 
 URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 CLASSES = (
@@ -85,7 +87,8 @@ def _files(place: Path) -> Iterator[tuple[str, bytes]]:
                 name = PurePosixPath(member.name).name
                 if name in wanted and member.isreg() and (stream := archive.extractfile(member)):
                     yield name, stream.read()
-    except (OSError, EOFError, tarfile.TarError) as error:
+            read_to_end(archive)
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         raise RequestError(f"{place}: expected a whole tar archive, but: {error}.") from error
 
 

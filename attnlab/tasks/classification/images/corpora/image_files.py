@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,19 @@ from attnlab.errors import RequestError
 SUFFIXES = (".png", ".jpg", ".jpeg")
 _FORMATS = ("PNG", "JPEG")
 _WHITE = (255, 255, 255, 255)
+_ORIENTATION = 0x0112  # in EXIF
+# By its number, as `PIL.ImageOps.exif_transpose` has it, which fails where another tag is odd.
+_UPRIGHT = {
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
+# PIL's words for broken files, and what it doesn't foresee in them.
+_BROKEN = (OSError, ValueError, SyntaxError, LookupError, TypeError, AttributeError, struct.error)
 
 
 def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
@@ -26,7 +40,7 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
     Raises:
         RequestError: it can't be read, is no such image, is broken, or far too large.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
         content = path.read_bytes()
@@ -38,16 +52,22 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
                 image.load()
-                flat = _flat(ImageOps.exif_transpose(image)).convert(
-                    "L" if channels == 1 else "RGB"
-                )
+                flat = _flat(_upright(image)).convert("L" if channels == 1 else "RGB")
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise RequestError(f"{path}: expected an image, got one of too many pixels.") from error
-    except (OSError, ValueError, SyntaxError) as error:  # PIL's words for broken files
+    except _BROKEN as error:
         raise RequestError(f"{path}: expected a whole PNG or JPEG image, but: {error}.") from error
     if flat.size != (width, height):
         flat = flat.resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(flat, np.uint8).reshape(shape)
+
+
+def _upright(image: Any) -> Any:
+    """An image turned as its EXIF says."""
+    from PIL import Image
+
+    way = _UPRIGHT.get(image.getexif().get(_ORIENTATION))
+    return image.transpose(Image.Transpose[way]) if way else image
 
 
 def _flat(image: Any) -> Any:
