@@ -99,8 +99,9 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
     states = ", ".join(f"{count} {state}" for state, count in found.states.items())
     if not found.records:
         damaged = f"{len(found.damaged)} damaged ({found.damaged[0]})" if found.damaged else ""
-        there = ", ".join(filter(None, (states, damaged))) or "none"
-        raise NothingToCompare(f"--runs: expected completed runs, but there are only {there}.")
+        there = ", ".join(filter(None, (states, damaged)))
+        got = f"only {there}" if there else "none"
+        raise NothingToCompare(f"--runs: expected completed runs, but there are {got}.")
     for option, keys in (("--by", choice.by), ("--within", choice.within)):
         check_keys(option, keys, [record.settings for record in found.records])
         if "seed" in keys:
