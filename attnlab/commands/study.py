@@ -105,7 +105,8 @@ def command(
     if margin is not None:
         from attnlab.compare.metrics import Amount
 
-        Amount.parse("--margin", margin)  # before anything is trained
+        # Before anything is trained; of what mean doesn't matter.
+        Amount.parse("--margin", margin).beside(1.0, study.geometric)
     study = replace(study, seeds=_FIRST, sequential=True, margin=margin)
     return _until_decided(study, most or _MOST, runs, train)
 
@@ -137,7 +138,7 @@ def _end(study: Study, runs: str | None, failed: SweepFailed | None) -> int:
     entries = _entries(study, runs)
     if failed and all(entry.status["state"] != "completed" for entry in entries):
         raise failed
-    found = _report(study, entries, runs)
+    found = _report(study, entries, runs, is_part=failed is not None)
     if failed:
         raise failed
     if found.missing and not study.is_part:
@@ -185,14 +186,14 @@ def _entries(study: Study, runs: str | None) -> list[ListedRun]:
     return [entry for entry in listed if entry.run.path in found]
 
 
-def _report(study: Study, entries: Sequence[ListedRun], runs: str | None) -> Results:
+def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_part: bool) -> Results:
     from attnlab.compare.figure import comparison_figure
     from attnlab.figures.style import save
     from attnlab.report.results import result_sentence
     from attnlab.studies.page import report_html, report_md
     from attnlab.studies.results import results, table_csv
 
-    found = results(study, entries)
+    found = results(study, entries, is_part)
     folder: Path = runs_folder(runs) / "studies" / study.title
     made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
     about = f"attnlab {__version__}, {len(entries)} runs of study {study.title}"

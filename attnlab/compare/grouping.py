@@ -34,6 +34,10 @@ class NothingToCompare(RequestError):
     """No run is completed, or none has a finite value."""
 
 
+class NoReference(RequestError):
+    """No group is the reference that was asked for."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What is held against what."""
@@ -289,7 +293,7 @@ def _check_reference(given: str | None, tasks: list[TaskGroups]) -> None:
     labels = list(dict.fromkeys(group.label for each in tasks for group in each.groups))
     if given is None or any(each.reference for each in tasks) or len(labels) < 2:
         return
-    raise RequestError(
+    raise NoReference(
         f"--reference: expected one of the groups {', '.join(labels)}, got {given!r}."
         f"{did_you_mean(given, labels)}"
     )

@@ -68,12 +68,17 @@ class Quantity(NamedTuple):
         return 1 - abs(perfect - own) / abs(perfect - baseline) if baseline != perfect else None
 
     def best_baseline(self, metrics: Mapping[str, Any]) -> str | None:
-        """The name of the baseline that is best by it, in its part; None where there is none."""
+        """The name of the baseline that is best by it, in its part; None where there is none.
+
+        Those that know the rule are left out; older runs, which don't say which do, have that by
+        what the kind reports.
+        """
         part = part_of(metrics, self.path)
-        if self.is_reported or not self.direction:
+        if self.is_reported or not self.direction or "oracles" not in part:
             return part.get("best_baseline")
         values = self._of_baselines(part)
-        return max(values, key=lambda name: self.direction * values[name], default=None)
+        names = values.keys() - {*part["oracles"]}
+        return max(sorted(names), key=lambda name: self.direction * values[name], default=None)
 
     def _of_baselines(self, part: Mapping[str, Any]) -> dict[str, float]:
         """Its values of a part's baselines, by name, where they have it."""

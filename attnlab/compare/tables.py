@@ -6,7 +6,7 @@ How they are written is in `formats`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison, GroupResult
@@ -16,7 +16,7 @@ from attnlab.compare.sequential import ALPHA, first_bounded
 from attnlab.compare.text_tables import NOTHING, TextTable
 
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
-# Numbers that are further apart than this get digits of their own each.
+# Numbers, or rows of them, that are further apart than this get digits of their own each.
 _FAR_APART = 1000.0
 _SMALLEST_P = 0.001
 _MOST_COLUMNS = 2  # of settings that nobody asked for
@@ -95,9 +95,7 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     """A row for each group but the reference: difference, p values, words; None for one group."""
     if not comparison.differences:
         return None
-    write = number_format(
-        (end for each in comparison.differences for end in (each.difference or ())[1:4]), digits=3
-    )
+    writers = _writers([(each.difference or ())[1:4] for each in comparison.differences])
     what, line = ("ratio", "1") if comparison.geometric else ("difference", "0")
     way = {1: f" (above {line} is better)", -1: f" (below {line} is better)"}
     test = comparison.item_test
@@ -106,7 +104,7 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     called = naming(comparison)
     header = [*called.columns, "n", f"{what} [{interval}]", "p", *tests]
     rows = []
-    for each in comparison.differences:
+    for each, write in zip(comparison.differences, writers, strict=True):
         item = [p_text(each.item_test.p_holm if each.item_test else None)] if test else []
         found = [str(each.difference.n), _difference(each, write)] if each.difference else []
         names = called.names[each.group.key]
@@ -171,6 +169,18 @@ def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[
         return lambda value: f"{value:.{digits - 1}g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(most)))
     return lambda value: f"{round(value, decimals) + 0.0:,.{decimals}f}"
+
+
+def _writers(rows: Sequence[Sequence[float | None]]) -> list[Callable[[float], str]]:
+    """How to write the numbers of each row: as those of the others, unless rows are far apart.
+
+    By the digits of a large difference nothing would be left of a small one.
+    """
+    sizes = [max((abs(value) for value in row if value), default=0.0) for row in rows]
+    known = [size for size in sizes if size]
+    if known and max(known) > _FAR_APART * min(known):
+        return [number_format(row, digits=3) for row in rows]
+    return [number_format((value for row in rows for value in row), digits=3)] * len(rows)
 
 
 def p_text(p: float | None) -> str:

@@ -75,7 +75,10 @@ def _against(comparison: Comparison, best: GroupResult) -> str:
     if reference is None:
         return ""
     if best.difference is None:
-        better = any(each.verdict == "worse" for each in comparison.differences)
+        verdicts = {each.verdict for each in comparison.differences}
+        if verdicts <= {"too few seeds", "no shared seed"}:
+            return "; too few seeds to say whether others differ from it"
+        better = "worse" in verdicts
         return "; some others are worse by more than luck" if better else (
             "; no other is told from it by more than luck"
         )  # fmt: skip

@@ -17,7 +17,7 @@ from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import ListedRun
 from attnlab.report.content import Told, runs_page
 from attnlab.report.results import result_sentence
-from attnlab.studies.results import Cell, Results, options_of
+from attnlab.studies.results import Cell, Results
 
 _PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
     *("Beside what was published", "How the protocol differs", "Baselines", "Made by"),
@@ -54,7 +54,7 @@ def report_html(
 ) -> str:
     """The page of the study's runs, with what was published after the results; see `runs_page`."""
     study = found.study
-    page = runs_page(study.name, entries, options_of(study), made=made, about=about, told=told)
+    page = runs_page(study.name, entries, found.options, made=made, about=about, told=told)
     own = []
     if found.cells:
         header, *rows = _table(found)

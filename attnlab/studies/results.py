@@ -16,6 +16,7 @@ from attnlab.compare.comparison import (
 )
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import numbers
+from attnlab.compare.grouping import NoReference
 from attnlab.compare.statistics import Interval
 from attnlab.compare.text_tables import comma_separated
 from attnlab.errors import RequestError
@@ -24,7 +25,7 @@ from attnlab.studies.study import Published, Study
 
 REPRODUCED, BETTER, WORSE = "reproduced", "better", "worse"
 UNDECIDED = "undecided"
-NOT_COMPARABLE, NO_RUN = "not comparable", "no run"
+NOT_COMPARABLE, NO_RUN, SEVERAL = "not comparable", "no run", "several groups"
 ONE_SEED, TOO_FEW = "one seed", "too few seeds"
 
 
@@ -35,12 +36,13 @@ class Cell:
     published: Published
     comparison: Comparison | None = None  # that has the group; None where no run fits
     result: GroupResult | None = None  # of the group
+    is_several: bool = False  # whether it may be any of several groups
 
     @property
     def verdict(self) -> str:
         """Reproduced where the interval over enough seeds holds the number; else better, worse."""
         if self.result is None or self.comparison is None:
-            return NO_RUN
+            return SEVERAL if self.is_several else NO_RUN
         if self.published.why:
             return NOT_COMPARABLE
         return verdict(self.published.value, self.result.interval, self.comparison.metric.direction)
@@ -60,6 +62,7 @@ class Results:
     """All that a study's runs say."""
 
     study: Study
+    options: Options  # by which they are compared
     main: Comparisons  # by the metric that decides
     cells: Sequence[Cell]  # the published numbers, in the order of the study
 
@@ -76,7 +79,7 @@ class Results:
     @property
     def missing(self) -> list[Published]:
         """Published numbers that no run stands beside."""
-        return [cell.published for cell in self.cells if cell.result is None]
+        return [cell.published for cell in self.cells if cell.verdict == NO_RUN]
 
 
 def verdict(published: float, ours: Interval, direction: int) -> str:
@@ -108,14 +111,22 @@ def options_of(study: Study) -> Options:
     )
 
 
-def results(study: Study, entries: Sequence[ListedRun]) -> Results:
+def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -> Results:
     """Compare a study's runs, and hold them against what was published.
+
+    Where some are missing, as `is_part` says or the study itself, the reference may be.
 
     Raises:
         RequestError: no run is completed, or a key, a metric or the reference isn't known.
     """
     options = options_of(study)
-    main = compare(entries, options)
+    try:
+        main = compare(entries, options)
+    except NoReference:
+        if not (is_part or study.is_part):
+            raise
+        options = replace(options, reference=None)
+        main = compare(entries, options)
     by_metric: dict[str, Comparisons] = {}
     for each in study.published:
         if each.metric not in by_metric:
@@ -123,7 +134,7 @@ def results(study: Study, entries: Sequence[ListedRun]) -> Results:
                 entries, replace(options, metric=each.metric, margin=None)
             )
     cells = [_cell(each, by_metric[each.metric]) for each in study.published]
-    return Results(study, main, cells)
+    return Results(study, options, main, cells)
 
 
 def _compared(entries: Sequence[ListedRun], options: Options) -> Comparisons:
@@ -143,7 +154,7 @@ def _cell(published: Published, found: Comparisons) -> Cell:
             wanted = published.where.items()
             if all(run.setting(key) == value for run in runs for key, value in wanted):
                 fitting.append(Cell(published, comparison, result))
-    return fitting[0] if len(fitting) == 1 else Cell(published)
+    return fitting[0] if len(fitting) == 1 else Cell(published, is_several=len(fitting) > 1)
 
 
 def rows(found: Results) -> Iterator[dict[str, Any]]:

@@ -503,6 +503,7 @@ class Report:
             "metrics": self.metrics,
             "baselines": self.baselines,
             "best_baseline": self.best_baseline,
+            "oracles": list(self.oracles),
             "skill": self.skill,
             "skills": self.skills,
             **self.details,
@@ -511,4 +512,4 @@ class Report:
     def brief(self) -> dict[str, Any]:
         """What metrics.json keeps of a further part, JSON-ready."""
         numbers = {"test": self.metrics, "baselines": self.baselines, "skill": self.skill}
-        return {**numbers, **self.details}
+        return {**numbers, "oracles": list(self.oracles), **self.details}

@@ -73,7 +73,7 @@ def test_runs_of_an_earlier_form_of_a_study_are_none_of_it(mine):
 def test_a_study_of_which_a_part_fails_reports_the_rest(mine):
     path = mine.folder / "conf/study/mine.yaml"
     grid = path.read_text().split("runs:\n  - ")[1].split("\n")[0]
-    broken = grid.replace("attention=none,pooling", "attention=bahdanau")
+    broken = grid.replace("attention=none,pooling", "attention=none")  # the reference
     both = f"{grid.replace('attention=none,pooling', 'attention=pooling')}\n  - {broken}"
     path.write_text(path.read_text().replace(grid, f"{both} optimizer.learning_rate=1e38", 1))
     code, out, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
@@ -145,6 +145,7 @@ def test_studies_are_listed(here):
         (["book", "--most", "9"], "--most: expected together with --until, got 9."),
         (["book", "--until", "decided", "--margin", "x"], "--margin: expected a number above 0"),
         (["book", "--until", "decided", "--seeds", "9"], "--until: expected without --seeds"),
+        (["book", "--until", "decided", "--margin", "0.001"], "--margin: expected per cent as 5%"),
         (["book", "--until", "decided", "seed=0,1"], "--until: expected without seed=..., which"),
         (["book", "--seeds", "9", "seed=0,1"], "--seeds: expected without seed=..., which says"),
     ],
