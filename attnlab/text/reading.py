@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from attnlab.errors import RequestError, explained
 
@@ -48,6 +48,12 @@ def is_utf8(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_hidden(path: PurePath) -> bool:
+    """Whether a file manager hides a file of a folder, or put it beside the others."""
+    folders = (part for part in path.parts if part not in (".", ".."))
+    return any(part.startswith((".", "__MACOSX")) for part in folders)
 
 
 def check_utf8(text: str, where: str) -> None:

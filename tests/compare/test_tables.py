@@ -105,6 +105,14 @@ def test_80_columns_are_enough(found, monkeypatch):
     assert "a wider terminal also shows s/epoch" in [line.strip() for line in lines]
 
 
+def test_small_differences_keep_their_digits_beside_large_ones(tmp_path, monkeypatch):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", [value - 0.004 - at / 1e4 for at, value in enumerate(NONE)])
+    write_group(tmp_path, "pooling", [value * 2000 for value in NONE])
+    text = printed(compared(tmp_path), monkeypatch)
+    assert "-0.0042" in text and "0 [0, 0]" not in text and "-0 [" not in text
+
+
 def test_markdown_has_a_table_for_results_and_one_for_differences(found):
     lines = markdown(found).splitlines()
     assert lines[0] == "**sunspots: test rmse in sunspots, lower is better**"

@@ -72,13 +72,11 @@ def word_counts(
         classes: how many there are.
         fallback: (N, C) probabilities, see above.
     """
-    if not memory.shape[1] or len(np.unique(labels)) < 2:
-        return fallback
-    return logistic_regression(memory, labels, queries, classes, _MOST_STEPS)
+    return logistic_regression(memory, labels, queries, classes, _MOST_STEPS, fallback)
 
 
 def logistic_regression(
-    memory: Any, labels: np.ndarray, queries: Any, classes: int, steps: int
+    memory: Any, labels: np.ndarray, queries: Any, classes: int, steps: int, fallback: np.ndarray
 ) -> np.ndarray:
     """Softmax of a linear function of what is known of items: (N, C).
 
@@ -87,11 +85,14 @@ def logistic_regression(
 
     Args:
         memory: (M, F) the training items, dense or sparse.
-        labels: (M,) their classes, two or more.
+        labels: (M,) their classes.
         queries: (N, F).
         classes: how many there are.
         steps: at most so many.
+        fallback: (N, C) probabilities where items have one class alone, or nothing is known.
     """
+    if not memory.shape[1] or len(np.unique(labels)) < 2:
+        return fallback
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 

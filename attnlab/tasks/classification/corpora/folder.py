@@ -12,12 +12,12 @@ from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import read_texts
 from attnlab.tasks.text_corpus import OwnFiles
 
-_WANTED = re.compile(r"^(?P<label>[^/]+)/[^/]+\.txt$")
+_WANTED = re.compile(r"^(?P<label>[^/]+)/.+\.txt$", re.IGNORECASE)
 
 
 @dataclass(kw_only=True, eq=False)
 class Folder(OwnFiles, Corpus):
-    """Texts in the user's own files: `path/CLASS/NAME.txt`, UTF-8.
+    """Texts in the user's own files: `path/CLASS/NAME.txt`, or deeper, UTF-8.
 
     Validation and test are shares of them, or folders of their own that are laid out alike.
     """

@@ -39,8 +39,14 @@ class TableFile:
 
     def find(self, column: str | int, key: str) -> int:
         """The place of the column that a setting asks for; raises `RequestError`."""
-        if str(column) in self.header:
+        count = self.header.count(str(column))
+        if count == 1:
             return self.header.index(str(column))
+        if count:
+            raise RequestError(
+                f"{key}: expected the name of one column of {self.path}, but {count} are named "
+                f"{column!r}: give them other names."
+            )
         names = [*map(repr, self.header)]
         if len(names) > _LISTED_COLUMNS:
             names = [*names[:_LISTED_COLUMNS], f"... {len(self.header)} in all"]
@@ -70,6 +76,8 @@ def read_table(path: Path, encoding: str | None, *, with_header: bool) -> TableF
         if separator != "\t":
             raise RequestError(f"{path}: expected a CSV file, but: {error}.") from error
         rows = list(_rows(text, delimiter=separator, quoting=csv.QUOTE_NONE))
+    if separator == "\t" and any(_is_run_on(row) for row in rows):
+        rows = list(_rows(text, delimiter=separator, quoting=csv.QUOTE_NONE))
     if rows and with_header:
         header, rows = [cell.strip() for cell in rows[0].cells], rows[1:]
     else:
@@ -78,6 +86,11 @@ def read_table(path: Path, encoding: str | None, *, with_header: bool) -> TableF
         what = "its header alone" if header else "an empty file"
         raise RequestError(f"{path}: expected rows of texts and classes, got {what}.")
     return TableFile(path, header, rows)
+
+
+def _is_run_on(row: Row) -> bool:
+    """Whether a quote that stood for itself made one cell of several rows."""
+    return any("\t" in cell and "\n" in cell for cell in row.cells)
 
 
 def _fitness(text: str, separator: str) -> tuple[bool, int, int]:

@@ -20,7 +20,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Labelled
 from attnlab.tasks.downloads import read_to_end
-from attnlab.text.reading import LONGEST_TEXT, decoded, is_utf8, too_long
+from attnlab.text.reading import LONGEST_TEXT, decoded, is_hidden, is_utf8, too_long
 
 _REPORT_EVERY = 256
 
@@ -91,7 +91,7 @@ def _files(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _in_folder(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
-    for file in path.rglob("*.txt"):
+    for file in path.rglob("*"):
         name = file.relative_to(path).as_posix()
         if _counts(name, wanted) and file.is_file():
             _check_size(str(file), file.stat().st_size)
@@ -117,10 +117,7 @@ def _in_tar(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _counts(name: str, wanted: re.Pattern[str]) -> bool:
-    """Whether a file is wanted, and not one that a file manager hides or put beside it."""
-    folders = PurePosixPath(name).parts
-    hidden = any(each.startswith((".", "__MACOSX")) for each in folders if each not in (".", ".."))
-    return not hidden and wanted.search(name) is not None
+    return not is_hidden(PurePosixPath(name)) and wanted.search(name) is not None
 
 
 def _check_size(where: str, size: int) -> None:

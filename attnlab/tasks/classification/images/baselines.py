@@ -30,10 +30,11 @@ def image_baselines(
 def _computed(train: ImagePart, asked: ImagePart, classes: int) -> dict[str, np.ndarray]:
     rows = drawn(len(train), MOST_IMAGES)
     memory, queries = (_flat(pixels) for pixels in (train.pixels[rows], asked.pixels))
-    labels = train.labels[rows]
+    labels, shares = train.labels[rows], majority(train.labels, len(asked), classes)
+    fitted = logistic_regression(memory, labels, queries, classes, _MOST_STEPS, shares)
     return {
-        "majority": majority(train.labels, len(asked), classes),
-        "logistic_regression": logistic_regression(memory, labels, queries, classes, _MOST_STEPS),
+        "majority": shares,
+        "logistic_regression": fitted,
         "nearest": nearest(memory, labels, queries, classes),
     }
 

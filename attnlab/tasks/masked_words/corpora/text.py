@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.base import Progress
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
-from attnlab.text.reading import decoded
+from attnlab.text.reading import decoded, is_hidden
 from attnlab.text.sentences import sentence_spans
 
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
@@ -54,7 +54,10 @@ class TextFiles(Corpus):
         if not self.path:
             raise RequestError("data.path: expected a text file, or a folder of *.txt, got null.")
         path = Path(self.path).expanduser()
-        files = sorted(path.rglob("*.txt")) if path.is_dir() else [path]
+        files = [path]
+        if path.is_dir():
+            found = sorted(path.rglob("*.txt"))
+            files = [file for file in found if not is_hidden(file.relative_to(path))]
         if not files:
             raise RequestError(f"data.path: expected a folder with files *.txt, got {path}.")
         self._texts = []

@@ -82,6 +82,27 @@ def test_quotes_of_a_tsv_may_stand_for_themselves(tmp_path):
     assert rows_of(path=path) == [('"so so" , they say', "0", ""), ('" open', "1", "")]
 
 
+def test_quotes_of_a_tsv_join_no_rows(tmp_path):
+    content = 'text\tlabel\n"so\tgood\nfine\tgood\nbad"\tbad\n'
+    path = written(tmp_path / "t.tsv", content)
+    assert [row[0] for row in rows_of(path=path)] == ['"so', "fine", 'bad"']
+
+
+def test_a_name_that_two_columns_have_is_refused(tmp_path):
+    path = written(tmp_path / "t.csv", "text,text,label\na,b,c\n")
+    with pytest.raises(RequestError, match="data.text: expected the name of one column of .*, but"):
+        rows_of(path=path)
+
+
+def test_texts_of_a_folder_may_lie_deeper_and_end_in_capitals(tmp_path):
+    for name in ("good/a.txt", "good/b.TXT", "bad/2020/c.txt", "bad/.hidden/d.txt", "bad/._e.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"text of {name}")
+    found = Folder(path=str(tmp_path))._items(str(tmp_path), "data.path", None)
+    expected = [("bad", "bad/2020/c.txt"), ("good", "good/a.txt"), ("good", "good/b.TXT")]
+    assert sorted((each.label, each.text[8:]) for each in found) == expected
+
+
 def test_long_texts_with_line_ends_are_one_cell(tmp_path):
     text = "word word.\n\n# no comment\n" * 20_000
     path = written(tmp_path / "t.csv", f'text,label\n"{text}",a\nb,b\n')

@@ -130,7 +130,7 @@ def wrong(folder: Path, case: str) -> str:
         return r"00\.png: expected a whole PNG or JPEG image, but: "
     if case == "no image":
         cats[0].write_text("some text")
-        return r"00\.png: expected a whole PNG or JPEG image, but: cannot identify"
+        return r"00\.png: expected a whole PNG or JPEG image, but: there is none"
     if case == "one class":
         for path in cats:
             path.unlink()
@@ -194,6 +194,15 @@ def test_images_of_all_sorts_become_pixels(tmp_path):
     np.testing.assert_array_equal(read_image(tmp_path / "turned.jpg", (8, 4, 3)), expected)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "but: the file is empty."), (b"GIF89a", "but: there is none")]
+)
+def test_what_is_no_image_is_told_in_the_same_words_each_time(tmp_path, content, message):
+    (tmp_path / "x.png").write_bytes(content)
+    with pytest.raises(RequestError, match=f"expected a whole PNG or JPEG image, {message}"):
+        read_image(tmp_path / "x.png", (4, 4, 3))
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_images_are_turned_as_pil_turns_them(tmp_path, orientation):
     image = Image.fromarray(pixels(3, 5, 3))
@@ -251,6 +260,12 @@ def test_fashion_mnist_is_read_in_its_format(fashion):
 def test_files_of_fashion_mnist_that_are_wrong(fashion, change, message):
     change(fashion / "train-labels-idx1-ubyte.gz")
     with pytest.raises(RequestError, match=message):
+        FashionMnist(path=str(fashion)).open(fashion)
+
+
+def test_images_of_another_size_are_no_fashion_mnist(fashion):
+    write_idx(fashion / "train-images-idx3-ubyte.gz", pixels(40, 8, 9))
+    with pytest.raises(RequestError, match="expected images of 28 x 28 pixels, got 8 x 9"):
         FashionMnist(path=str(fashion)).open(fashion)
 
 

@@ -72,7 +72,9 @@ def test_without_empty_lines_each_line_is_a_document(tmp_path):
 
 def test_a_folder_is_read_with_all_below_it(tmp_path):
     (tmp_path / "b").mkdir()
-    for name in ("c.txt", "b/a.txt", "b/not.md"):
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    hidden = (".ipynb_checkpoints/c-checkpoint.txt", "._c.txt")
+    for name in ("c.txt", "b/a.txt", "b/not.md", *hidden):
         (tmp_path / name).write_text(f"In {name}.")
     assert texts_of(tmp_path) == [["In b/a.txt."], ["In c.txt."]]
 

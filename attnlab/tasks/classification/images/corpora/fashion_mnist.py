@@ -68,7 +68,11 @@ class FashionMnist(PublishedImages):
 
 
 def _part(folder: Path, part: str, name: str) -> list[LabelledImage]:
-    images = read_idx(_file(folder, f"{name}-images-idx3-ubyte"), axes=3)
+    path = _file(folder, f"{name}-images-idx3-ubyte")
+    images = read_idx(path, axes=3)
+    if images.shape[1:] != FashionMnist.shape[:2]:
+        height, width = images.shape[1:]
+        raise RequestError(f"{path}: expected images of 28 x 28 pixels, got {height} x {width}.")
     path = _file(folder, f"{name}-labels-idx1-ubyte")
     labels = read_idx(path, axes=1)
     if len(labels) != len(images):

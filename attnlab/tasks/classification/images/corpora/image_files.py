@@ -40,7 +40,7 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
     Raises:
         RequestError: it can't be read, is no such image, is broken, or far too large.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         content = path.read_bytes()
@@ -55,6 +55,9 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
                 flat = _flat(_upright(image)).convert("L" if channels == 1 else "RGB")
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise RequestError(f"{path}: expected an image, got one of too many pixels.") from error
+    except UnidentifiedImageError as error:
+        what = "there is none in it" if content else "the file is empty"
+        raise RequestError(f"{path}: expected a whole PNG or JPEG image, but: {what}.") from error
     except _BROKEN as error:
         raise RequestError(f"{path}: expected a whole PNG or JPEG image, but: {error}.") from error
     if flat.size != (width, height):

@@ -12,7 +12,7 @@ from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import SUFFIXES, read_image
 from attnlab.tasks.text_corpus import PARTS
-from attnlab.text.reading import is_utf8
+from attnlab.text.reading import is_hidden, is_utf8
 
 _REPORT_EVERY = 64
 
@@ -91,13 +91,10 @@ def _files(folder: Path) -> dict[str, list[Path]]:
         files = [
             path
             for path in sorted(place.rglob("*"))
-            if path.suffix.lower() in SUFFIXES and path.is_file() and not _hidden(path, folder)
+            if path.suffix.lower() in SUFFIXES
+            and path.is_file()
+            and not is_hidden(path.relative_to(folder))
         ]
-        if files and not _hidden(place, folder):
+        if files and not is_hidden(place.relative_to(folder)):
             found[place.name] = files
     return found
-
-
-def _hidden(path: Path, folder: Path) -> bool:
-    """Whether a file manager hides it, or put it beside the others."""
-    return any(part.startswith((".", "__MACOSX")) for part in path.relative_to(folder).parts)
