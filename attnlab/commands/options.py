@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_LONGEST_SHOWN = 60  # letters of a text in a warning
 _OPTIONS = {
     "tasks": click.option(
         "--task", "tasks", metavar="NAME", multiple=True, help="Runs of this task; may be repeated."
@@ -294,6 +296,16 @@ def warn_unknown(words: Iterable[str], told: set[str]) -> None:
 
     if text := told_once(words, told):
         click.echo(f"attnlab: warning: {text}", err=True)
+
+
+def warn_cut(noun: str, most: int, text: str) -> None:
+    """Tell that a model reads no more than the first tokens of texts such as this one."""
+    shown = textwrap.shorten(text, _LONGEST_SHOWN, placeholder=" ...")
+    click.echo(
+        f"attnlab: warning: of a {noun} the first {most} tokens are read, as many as in training: "
+        f"the end of {shown!r} is not.",
+        err=True,
+    )
 
 
 def check_figure(path: Path | None, option: str) -> None:

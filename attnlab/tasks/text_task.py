@@ -69,6 +69,10 @@ class TextTask:
         """The words of a text that the vocabulary doesn't have, in their order."""
         return self.tokenizer.unknown(normalized(text))
 
+    def is_longer(self, text: str, most: int) -> bool:
+        """Whether a text has more than so many tokens, behind which a model doesn't read on."""
+        return len(self.tokenizer.encode([normalized(text)])[0]) > most
+
     def words(self, tokens: np.ndarray) -> np.ndarray:
         """A readable label for each token of rows (N, S), "" where there is padding."""
         found = np.full(tokens.shape, "", dtype=object)

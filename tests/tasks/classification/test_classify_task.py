@@ -76,6 +76,10 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     (trained.folder / "one.txt").write_text("what an awful\nbread")
     code, out, err = trained("classify", "latest", "--file", "one.txt", "lovely rain")
     assert (code, out.split()) == (0, ["good", "bad"]), err
+    assert "tokens are read" not in err
+    _, _, err = trained("classify", "latest", "lovely " * 99, "bread " * 99)
+    assert "of a text the first " in err and "the end of 'lovely lovely " in err
+    assert err.count("tokens are read") == 1
     (trained.folder / "one.txt").write_text("bread", encoding="utf-8-sig")
     code, out, _ = trained("classify", "latest", "--file", "one.txt", "--json")
     assert json.loads(out)["text"] == "bread"

@@ -19,6 +19,7 @@ from attnlab.commands.options import (
     run_argument,
     runs_option,
     save_figure,
+    warn_cut,
     warn_unknown,
 )
 from attnlab.errors import RequestError
@@ -82,6 +83,8 @@ def command(
     task: Any = trained.task
     warn_unknown(chain.from_iterable(map(task.unknown, [*questions, text])), set())
     for question in questions:
+        if task.is_longer(question, task.question_places - 1):
+            warn_cut("question", task.question_places - 1, question)
         found = task.answer(trained.model, question, text, best)
         if form == "json":
             click.echo(_as_json(question, found, task.unknown(question)))

@@ -19,6 +19,7 @@ from attnlab.commands.options import (
     run_argument,
     runs_option,
     save_figure,
+    warn_cut,
     warn_unknown,
 )
 from attnlab.errors import RequestError
@@ -86,11 +87,15 @@ def command(
 
     trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
-    noun, told = "image" if images else "text", set[str]()
+    noun, told, is_told = "image" if images else "text", set[str](), False
     for some in _chunks(given or input_lines()):
         asked = list(map(task.read, some)) if images else some
         if not images:
             warn_unknown(chain.from_iterable(map(task.unknown, some)), told)
+            cut = next((text for text in some if task.is_longer(text, task.length)), None)
+            if cut is not None and not is_told:
+                warn_cut("text", task.length, cut)
+                is_told = True
         for item, shares in zip(some, task.shares(trained.model, asked), strict=True):
             click.echo(_written(task.classes, noun, str(item), shares, scores, form))
     if figure:
