@@ -79,10 +79,6 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()  # a reader that has gone must show here, not while Python ends
         return code
     except (Exception, KeyboardInterrupt) as error:
-        if isinstance(error, BrokenPipeError) and not _has_reader(sys.stdout):
-            # The reader of our output has gone, as `| head` does: nothing is wrong.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return DONE
         return _report(error)
 
 
@@ -310,6 +306,10 @@ def _sweeper(overrides: list[str], saved: bool) -> list[str]:
 
 def _report(error: BaseException) -> int:
     """Say what went wrong in one or two lines; returns the exit code."""
+    if isinstance(error, BrokenPipeError) and not _has_reader(sys.stdout):
+        # The reader of our output has gone, as `| head` does: nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     if os.environ.get(_DEBUG) == "1":
         import traceback
 

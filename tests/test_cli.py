@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ import yaml
 from command_line import CommandLine
 
 from attnlab import __version__
-from attnlab.cli import main
+from attnlab.cli import _job, main
 from attnlab.commands import verbs
 from attnlab.run.building import import_tensorflow
 from attnlab.run.screen import Screen, bars
@@ -95,6 +96,16 @@ def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, capsys):
     command = click.Command("runs", callback=lambda: _broken(""))
     monkeypatch.setattr("attnlab.commands.command", {"runs": command}.get)
     assert main(["runs"]) == 1
+
+
+def test_a_run_whose_result_nobody_reads_is_done(monkeypatch):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as gone, monkeypatch.context() as patch:
+        patch.setattr("attnlab.config.composing.from_hydra", lambda cfg: cfg)
+        patch.setattr("attnlab.run.runner.run", _broken)
+        patch.setattr(sys, "stdout", gone)
+        assert _job(None) == 0
 
 
 @pytest.mark.slow
