@@ -26,7 +26,7 @@ from attnlab.config.arguments import (
     quoted,
     refuse_class,
 )
-from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
 from attnlab.run import interrupts, profile
@@ -75,6 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")
     os.environ[TYPED] = shlex.join(["attnlab", *arguments])
     try:
+        with explained("working folder: expected one that exists"):
+            os.getcwd()
         code = _dispatch(arguments)
         sys.stdout.flush()  # a reader that has gone must show here, not while Python ends
         return code
@@ -266,8 +268,14 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     from attnlab.config.options import own_folders
 
     flags, overrides = parted(arguments)
+    ours = {key_of(word) for word in (*HYDRA_SETTINGS, "hydra.sweep.dir=")}
     for override in overrides:
         refuse_class(override)
+        if key_of(override) in ours:
+            raise RequestError(
+                f"{override}: expected paths.runs=FOLDER: each run has a folder and a log there, "
+                "and Hydra none of its own."
+            )
         if key_of(override) == "hydra/sweeper":
             raise RequestError(f"{override}: expected no other sweeper: attnlab brings its own.")
         if key_of(override) in _PRESETS and "--config-path" in flags:
@@ -286,7 +294,8 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
         seen = [word for word in overrides if is_hydras(word) or key_of(word) in _PRESETS]
         return [*flags, *settings, *seen]
     for override in overrides:
-        if key_of(override).partition(".")[0] in ("sweep", "search"):
+        group = key_of(override).replace("hydra/", "hydra.")
+        if group.partition(".")[0] in ("sweep", "search") or group.startswith("hydra.launcher"):
             raise RequestError(f"{override}: expected together with -m, for it is about sweeps.")
     return [*flags, *settings, *overrides]
 

@@ -113,6 +113,11 @@ CONFIGURATIONS = [
     ("-m task=fib,fbi", "Did you mean fib?"),
     ("tracking.uri=http://me:secret@host", "tracking.uri: expected no user name or password"),
     ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: expected no other sweeper"),
+    ("hydra.run.dir=here", "hydra.run.dir=here: expected paths.runs=FOLDER: "),
+    ("-m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir=here: expected paths.runs=FOLDER: "),
+    ("hydra.job.chdir=true", "hydra.job.chdir=true: expected paths.runs=FOLDER: "),
+    ("hydra/launcher=joblib", "hydra/launcher=joblib: expected together with -m"),
+    ("hydra.launcher.n_jobs=2", "hydra.launcher.n_jobs=2: expected together with -m"),
     # Verbs.
     ("runs --limit none", "--limit"),
     ("runs --runs ~nobody_at_all", "--runs: expected a folder, got ~nobody_at_all: "),
@@ -136,6 +141,15 @@ def test_a_wrong_request(here, words, sentence):
 
 def test_an_exit_code_is_that_of_the_process(attnlab):
     assert_refused(attnlab("task=fbi"), "Did you mean fib?")
+
+
+def test_a_working_folder_that_is_gone(attnlab, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    enter = ("bash", "-c", f'cd {gone} && rmdir {gone} && exec "$@"', "bash")
+    code, out, err = attnlab("runs", prefix=enter)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"{COMPLAINT}working folder: expected one that exists")
 
 
 def test_a_run_that_fails_ends_with_1(here, no_figures):

@@ -18,11 +18,12 @@ from command_line import some_pairs
 from same_runs import assert_same_run
 
 from attnlab.cli import main
-from attnlab.errors import Pruned, RequestError, RunBusy
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
+from attnlab.run.loop import Session
 from attnlab.run.recorder import Recorder
 from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
@@ -174,6 +175,56 @@ def test_a_finished_run_can_be_trained_longer(compose):
     assert folder.status.read()["config_hash"] == status["config_hash"]
 
 
+@pytest.mark.parametrize(
+    ("schedule", "is_another"),
+    [
+        (["schedule=cosine"], True),
+        (["schedule=noam"], True),
+        (["schedule=noam", "schedule.warmup_steps=5"], False),
+        (["schedule=inverse_square_root"], True),
+        (["schedule=constant"], False),
+        (["schedule=plateau"], False),
+    ],
+)
+def test_a_run_trained_longer_is_another_where_its_first_rates_were_others(
+    compose, schedule, is_another
+):
+    """A sweep took it for the run that has as many epochs from its start."""
+    settings = (*SMALL, *schedule, "trainer.patience=null")
+    folder = RunDirectory.open(run(compose(*settings, "trainer.epochs=1")))
+    fresh = compose(*settings, "trainer.epochs=2").digest
+    resume(folder, {"trainer.epochs": "2"})
+    status = folder.status.read()
+    assert (status["config_hash"] != fresh) is is_another
+    assert status["beside"] == ({"epochs": [1]} if is_another else {})
+    (note, *_) = [n for n in folder.read_metrics()["notes"] if "first learning rates" in n] or [""]
+    assert ("those of a run of 1 epochs" in note) is is_another
+    resume(folder, {"trainer.epochs": "3"})
+    assert folder.status.read()["beside"] == ({"epochs": [1, 2]} if is_another else {})
+
+
+def test_a_run_without_a_step_may_have_other_epochs_and_be_a_fresh_one(compose):
+    begun = new_folder(compose(*SMALL, "trainer.epochs=1"))
+    status = json.loads((begun.path / "status.json").read_text())
+    (begun.path / "status.json").write_text(json.dumps({**status, "pid": 2**22 + 1}))
+    resume(begun, {"trainer.epochs": "2"})
+    assert begun.status.read()["config_hash"] == compose(*SMALL, "trainer.epochs=2").digest
+
+
+def test_a_result_that_is_nowhere_is_no_success(compose, monkeypatch, caplog):
+    """A run whose folder was deleted meanwhile ended with 0, and said where it lay."""
+    execute = Session.execute
+
+    def deleted(session, recorder):
+        metrics = execute(session, recorder)
+        shutil.rmtree(session.folder.path)
+        return metrics
+
+    monkeypatch.setattr(Session, "execute", deleted)
+    with pytest.raises(RunFailed, match="the result could not be written to "):
+        run(compose(*SMALL, "trainer.epochs=1"))
+
+
 def test_a_finished_run_is_shown_and_left_alone(config, whole, capsys):
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.is_file()}
     resume(RunDirectory.open(whole))
@@ -317,6 +368,15 @@ def test_other_versions_are_warned_of(folder, whole, caplog):
     assert "numpy 1.0, now " in caplog.text
     kept = json.loads((folder.path / "environment.json").read_text())
     assert kept["packages"]["numpy"] == "1.0" and len(kept["resumed"]) == 1
+
+
+def test_another_processor_or_other_words_to_xla_are_warned_of(folder, caplog):
+    environment = json.loads((folder.path / "environment.json").read_text())
+    changed = {"processor_model": "Abacus 3000", "gpu": True, "xla_flags": "--xla_other"}
+    (folder.path / "environment.json").write_text(json.dumps({**environment, **changed}))
+    resume(folder)
+    assert "processor_model Abacus 3000, now " in caplog.text
+    assert "gpu True, now False" in caplog.text and "xla_flags --xla_other, now None" in caplog.text
 
 
 def test_a_moved_run_goes_on_where_it_is(folder, whole, tmp_path):

@@ -93,10 +93,15 @@ class Worker:
         with explained("working folder: expected one that exists"):
             folder = os.getcwd()
         request = pickle.dumps((name, arguments, folder, dict(os.environ)))
-        with suppress(OSError):  # it has ended, which is told below
-            assert self._process.stdin
-            self._process.stdin.write(request)
-            self._process.stdin.flush()
+        assert self._process.stdin
+        try:
+            with suppress(OSError):  # it has ended, which is told below
+                self._process.stdin.write(request)
+                self._process.stdin.flush()
+        except KeyboardInterrupt:  # it would wait for the other half of the request
+            self._process.kill()
+            self._process.wait()
+            raise
         interrupts, mark = 0, b""
         while not mark:
             try:

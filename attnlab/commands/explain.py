@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+
 import click
 
 from attnlab.config import settings
@@ -10,6 +14,15 @@ from attnlab.config import settings
 def _keys(context: click.Context, _: click.Parameter, start: str) -> list[str]:
     """For TAB: the settings that begin like this."""
     return [each.key for each in settings.settings() if each.key.startswith(start)]
+
+
+def _wrapped(line: str) -> str:
+    """A line as long as a terminal is wide; left as it is for other readers."""
+    if not sys.stdout.isatty():
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 @click.command("explain")
@@ -24,7 +37,7 @@ def command(words: tuple[str, ...], markdown: bool) -> None:
     if markdown:
         return click.echo(settings.markdown(), nl=False)
     for word in words:
-        click.echo("\n".join(settings.explained(word.partition("=")[0])))
+        click.echo("\n".join(map(_wrapped, settings.explained(word.partition("=")[0]))))
     if not words:
         click.echo("\n".join(dict.fromkeys(each.key for each in settings.settings())))
     return None

@@ -197,11 +197,11 @@ def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_par
     folder: Path = runs_folder(runs) / "studies" / study.title
     made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
     about = f"attnlab {__version__}, {len(entries)} runs of study {study.title}"
-    page = report_html(found, entries, made=made, about=about, told=_tell)
+    page = report_html(found, entries, made=made, about=about, told=_tell, runs=runs)
     with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
         files.write_text(folder / "table.csv", table_csv(found))
-        files.write_text(folder / "report.md", report_md(found))
+        files.write_text(folder / "report.md", report_md(found, runs))
         files.write_text(folder / "report.html", page)
         save(comparison_figure(found.main), folder / "comparison.png")
     for comparison in found.main.tasks:

@@ -21,7 +21,8 @@ _MOST_NAMED = 24
 class Quantity(NamedTuple):
     """A number of metrics.json."""
 
-    path: str  # as a user gives it: `rmse`, or dotted, such as `extra.compositions.bleu`
+    # as a user gives it, without `test.`: `rmse`, or dotted, such as `extra.compositions.bleu`
+    path: str
     direction: int  # 1 where higher is better, -1 where lower is, 0 where neither is known
     is_test: bool  # whether it is one of the main test results
     is_reported: bool = False  # whether it is what the kind reports, of whatever part
@@ -37,7 +38,7 @@ class Quantity(NamedTuple):
             kind: That of their task, if it is known here.
         """
         reported = reported_metric(metrics, kind)
-        path = path or reported
+        path = (path or reported).removeprefix(f"{_TEST}.")
         leaf = path.rpartition(".")[2]
         name = str(metrics.get("monitor")) if leaf == "best_value" else leaf
         known = kind.metric(name) if kind else None

@@ -208,9 +208,14 @@ def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[Run
 
     def machine(run: RunRecord) -> str:
         found = environments[run.run.path]
-        return f"{found.get('processor')} with {found.get('cpus')} cores"
+        name = found.get("processor_model") or found.get("processor")
+        return f"{name} with {found.get('cpus')} cores"
+
+    def earlier_epochs(run: RunRecord) -> str:
+        return ", ".join(map(str, (run.status.get("beside") or {}).get("epochs", []))) or "none"
 
     return [
+        ("runs had other trainer.epochs at first, and so other learning rates", earlier_epochs),
         *((f"the version of {name} differs", partial(version, name=name)) for name in _PACKAGES),
         ("attnlab's code differs", code),
         ("machines differ, so seconds don't compare", machine),

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
+from attnlab.config.stamps import stamp
 from attnlab.errors import RequestError
 
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
@@ -205,6 +206,9 @@ class RunConfig:
     seed: int  # seed of weights, data order, dropout and generated data
     document: Mapping[str, Any]  # the same as plain nested mappings, as it is saved
     data: Option | None = None  # the corpus; None where the task brings its own data
+    # What decides the result beside the settings, JSON-ready: `stamps` of the user's own files by
+    # key, and `epochs`, the `trainer.epochs` that a run had before those that it has now.
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[str, Any]:
@@ -242,6 +246,8 @@ class RunConfig:
         for name in IDLE:
             trainer.pop(name, None)
         decisive["trainer"] = trainer
+        if self.beside:
+            decisive["beside"] = self.beside
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
@@ -272,6 +278,7 @@ def parse(
     groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
     for group in groups:
         _check_group(group, document, rules.get(group, {}))
+    stamps = _stamps(document, rules)
     tracking = parse_section("tracking", TrackingConfig, document)
     if "@" in (tracking.uri or "").partition("://")[2].partition("/")[0]:
         raise RequestError(
@@ -288,7 +295,20 @@ def parse(
         paths=parse_section("paths", PathsConfig, document),
         seed=document["seed"],
         document=document,
+        beside={"stamps": stamps} if stamps else {},
     )
+
+
+def _stamps(
+    document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> dict[str, str]:
+    """The stamps of the files and folders that settings name, by the settings' keys."""
+    keys = [
+        f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("stamped")
+    ]
+    paths = {key: lookup(document, key) for key in keys}
+    found = {key: stamp(path) for key, path in paths.items() if path}
+    return {key: value for key, value in found.items() if value}
 
 
 def _absolute(uri: str) -> str:

@@ -1,4 +1,4 @@
-"""What a run ran on: versions, machine, code. Nothing from environment variables."""
+"""What a run ran on: versions, machine, code. No environment variable that may be secret."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -23,19 +23,26 @@ PACKAGES = (
 )
 # What decides how many threads compute, and so in which order sums are taken.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
+# What `training.tensorflow_internals` adds to $XLA_FLAGS; the rest is the user's.
+OWN_XLA_FLAG = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
+# What environments have had only since they were written by a later version.
+_LATER = ("processor_model", "gpu", "xla_flags")
 
 
 def environment() -> dict[str, Any]:
     """The entries of environment.json; packages are None where one is missing.
 
     Versions come from the packages' metadata, so nothing is imported. Environment variables are
-    left out but for numbers of threads, since they may hold credentials.
+    left out but for numbers of threads and XLA's flags, since they may hold credentials.
     """
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": platform.machine(),
+        "processor_model": _processor_model(),
         "cpus": processors(),
+        "gpu": has_gpu(),
+        "xla_flags": os.environ.get("XLA_FLAGS", "").replace(OWN_XLA_FLAG, "").strip() or None,
         "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
@@ -64,16 +71,28 @@ def has_gpu() -> bool:
     return any(any(Path("/dev").glob(name)) for name in ("nvidia[0-9]*", "kfd", "dxg"))
 
 
+@cache
+def _processor_model() -> str | None:
+    """The processor's name, which says more than its architecture; None where nothing tells it."""
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+        return next(
+            (line.partition(":")[2].strip() for line in lines if "model name" in line), None
+        )
+    return platform.processor() or None
+
+
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two environments, in words: `numpy 2.1.0, now 2.2.0`."""
-    old, new = _comparable(began), _comparable(now)
+    later = [name for name in _LATER if name in began]
+    old, new = _comparable(began, later), _comparable(now, later)
     return [f"{k} {old.get(k)}, now {new[k]}" for k in new if old.get(k) != new[k]]
 
 
-def _comparable(environment: Mapping[str, Any]) -> dict[str, Any]:
+def _comparable(environment: Mapping[str, Any], later: Iterable[str]) -> dict[str, Any]:
     code = environment.get("code") or {}
     commit = f"{str(code.get('commit'))[:10]}{' with changes' if code.get('dirty') else ''}"
-    names = ("python", "processor", "cpus")
+    names = ("python", "processor", "cpus", *later)
     threads = environment.get("threads") or {}
     return {
         **{name: environment.get(name) for name in names},

@@ -162,7 +162,8 @@ def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
     better = heading(comparison).rpartition(", ")[2]
     more = len(comparison.results) - len(rows)
     label = f"{comparison.units or comparison.metric.path}, {better}"
-    left = f" (the best {len(rows)} of {len(comparison.results)} groups)" if more else ""
+    best = "best" if comparison.metric.direction else "first"
+    left = f" (the {best} {len(rows)} of {len(comparison.results)} groups)" if more else ""
     return Intervals(title + left, label, rows, lines, comparison.metric.direction < 1)
 
 

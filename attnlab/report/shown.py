@@ -43,7 +43,8 @@ def shown_runs(
 def which_are_shown(comparison: Comparison) -> str:
     """A sentence on how runs were chosen; empty where there was no choice."""
     results, groups = comparison.results[:_MOST], len(comparison.results)
-    left_out = f" of the best {_MOST} of {groups} groups" if groups > _MOST else ""
+    best = "best" if comparison.metric.direction else "first"
+    left_out = f" of the {best} {_MOST} of {groups} groups" if groups > _MOST else ""
     if all(each.interval.n == 1 for each in results):
         return f"Shown are the runs{left_out}." if left_out else ""
     names = [f"{each.group.label} seed {_median(each).seed}" for each in results]

@@ -32,6 +32,10 @@ log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
 # A checkpoint waits until training has taken this many times what saving the last one took.
 _TRAINING_PER_SAVING = 20.0
+_TRAINED_LONGER = (
+    "The first learning rates were those of a run of {} epochs, unlike those of a run that has as "
+    "many epochs from its start."
+)
 
 
 @dataclass(frozen=True)
@@ -276,6 +280,8 @@ class Session:
         scores, notes = report.scores(), list(report.notes)
         if not monitored:
             notes.append("No validation part: the last epoch is reported.")
+        if earlier := config.beside.get("epochs"):
+            notes.append(_TRAINED_LONGER.format(" and ".join(map(str, earlier))))
         metrics = {
             "task": config.task.name,
             "attention": config.attention.name,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import Pruned, RunBusy, RunFailed
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.lock import flocked
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import runner
@@ -51,7 +51,14 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         raise Pruned(str(found.status.get("error")).removeprefix("pruned: "))
     if found.state == RUNNING:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
-    return runner.resume(RunDirectory(found.path), sweep=sweep)
+    run = RunDirectory(found.path)
+    try:
+        return runner.resume(run, sweep=sweep)
+    except RunBusy:
+        raise
+    except RequestError as error:  # it can't go on: that it is tried anew can be asked for
+        run.status.write(FAILED, error=f"RequestError: {error}")
+        raise
 
 
 def together(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config.sections import RunConfig, changed, parse
-from attnlab.errors import Pruned, RequestError, RunBusy
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
@@ -30,6 +30,7 @@ from attnlab.run.recorder import Recorder
 from attnlab.run.screen import Screen, screen
 from attnlab.tasks.base import Task, TaskData
 from attnlab.tasks.kinds import resolved
+from attnlab.training.schedules import depends_on_length
 
 log = logging.getLogger("attnlab")
 
@@ -42,7 +43,7 @@ def run(config: RunConfig, finish: bool = True) -> Path:
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
             is left behind.
-        RunFailed: the loss was not finite.
+        RunFailed: the loss was not finite, or the result could not be written.
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     started = time.perf_counter()
@@ -54,13 +55,16 @@ def run(config: RunConfig, finish: bool = True) -> Path:
     console.print_result(metrics, folder.path)
     if finish:
         _finish(folder)
+    _require_kept(folder)
     return folder.path
 
 
 def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
     """Make the folder of a new run, whose owner is this process; raises `RequestError`."""
     runs, names = Path(config.paths.runs).expanduser(), (config.task.name, config.attention.name)
-    entries = {"config_hash": config.digest} | ({"sweep": sweep.name} if sweep else {})
+    entries: dict[str, Any] = {"config_hash": config.digest, "beside": dict(config.beside)}
+    if sweep:
+        entries["sweep"] = sweep.name
     return RunDirectory.create(runs, *names, config.seed, config.document, **entries)
 
 
@@ -74,6 +78,7 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
         with _closing(folder.status.write):
             task, data = _prepared(config, shown)
         _carry_out(Session(config, task, data, folder, started, shown, sweep))
+    _require_kept(folder)
     return folder.path
 
 
@@ -99,9 +104,14 @@ def resume(
     with FolderLock(folder.path):
         before, status = parse(resolved(folder.read_config()), {}), folder.status.read()
         config = _in_its_place(changed(before, changes or {}), folder)
-        _check_epochs(config.trainer.epochs, before.trainer.epochs, status["epoch"])
+        epochs = before.trainer.epochs
+        _check_epochs(config.trainer.epochs, epochs, status["epoch"])
+        beside = dict(status.get("beside", {}))
+        if config.trainer.epochs != epochs and _has_other_rates(config, folder):
+            beside["epochs"] = [*beside.get("epochs", []), epochs]
+        config = replace(config, beside=beside)
         metrics, completed = None, status["state"] == "completed"
-        if completed and config.trainer.epochs == before.trainer.epochs:
+        if completed and config.trainer.epochs == epochs:
             with suppress(RequestError):  # the disk was full when it was to be written
                 metrics = folder.read_metrics()
         if completed and metrics is None:
@@ -110,6 +120,7 @@ def resume(
     if sweep is None:
         console.print_result(metrics, folder.path)
         _finish(folder)
+    _require_kept(folder)
     return folder.path
 
 
@@ -122,7 +133,8 @@ def _go_on(
         _require_same(data, folder, folder.status.read().get("data_digest", data.digest))
         folder.make_folders()
         member = {"sweep": sweep.name} if sweep else {}
-        folder.status.write("running", error=None, pruned=False, **member)
+        beside = dict(config.beside)
+        folder.status.write("running", error=None, pruned=False, beside=beside, **member)
         session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
         return _carry_out(session)
 
@@ -144,6 +156,13 @@ def _check_epochs(wanted: int, before: int, trained: int) -> None:
             f"trainer.epochs: expected at least the {trained} epochs that were trained, "
             f"got {wanted}."
         )
+
+
+def _has_other_rates(config: RunConfig, folder: RunDirectory) -> bool:
+    """Whether what is trained had other rates than a run that begins with this configuration."""
+    if Checkpoints(folder.checkpoint).newest() is None:
+        return False
+    return depends_on_length(config.schedule.name, config.schedule.settings)
 
 
 def _require_checkpoint(folder: RunDirectory) -> None:
@@ -214,6 +233,14 @@ def _carry_out(session: Session) -> dict[str, Any]:
 def _finish(folder: RunDirectory) -> None:
     with _told_where(folder):
         ending.wait()
+
+
+def _require_kept(folder: RunDirectory) -> None:
+    """Raise `RunFailed` where the result isn't on the disk, whatever the screen has shown."""
+    with suppress(RequestError):
+        if folder.status.read()["state"] == "completed" and folder.read_metrics():
+            return
+    raise RunFailed(f"the result could not be written to {folder.path}")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from attnlab.compare.comparison import Comparison
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import markdown
 from attnlab.compare.tables import number_format
+from attnlab.config.arguments import quoted
 from attnlab.page.html import page_text
 from attnlab.page.parts import Code, Section, Table, Text
 from attnlab.records.environment import TYPED
@@ -28,8 +29,8 @@ _WORDS = 2  # columns at the left
 _BEATEN = "baselines that beat it"
 
 
-def report_md(found: Results) -> str:
-    """The report in Markdown."""
+def report_md(found: Results, runs: str | None = None) -> str:
+    """The report in Markdown; `runs` is the folder of all runs if it isn't the usual one."""
     study = found.study
     parts = [f"# {study.name}", study.question, *([f"**{_QUICK}**"] if study.quick else [])]
     parts.append(_listed(result_sentence(each) for each in found.main.tasks))
@@ -45,14 +46,23 @@ def report_md(found: Results) -> str:
     parts += [f"## {_DIFFERENCES}", _listed(study.differences)] if study.differences else []
     parts += ["## All groups", markdown(found.main).rstrip("\n")]
     parts += [f"## {_BASELINES}", _listed(map(_baselines, found.main.tasks))]
-    parts += [f"## {_MADE_BY}", "\n".join(f"    {line}" for line in _commands(found))]
+    parts += [f"## {_MADE_BY}", "\n".join(f"    {line}" for line in _commands(found, runs))]
     return "\n\n".join(parts) + "\n"
 
 
 def report_html(
-    found: Results, entries: Sequence[ListedRun], *, made: str, about: str, told: Told
+    found: Results,
+    entries: Sequence[ListedRun],
+    *,
+    made: str,
+    about: str,
+    told: Told,
+    runs: str | None = None,
 ) -> str:
-    """The page of the study's runs, with what was published after the results; see `runs_page`."""
+    """The page of the study's runs, with what was published after the results; see `runs_page`.
+
+    `runs` is the folder of all runs if it isn't the usual one.
+    """
     study = found.study
     page = runs_page(study.name, entries, found.options, made=made, about=about, told=told)
     own = []
@@ -63,7 +73,9 @@ def report_html(
         notes = [*_without_runs(found), *study.differences]
         own.append(Section(_PUBLISHED, [*tables, *map(Text, notes)]))
     source = [Text(f"Source: {study.source}", "note")] if study.source else []
-    made_by = Section(_MADE_BY, [Code("commands", "\n".join(_commands(found))), *source], True)
+    made_by = Section(
+        _MADE_BY, [Code("commands", "\n".join(_commands(found, runs))), *source], True
+    )
     first = [study.question, *([_QUICK] if study.quick else [])]
     sections = [*own, *page.sections, made_by]
     return page_text(page._replace(result=[*first, *page.result], sections=sections))
@@ -114,8 +126,12 @@ def _baselines(comparison: Comparison) -> str:
     return f"{comparison.name}, {comparison.metric.path}: {values or 'none'}"
 
 
-def _commands(found: Results) -> list[str]:
+def _commands(found: Results, runs: str | None) -> list[str]:
     """What was typed, and the sweeps that it ran."""
-    commands = found.study.sweeps(Path("runs") / "sweeps").items()
-    sweeps = [f"attnlab -m {shlex.join(words)} sweep.name={name}" for name, words in commands]
+    commands = found.study.sweeps(Path(runs or "runs") / "sweeps").items()
+    place = [f"paths.runs={quoted(runs)}"] if runs else []
+    sweeps = [
+        f"attnlab -m {shlex.join([*words, *place, f'sweep.name={name}'])}"
+        for name, words in commands
+    ]
     return [os.environ.get(TYPED, f"attnlab study {found.study.name}"), *sweeps]

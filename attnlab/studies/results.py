@@ -119,12 +119,13 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
     Raises:
         RequestError: no run is completed, or a key, a metric or the reference isn't known.
     """
-    options = options_of(study)
+    options, said = options_of(study), list[str]()
     try:
         main = compare(entries, options)
     except NoReference:
         if not (is_part or study.is_part):
             raise
+        said.append(f"No run of the reference {options.reference} is completed.")
         options = replace(options, reference=None)
         main = compare(entries, options)
     by_metric: dict[str, Comparisons] = {}
@@ -133,6 +134,8 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
             by_metric[each.metric] = _compared(
                 entries, replace(options, metric=each.metric, margin=None)
             )
+    said += [text for each in by_metric.values() if not each.tasks for text in each.left_out]
+    main = main._replace(left_out=[*main.left_out, *dict.fromkeys(said)])
     cells = [_cell(each, by_metric[each.metric]) for each in study.published]
     return Results(study, options, main, cells)
 

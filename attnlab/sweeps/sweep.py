@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import SweepFailed
+from attnlab.errors import RequestError, SweepFailed
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
 from attnlab.records.lock import FolderLock
@@ -29,6 +30,8 @@ from attnlab.sweeps.worker import ORPHANED_SECONDS, Launch, StoppedEarly
 
 # How long to wait for processes of an earlier launch, which notice that they are alone.
 _SECONDS_FOR_ORPHANS = ORPHANED_SECONDS + 5.0
+
+log = logging.getLogger("attnlab")
 
 
 class Sweep(ABC):
@@ -87,7 +90,10 @@ class Sweep(ABC):
                     self.launch.stop()
             rows = self.rows()
             if rows:
-                self._keep(rows, stop)
+                try:
+                    self._keep(rows, stop)
+                except (OSError, RequestError) as error:  # runs have their own folders
+                    log.warning("%s: the table could not be kept (%s)", self.folder.path, error)
                 self._print(rows)
         self._end(rows, stop)
 

@@ -52,6 +52,13 @@ def learning_rates(
     return peak * share * np.minimum(step / rise, 1.0)
 
 
+def depends_on_length(name: str, settings: Mapping[str, Any]) -> bool:
+    """Whether the rate at a step depends on how many steps the whole run has."""
+    if name in _FLAT:
+        return settings.get("warmup", 0.0) > 0
+    return not settings.get("warmup_steps")
+
+
 def constant(step: np.ndarray, total_steps: int) -> np.ndarray:
     """1 at every step."""
     return np.ones_like(step)

@@ -157,6 +157,7 @@ def test_ctrl_c_stops_the_run_which_can_be_gone_on_with(folder, capsys):
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
 
+    attnlab.runs()
     worker = Worker._current
     threading.Thread(target=interrupt, daemon=True).start()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -177,6 +178,22 @@ def test_a_worker_that_died_is_told_and_replaced(three_groups):
     worker._process.kill()
     with pytest.raises(attnlab.RunFailed, match="has ended, exit code -9"):
         worker._ask("rows", ())
+    assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5
+    assert Worker._current is not worker
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_a_request_is_sent_leaves_no_half_of_one(three_groups, monkeypatch):
+    attnlab.runs(runs_folder=three_groups)
+    worker = Worker._current
+
+    def interrupted():
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker._process.stdin, "flush", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        attnlab.runs(runs_folder=three_groups)
     assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5
     assert Worker._current is not worker
 

@@ -103,3 +103,14 @@ def test_help_for_a_mistyped_setting_names_the_nearest_setting(capsys):
 def test_presets_are_listed_with_what_they_are(capsys):
     assert main(["explain", "experiment"]) == 0
     assert "experiment=book_fib_attention\n    " in capsys.readouterr().out
+
+
+def test_lines_are_broken_between_words_on_a_terminal_alone(capsys, monkeypatch):
+    assert main(["explain", "model.path"]) == 0
+    whole = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["explain", "model.path"]) == 0
+    broken = capsys.readouterr().out
+    assert max(map(len, whole.splitlines())) > 100 >= 60 >= max(map(len, broken.splitlines()))
+    assert broken.split() == whole.split()

@@ -155,3 +155,20 @@ def test_older_runs_are_grouped_by_what_auto_stood_for(tmp_path):
     write_translators(tmp_path, {"bahdanau": {}, "luong_global": {}})
     groups = only(tmp_path, by=("model.output",)).groups
     assert [group.label for group in groups] == ["attentional", "maxout"]
+
+
+def test_runs_that_were_trained_longer_after_other_rates_are_told(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER, status={"beside": {"epochs": [20]}})
+    assert only(tmp_path).warnings == [
+        "runs had other trainer.epochs at first, and so other learning rates: 20 in bahdanau; "
+        "none in none"
+    ]
+
+
+def test_a_metric_may_be_named_as_metrics_json_has_it(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER)
+    one, other = only(tmp_path, metric="rmse"), only(tmp_path, metric="test.rmse")
+    assert results_table(one) == results_table(other)
+    assert footnotes(one) == footnotes(other)

@@ -157,6 +157,30 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
     assert len([*once.runs_folder(config).glob("*/*/*")]) == 1
 
 
+def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained, monkeypatch):
+    def refuse(*_, **__):
+        raise RequestError("data: they have changed since.")
+
+    killed = make("killed").path
+    monkeypatch.setattr(runner, "resume", refuse)
+    with pytest.raises(RequestError, match="they have changed since"):
+        run_once(config, SWEEP)
+    assert once.find_run(config).state == "failed"
+    run_once(config, SweepMember("mine", retry_failed=[killed]))
+    assert [what for what, _ in trained] == ["new"]
+
+
+def test_a_run_that_another_process_is_at_does_not_fail_by_that(config, make, monkeypatch):
+    def refuse(*_, **__):
+        raise RunBusy("another process")
+
+    make("killed")
+    monkeypatch.setattr(runner, "resume", refuse)
+    with pytest.raises(RunBusy):
+        run_once(config, SWEEP)
+    assert once.find_run(config).state == "killed"
+
+
 def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatch):
     runs = [make("killed") for _ in range(3)]
     index, read = RunIndex(tmp_path), []

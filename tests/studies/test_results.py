@@ -141,3 +141,21 @@ def test_the_page_has_what_was_published_and_the_commands(found, three_groups):
     assert "Beside what was published" in text and "not comparable: other windows" in text
     assert text.index("Is it so?") < text.index("Beside what was published")
     assert "attnlab -m task=sunspots" in text
+
+
+def test_commands_name_the_folder_of_runs_that_was_given(found):
+    assert "runs=" not in report_md(found)
+    commands = [line for line in report_md(found, "my runs").splitlines() if "sweep.name=" in line]
+    assert commands == [line for line in commands if "paths.runs=" in line and "my runs" in line]
+
+
+def test_what_can_not_be_held_against_anything_is_told(three_groups):
+    published = [replace(number("none", 1.0), metric="mase.of.nothing")]
+    study = Study(
+        *("mine", "Is it so?", ["task=sunspots"], "attention"), published=published, reference="dot"
+    )
+    found = results(study, list_runs(three_groups), is_part=True)
+    told = found.main.left_out
+    assert told[0] == "No run of the reference dot is completed."
+    assert told[1].startswith("--metric: expected one of ") and "mase.of.nothing" in told[1]
+    assert told[0] in report_md(found)

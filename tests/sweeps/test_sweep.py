@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -561,3 +562,16 @@ def test_a_dry_run_counts_the_trials_that_would_run(search, capsys, tmp_path):
     search(trials=5, dry_run=True).carry_out()
     counts = [line.partition(" ")[0] for line in capsys.readouterr().out.splitlines()]
     assert counts == ["5", "4"]
+
+
+def test_a_sweep_folder_that_was_deleted_costs_no_table(grid, does, capsys, caplog):
+    sweep = None
+
+    def deleting(work, overrides):
+        shutil.rmtree(sweep.folder.path)
+        return does(a=DONE)(work, overrides)
+
+    sweep = grid(deleting)
+    sweep.carry_out()
+    assert "1 completed" in capsys.readouterr().out
+    assert "the table could not be kept" in caplog.text

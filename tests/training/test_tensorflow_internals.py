@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from attnlab.records.environment import environment
 from attnlab.training.keras_internals import adam_moments, seed_states, shapes_alone
 from attnlab.training.tensorflow_internals import (
     custom_gradients,
@@ -55,6 +56,7 @@ def test_flags_of_the_user_stay(monkeypatch, given, left):
     vectorize_short_loops()
     vectorize_short_loops()
     assert os.environ["XLA_FLAGS"] == left
+    assert environment()["xla_flags"] == given  # what this program adds is no condition of its own
 
 
 def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():

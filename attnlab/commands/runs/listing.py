@@ -74,6 +74,7 @@ def command(
         return _refuse_options(context)
     found = listed_runs(runs)
     chosen = filters.apply(found)
+    metric = metric.removeprefix("test.") if metric else None
     if metric and chosen:
         check_test_metric(metric, chosen)
     by_age = sort == "started"

@@ -233,6 +233,9 @@ class MaskedWords(TextTask):
         """The words of a text, but for its masks, that the vocabulary doesn't have."""
         return super().unknown(text.replace(MASK, " "))
 
+    def is_longer(self, text: str, most: int) -> bool:  # noqa: D102
+        return len(tokens_of(self.tokenizer, text)) > most
+
     def fill(
         self, model: MaskedWordModel, text: str, count: int = 1, where: str = "TEXT"
     ) -> list[list[Guess]]:

@@ -16,6 +16,7 @@ from attnlab.commands.options import (
     require_kind,
     run_argument,
     runs_option,
+    warn_cut,
     warn_unknown,
 )
 from attnlab.tasks.masked_words.kind import KIND
@@ -76,10 +77,14 @@ def command(
     trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
     told: set[str] = set()
+    is_told = False
     for number, text in enumerate(given or input_lines(), 1):
         where = f"TEXT {number}" if given else f"standard input, line {number}"
         found = task.fill(trained.model, text, top or 1, where)
         warn_unknown(task.unknown(text), told)
+        if not is_told and task.is_longer(text, task.width - 2):
+            warn_cut("text", task.width - 2, text)
+            is_told = True
         if form == "json":
             click.echo(_as_json(text, found))
         else:

@@ -96,6 +96,17 @@ def test_a_folder_for_each_class_is_read_at_one_size(folder, tmp_path):
     }
 
 
+def test_images_of_other_formats_are_left_out_and_told(folder, tmp_path, caplog):
+    opened(ImageFolder(path=str(folder), size=8), tmp_path)
+    assert caplog.text == ""
+    for other in ("one.webp", "two.GIF", ".three.bmp"):
+        (folder / "dog" / other).write_bytes(b"")
+    assert len([*opened(ImageFolder(path=str(folder), size=8), tmp_path).items()]) == 12
+    assert "2 images that are neither .png nor .jpg are left out, such as dog/one.webp" in (
+        caplog.text
+    )
+
+
 def test_parts_may_have_folders_of_their_own(folder, tmp_path):
     whole = tmp_path / "whole"
     for part in ("train", "test"):

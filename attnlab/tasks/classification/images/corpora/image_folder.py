@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ from attnlab.tasks.text_corpus import PARTS
 from attnlab.text.reading import is_hidden, is_utf8
 
 _REPORT_EVERY = 64
+_OTHER_IMAGES = (".avif", ".bmp", ".gif", ".heic", ".tif", ".tiff", ".webp")
+
+log = logging.getLogger("attnlab")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -86,15 +90,19 @@ def _parts(folder: Path) -> dict[str, Path]:
 
 def _files(folder: Path) -> dict[str, list[Path]]:
     """The images of each class, in the order of their names; none that are hidden."""
-    found = {}
+    found, others = {}, list[Path]()
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-        files = [
-            path
-            for path in sorted(place.rglob("*"))
-            if path.suffix.lower() in SUFFIXES
-            and path.is_file()
-            and not is_hidden(path.relative_to(folder))
+        seen = [
+            path for path in sorted(place.rglob("*")) if not is_hidden(path.relative_to(folder))
         ]
-        if files and not is_hidden(place.relative_to(folder)):
+        files = [path for path in seen if path.suffix.lower() in SUFFIXES and path.is_file()]
+        others += [path for path in seen if path.suffix.lower() in _OTHER_IMAGES]
+        if files:
             found[place.name] = files
+    if others:
+        log.warning(
+            "data.path: %d images that are neither .png nor .jpg are left out, such as %s",
+            len(others),
+            others[0].relative_to(folder),
+        )
     return found

@@ -1,0 +1,56 @@
+"""Stamps of the user's own files: what a path alone doesn't say of the data that lie there."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+_MOST_FILES = 100_000  # of a folder
+_BYTES_AT_A_TIME = 2**20
+
+
+def stamp(path: str) -> str | None:
+    """What differs when what lies at a path does; None where nothing does.
+
+    Of a file the SHA-256 of its content. Of a folder that of the names, sizes and times of change
+    of all files below it, hidden ones aside: copied elsewhere it has another.
+    """
+    place = Path(path).expanduser()
+    with suppress(OSError, RuntimeError, ValueError):  # of no user, or it has a NUL
+        if place.is_dir():
+            lines = (f"{name}\0{size}\0{time}" for name, size, time in _files(place))
+            return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+        if place.is_file():  # a pipe can be read once only
+            found = place.stat()
+            return _of_content(place.absolute(), found.st_size, found.st_mtime_ns)
+    return None
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Name below the folder, size and time of each file, in one order whatever the disk's is."""
+    found = _walk(folder)
+    for path in itertools.islice(found, _MOST_FILES):
+        with suppress(OSError):  # it is gone, or a link to nowhere
+            status = path.stat()
+            yield str(path.relative_to(folder)), status.st_size, status.st_mtime_ns
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(parent, name) for name in sorted(names) if not name.startswith("."))
+
+
+@cache
+def _of_content(path: Path, size: int, changed: int) -> str:
+    """SHA-256 of a file, read once as long as its size and time of change are these."""
+    state = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_BYTES_AT_A_TIME):
+            state.update(chunk)
+    return state.hexdigest()

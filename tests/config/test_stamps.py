@@ -1,0 +1,77 @@
+"""The user's own files are a part of a configuration by what is in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from attnlab.config import stamps
+from attnlab.config.stamps import stamp
+
+SERIES = ("task=series", "attention=none", "task.column=v")
+
+
+def write(path, values):
+    path.write_text("\n".join(["v", *map(str, values)]))
+    return path
+
+
+def test_a_file_is_its_content(compose, tmp_path, monkeypatch):
+    """The same command in another folder found the run of other data done before."""
+    digests = {}
+    for name, values in {"a": range(99), "b": range(1, 100), "c": range(99)}.items():
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(write(tmp_path / name / "my.csv", values).parent)
+        digests[name] = compose(*SERIES, "task.path=my.csv").digest
+    assert digests["a"] == digests["c"] != digests["b"]
+
+
+def test_a_file_that_has_changed_is_another(compose, tmp_path):
+    path = write(tmp_path / "my.csv", range(99))
+    before = compose(*SERIES, f"task.path={path}")
+    assert list(before.beside["stamps"]) == ["task.path"]
+    os.utime(path, ns=(1, 1))
+    assert compose(*SERIES, f"task.path={path}").digest == before.digest
+    write(path, range(1, 100))
+    assert compose(*SERIES, f"task.path={path}").digest != before.digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "a" / "2.txt").write_text("three"),
+        lambda folder: (folder / "a" / "3.txt").write_text("one"),
+        lambda folder: (folder / "a" / "1.txt").unlink(),
+        lambda folder: (folder / "a" / "1.txt").rename(folder / "b.txt"),
+    ],
+)
+def test_a_folder_is_the_files_below_it(tmp_path, change):
+    (tmp_path / "a").mkdir()
+    for name in ("1", "2"):
+        (tmp_path / "a" / f"{name}.txt").write_text("one")
+    before = stamp(str(tmp_path))
+    assert stamp(str(tmp_path)) == before
+    (tmp_path / ".hidden").write_text("no text")
+    assert stamp(str(tmp_path)) == before
+    change(tmp_path)
+    assert stamp(str(tmp_path)) != before
+
+
+def test_what_can_be_read_once_only_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert stamp(str(tmp_path / "pipe")) is None
+    assert stamp(str(tmp_path / "nowhere")) is None
+    assert stamp("~nobody_at_all/x") is None
+    assert stamp("a\0b") is None
+
+
+def test_a_folder_of_more_files_than_can_be_looked_at_has_a_stamp(tmp_path, monkeypatch):
+    monkeypatch.setattr(stamps, "_MOST_FILES", 2)
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    before = stamp(str(tmp_path))
+    (tmp_path / "c").unlink()
+    assert stamp(str(tmp_path)) == before
+    shutil.rmtree(tmp_path)
