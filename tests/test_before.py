@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import tarfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,9 @@ def test_a_killed_run_goes_on(runs, killed, compose):
     assert "_target_" not in (killed / "config.yaml").read_text()
     words = ("task.train_windows=20000", "task.test_windows=20", "trainer.epochs=68", "seed=9")
     config = compose("task=fib_random", "attention=none", "model.units=3", *words)
-    found = RunIndex(runs).refresh().find(config.digest)
+    index = RunIndex(runs).refresh()
+    assert index.find(config.digest) is None  # its first rates were those of a longer run
+    found = index.find(replace(config, beside=status["beside"]).digest)
     assert found is not None and found.path == killed
 
 
