@@ -4,7 +4,7 @@
 models that is nearly all of its time. Here the data stays resident, and one XLA program gathers
 each batch and loops over the steps, so that Python is entered once an epoch. Weights and optimizer
 states go in and come out, so that runs of equal shapes share what was compiled; those of several
-runs may be stacked, and then each operation works for all of them.
+runs may be stacked, and then each operation works for all of them, also where rows are only read.
 """
 
 from __future__ import annotations
@@ -56,6 +56,20 @@ class Taken(NamedTuple):
     states: list[np.ndarray]
 
 
+class Rows(NamedTuple):
+    """Rows that a run wants read without dropout, and by what."""
+
+    values: list[np.ndarray]  # of the model's trainable variables
+    inputs: tf.Tensor  # (N, ...) the run's data
+    plan: BatchPlan  # which rows are read at a time
+    widths: np.ndarray | None  # (steps,) how many places of their inputs; None: all
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """For which a program is compiled, and no shape of `Steps`."""
+        return "rows", *self.plan.indices.shape
+
+
 class Compiled:
     """What is compiled for a model, an optimizer and a loss; all values are arguments.
 
@@ -77,12 +91,17 @@ class Compiled:
         self.optimizer = self._update.optimizer
         self._train = compiled(self._train_loop, jit)
         self._predict = compiled(self._predict_batch, jit)
+        self._predict_together = compiled(self._predict_batches, jit)
         self._attend = compiled(self._attend_batch, jit=False)
 
     def settings(self, model: keras.Model, optimizer: keras.Optimizer) -> np.ndarray:
         """What a run may have for itself, (n,): rates of dropout, weight decay, clipping."""
         rates = np.array([layer.rate for layer in dropouts(model)], np.float32)
         return np.concatenate([rates, self._update.settings(optimizer)])
+
+    def carry_out(self, wishes: Sequence[Any]) -> list[Any]:
+        """Take the `Steps`, or read the `Rows`, that runs want."""
+        return self.train(wishes) if isinstance(wishes[0], Steps) else self.read(wishes)
 
     def train(self, runs: Sequence[Steps]) -> list[Taken]:
         """Take the steps of runs whose arrays have equal shapes, stacked if they are several."""
@@ -114,29 +133,23 @@ class Compiled:
             return None
         return np.where(plan.weights > 0, lengths[plan.indices], 1).max(axis=1).astype(np.int32)
 
-    def predict(
-        self,
-        values: list[np.ndarray],
-        inputs: tf.Tensor,
-        rows: np.ndarray,
-        lengths: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Outputs of some rows without dropout, in their order: (len(rows), ...).
-
-        Of inputs whose `lengths` (N,) are known, those of near-equal ones are read together.
-        """
-        values, order = [tf.constant(value) for value in values], np.arange(len(rows))
-        if lengths is not None:
-            order = np.argsort(lengths[rows], kind="stable")
-        plan = filled_plan(np.asarray(rows)[order], _PREDICTION_BATCH)
-        widths = self.widths(plan, lengths)
-        widths = [None] * plan.steps if widths is None else tf.constant(widths)
+    def read(self, runs: Sequence[Rows]) -> list[np.ndarray]:
+        """Outputs of the rows that runs want, (rows, ...) each, stacked if they are several."""
+        plans = [run.plan.indices for run in runs]
+        if len(runs) > 1:
+            values = _stacked([run.values for run in runs])
+            inputs = tf.stack([run.inputs for run in runs])
+            batches = [tf.constant(rows) for rows in np.stack(plans, axis=1)]
+            found = [self._predict_together(values, inputs, rows).numpy() for rows in batches]
+            return list(np.concatenate(found, axis=1))
+        (run,) = runs
+        values = [tf.constant(value) for value in run.values]
+        widths = [None] * run.plan.steps if run.widths is None else tf.constant(run.widths)
         outputs = [
-            self._predict(values, inputs, tf.constant(batch), width)
-            for batch, width in zip(plan.indices, widths, strict=True)
+            self._predict(values, run.inputs, tf.constant(rows), width)
+            for rows, width in zip(*plans, widths, strict=True)
         ]
-        found = np.concatenate([output.numpy() for output in outputs])[: len(rows)]
-        return found[np.argsort(order)]
+        return [np.concatenate([output.numpy() for output in outputs])]
 
     def attend(self, values: list[np.ndarray], inputs: np.ndarray) -> np.ndarray | None:
         """The model's attention weights on some inputs; see `Forecaster.attend`."""
@@ -215,6 +228,21 @@ class Compiled:
         batch = tf.gather(inputs, rows)
         with having(self.model.trainable_variables, values):
             return self.model(batch if width is None else batch[:, :width], training=False)
+
+    def _predict_batches(self, values, inputs, rows):
+        """The outputs of stacked runs, (runs, B, ...)."""
+        batch, encode = _rows(inputs, rows), getattr(self.model, "encode", None)
+        with having(self.model.trainable_variables, values):
+            encoded = encode(batch, training=False) if encode else (batch,)
+
+        def output(parts):
+            values, encoded = parts
+            with having(self.model.trainable_variables, values):
+                if encode:
+                    return self.model.decode(encoded, training=False)
+                return self.model(*encoded, training=False)
+
+        return tf.vectorized_map(output, (values, encoded))
 
     def _attend_batch(self, values, inputs):
         with having(self.model.trainable_variables, values):
@@ -298,15 +326,22 @@ class Program:
         self._values, self._states = taken.values, taken.states
         return taken.losses
 
-    def predict(self, rows: np.ndarray, inputs: Any = None) -> np.ndarray:
+    def predict(self, rows: np.ndarray, inputs: Any = None, width: int = 1) -> np.ndarray:
         """Outputs of resident rows without dropout, in order: (len(rows), ...).
 
-        `inputs` may stand in for the resident ones, in their shape.
+        `inputs` may stand in for the resident ones, in their shape. Rows of near-equal lengths are
+        read together, where lengths are known; and those of `width` runs.
         """
         if len(rows) == 0:
             return np.zeros((0, *self.targets.shape[1:]), np.float32)
         inputs = self.inputs if inputs is None else tf.convert_to_tensor(inputs)
-        return self.compiled.predict(self._now(), inputs, rows, self._lengths)
+        rows, order = np.asarray(rows), np.arange(len(rows))
+        if self._lengths is not None:
+            order = np.argsort(self._lengths[rows], kind="stable")
+        plan = filled_plan(rows[order], _PREDICTION_BATCH)
+        widths = self.compiled.widths(plan, self._lengths)
+        outputs = take(self.compiled, Rows(self._now(), inputs, plan, widths), width)
+        return outputs[: len(rows)][np.argsort(order)]
 
     def attend(self, inputs: np.ndarray) -> np.ndarray | None:
         """The model's attention weights on some inputs; see `Forecaster.attend`."""
@@ -314,7 +349,7 @@ class Program:
 
     def evaluate(self, rows: np.ndarray) -> float:
         """Mean loss over resident rows, each of equal weight."""
-        outputs = tf.constant(self.predict(rows))
+        outputs = tf.constant(self.predict(rows, width=self.width))
         losses = self.loss(tf.gather(self.targets, rows), outputs)
         return float(np.mean(np.asarray(losses, np.float64)))
 

@@ -1,8 +1,8 @@
 """Runs that train together: side by side in one process, those of equal shapes stacked.
 
 Each run works in a thread of its own as if it were alone, one thread at a time, up to where it
-wants gradient steps. Those are taken for several runs at once: runs that share a program are
-stacked into one call of it, and several such calls run beside each other.
+wants gradient steps, or validation rows read. That is done for several runs at once: runs that
+share a program are stacked into one call of it, and several such calls run beside each other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import queue
 import threading
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
@@ -28,12 +28,14 @@ _alone: weakref.WeakSet = weakref.WeakSet()  # programs that turned out not to b
 class Program(Protocol):
     """What takes the steps of several runs at once, each for itself."""
 
-    def train(self, runs: Sequence[Any]) -> Sequence[Any]:
-        """What comes of the steps that each run wants."""
+    def carry_out(self, wishes: Sequence[Any]) -> Sequence[Any]:
+        """What comes of the steps that each run wants, or of other wishes of one shape."""
 
 
 def take(program: Program, steps: Any, width: int = 1) -> Any:
     """Take the steps that a run wants, with others of a stack of `width` runs where there are.
+
+    What else `program` can do for several runs is asked for in the same way.
 
     A stack that is not full is filled up: to the last bits, what comes of a run depends on the
     width, and on nothing that its neighbours do.
@@ -65,7 +67,7 @@ def runs_here() -> int:
 def _taken(program: Program, steps: list, width: int) -> Sequence[Any]:
     if width > 1 and program not in _alone:
         try:
-            return program.train(steps + steps[:1] * (width - len(steps)))
+            return program.carry_out(steps + steps[:1] * (width - len(steps)))
         except Exception as error:
             # A mechanism may do what can't be done for several runs at once, or memory is short;
             # what is wrong with a run itself shows again below.
@@ -78,7 +80,7 @@ def _taken(program: Program, steps: list, width: int) -> Sequence[Any]:
 def _taken_alone(program: Program, steps: Any) -> Any:
     """What comes of the steps of one run; an error is its own, and none of the others'."""
     try:
-        return program.train([steps])[0]
+        return program.carry_out([steps])[0]
     except BaseException as error:
         return error
 
@@ -112,7 +114,8 @@ class _Ended:
 @dataclass(eq=False)
 class _Member:
     together: Together
-    share: int  # the width of a stack of those that are like it
+    kind: Hashable  # the same as of those that may be in a stack with it
+    share: int  # the width of a stack of those
     reply: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
 
     def ask(self, wish: _Wish) -> Any:
@@ -139,7 +142,7 @@ class Together:
         self._compiled: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # for which forms
         self._pool = ThreadPoolExecutor(threads)
         self._waiting: list[_Wish] = []
-        self._training = self._working = 0  # stacks; members
+        self._busy: Counter[Hashable] = Counter()  # of each kind, who works or has steps taken
         self._stop: BaseException | None = None
 
     def carry_out(
@@ -159,10 +162,11 @@ class Together:
         kinds = alike or [None] * len(works)
         for work, kind in zip(works, kinds, strict=True):
             each = -(-kinds.count(kind) // self._threads)  # so that every thread has a stack
-            member = _Member(self, 1 << (each - 1).bit_length())
+            member = _Member(self, kind, 1 << (each - 1).bit_length())
             inside = contextvars.copy_context()
             results[member] = None
-            threads.append(threading.Thread(target=inside.run, args=(self._work, member, work)))
+            thread = threading.Thread(target=inside.run, args=(self._work, member, work))
+            threads.append((kind, thread))
         # A thread of its own, for a Ctrl-C may come anywhere in this one. It is not joined: Python
         # holds a thread for ended when a `join` is interrupted (bpo-46726).
         with self._pool, ThreadPoolExecutor(1) as scheduler:
@@ -177,13 +181,17 @@ class Together:
             raise self._stop
         return list(results.values())
 
-    def _schedule(self, members: Sequence[threading.Thread], results: dict[_Member, Any]) -> None:
+    def _schedule(
+        self, members: Sequence[tuple[Hashable, threading.Thread]], results: dict[_Member, Any]
+    ) -> None:
         """Have the members work, and their steps taken, until all have ended."""
         to_begin, under_way = deque(members), 0
         while to_begin or under_way:
             while to_begin and under_way < self.runs:
-                self._working, under_way = self._working + 1, under_way + 1
-                to_begin.popleft().start()
+                kind, thread = to_begin.popleft()
+                self._busy[kind] += 1
+                under_way += 1
+                thread.start()
             event = self.events.get()
             if isinstance(event, BaseException):
                 self._interrupt(event)
@@ -214,14 +222,13 @@ class Together:
 
     def _take_in(self, event: _Wish | _Taken | _Ended) -> None:
         if isinstance(event, _Taken):
-            self._training -= 1
             for wish, result in zip(event.wishes, event.results, strict=False):
                 self._answer(wish, result)
         elif isinstance(event, _Wish):
-            self._working -= 1
+            self._busy[event.member.kind] -= 1
             self._waiting.append(event)
         else:
-            self._working -= 1
+            self._busy[event.member.kind] -= 1
             if event.error is not None:
                 self._interrupt(event.error)
         if self._stop is not None:
@@ -229,15 +236,15 @@ class Together:
         self._train_what_waits()
 
     def _train_what_waits(self) -> None:
-        """Train full stacks, and others when nothing under way could fill them."""
+        """Train full stacks, and others when none of their kind that is busy could fill them."""
         stacks: dict[tuple, list[_Wish]] = {}
         for wish in self._waiting:
             stacks.setdefault((id(wish.program), *wish.form), []).append(wish)
-        idle = not self._working and not self._training
+        idle = {wish.member.kind for wish in self._waiting if not self._busy[wish.member.kind]}
         self._waiting = []
         for (_, width, _), wishes in stacks.items():
-            while len(wishes) >= width or (wishes and idle):
-                self._training += 1
+            while len(wishes) >= width or (wishes and wishes[0].member.kind in idle):
+                self._busy.update(wish.member.kind for wish in wishes[:width])
                 self._pool.submit(self._train, wishes[:width])
                 del wishes[:width]
             self._waiting += wishes
@@ -260,9 +267,9 @@ class Together:
         """Interrupt every member that waits for steps, now or later."""
         self._stop = self._stop or reason
         for wish in self._waiting:
+            self._busy[wish.member.kind] += 1
             self._answer(wish, None)
         self._waiting = []
 
     def _answer(self, wish: _Wish, result: Any) -> None:
-        self._working += 1
         wish.member.reply.put(result if self._stop is None else KeyboardInterrupt())

@@ -119,5 +119,5 @@ def test_a_job_whose_folder_is_deleted_costs_no_other_one_anything(tmp_path):
         # At once: `rmtree` fails when a file that it has listed is replaced meanwhile.
         found[0].parents[1].rename(tmp_path / "gone")
         _, err = process.communicate()
-    assert process.returncode == 1 and "1 of 5 jobs were not run" in err
+    assert process.returncode == 1 and "1 of 5 jobs failed" in err
     assert [(s["state"], s["epoch"]) for s in statuses(attnlab)] == [("completed", 12)] * 4

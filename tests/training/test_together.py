@@ -24,7 +24,7 @@ class Doubling:
     def __init__(self, most=99):
         self.calls, self._most = [], most
 
-    def train(self, runs):
+    def carry_out(self, runs):
         if len(runs) > self._most:
             raise TypeError("no converter for NonsenseOp")
         self.calls.append(list(runs))
@@ -56,6 +56,24 @@ def test_runs_of_unequal_programs_or_widths_meet_in_no_stack():
     works = [taking(programs[at % 2], at, 2, width=1 + at // 2) for at in range(4)]
     assert Together(threads=3).carry_out(works) == [0, 4, 8, 12]
     assert all(len(set(call)) == 1 for program in programs for call in program.calls)
+
+
+def test_what_none_of_its_kind_could_fill_waits_for_no_other_kind():
+    """A run that went on alone, since its neighbours had stopped early, waited for other sorts."""
+    done, waited = threading.Event(), []
+
+    class Slow(Doubling):
+        def carry_out(self, runs):
+            if self.calls:  # the first is traced, with nobody at work
+                waited.append(done.wait(10))
+            return super().carry_out(runs)
+
+    def alone():
+        taking(Doubling(), 1, 5, width=2)()
+        done.set()
+
+    Together(threads=2).carry_out([taking(Slow(), 1, 2, width=1), alone], ["slow", "alone"])
+    assert waited == [True]
 
 
 def test_a_run_that_is_alone_fills_its_stack_itself():
@@ -137,7 +155,7 @@ def test_what_can_not_be_stacked_is_trained_one_by_one(caplog):
 
 def test_an_error_of_a_program_reaches_the_runs_that_wanted_its_steps():
     class Broken:
-        def train(self, runs):
+        def carry_out(self, runs):
             raise MemoryError("too much")
 
     def caught():
@@ -150,10 +168,10 @@ def test_an_error_of_a_program_reaches_the_runs_that_wanted_its_steps():
 
 def test_an_error_of_one_that_can_not_be_stacked_is_none_of_the_others():
     class Picky(Doubling):
-        def train(self, runs):
+        def carry_out(self, runs):
             if runs == [10]:
                 raise ValueError("ten")
-            return super().train(runs)
+            return super().carry_out(runs)
 
     program = Picky(most=1)
 
@@ -236,7 +254,7 @@ def learners(compose):
 
 
 def epochs(learner, count=5, rate=0.01, width=1):
-    """A run of some epochs: its losses and its weights."""
+    """A run of some epochs: its losses, those of validation among them, and its weights."""
 
     def work():
         learner.width, losses, done = width, [], 0
@@ -244,6 +262,7 @@ def epochs(learner, count=5, rate=0.01, width=1):
             for chunk in learner.chunks(epoch):
                 losses += [*learner.train(chunk, np.full(chunk.steps, rate), done).values]
                 done += chunk.steps
+            losses += learner.validate(epoch).values()
         return [np.array(losses), *learner.model.get_weights()]
 
     return work
