@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import find, form_options, kind_of_run, runs_option
+from attnlab.commands.options import (
+    find,
+    form_options,
+    kind_of_run,
+    runs_option,
+    warn_cut,
+    warn_unknown,
+)
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds
 from attnlab.text.reading import read_text
@@ -88,8 +97,16 @@ def _encoder(run: str, epoch: str, runs: str | None) -> Encoder:
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch)
-    task: Any = trained.task
-    return partial(task.vectors, trained.model)
+    return partial(_vectors, trained.task, trained.model)
+
+
+def _vectors(task: Any, model: Any, sentences: Sequence[str]) -> Any:
+    """A run's vectors of sentences, once it is told what of them it doesn't read."""
+    warn_unknown(chain.from_iterable(map(task.unknown, sentences)), set())
+    most = task.places_read(model)
+    if cut := [sentence for sentence in sentences if task.is_longer(sentence, most)]:
+        warn_cut("sentence", most, cut[0])
+    return task.vectors(model, sentences)
 
 
 def _as_text(found: list[Chosen], scores: bool) -> str:

@@ -116,6 +116,10 @@ def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
     sign = 1.0 if kind.is_lower_better(monitor) else -1.0
     values = dict(zip(history["epoch"], history[monitor], strict=True))
     known = [number for number in saved if not math.isnan(values.get(number, math.nan))]
+    if count > len(known):
+        raise RequestError(
+            f"--average: expected at most the {len(known)} epochs that were scored, got {count}."
+        )
     return sorted(sorted(known, key=lambda number: sign * values[number])[:count])
 
 

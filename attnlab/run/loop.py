@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
@@ -143,6 +144,10 @@ class Session:
         metric = self._monitor.metric
         return [row[metric] for row in self.state.history if metric in row]
 
+    def _losses(self) -> list[float]:
+        """The validation loss of each epoch; NaN where there is none."""
+        return [row.get("val_loss", math.nan) for row in self.state.history]
+
     # Training
 
     def _train(self, learner: Learner) -> None:
@@ -152,7 +157,7 @@ class Session:
         """
         trainer = self.config.trainer
         while self.state.epochs < trainer.epochs:
-            if self._monitor.should_stop(self._monitored(), trainer.patience):
+            if self._monitor.should_stop(self._monitored(), trainer.patience, self._losses()):
                 log.info("stopped after epoch %d: nothing better since", self.state.epochs)
                 break
             row = self._epoch(learner)
@@ -169,7 +174,7 @@ class Session:
         self._save_checkpoint(learner)
 
     def _best_epoch(self) -> int:
-        return self._monitor.best_epoch(self._monitored()) or self.state.epochs
+        return self._monitor.best_epoch(self._monitored(), self._losses()) or self.state.epochs
 
     def _epoch(self, learner: Learner) -> dict[str, float]:
         """Train and validate once, from where the epoch stands; returns the history's row."""

@@ -245,7 +245,8 @@ class Kind:
         takes_data: whether its tasks take a corpus from the group `data`.
         together: how many runs of it one process trains sooner at a time than one by one: many
             where they are stacked, some where they go side by side, and 1 where none should.
-        encodes: whether its tasks have `vectors(model, texts)`, a vector (N, W) of each text.
+        encodes: whether its tasks have `vectors(model, texts)`, a vector (N, W) of each text, of
+            which they read `places_read(model)` tokens, not `unknown(text)` words.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
         evaluation: options of `attnlab evaluate` that its tasks take beside `--part`, and settings
             of a run that may have another value there -> the arguments of `Task.evaluate`.

@@ -26,11 +26,15 @@ class Monitor:
         gain = than - value if self.mode == "min" else value - than
         return gain > self.min_delta
 
-    def best_epoch(self, values: Sequence[float]) -> int:
-        """The epoch (from 1) with the best value, the first of equals; the last if none is scored.
+    def best_epoch(self, values: Sequence[float], losses: Sequence[float] = ()) -> int:
+        """The epoch (from 1) with the best value; the last if none is scored.
+
+        Of equal values the one with the smallest loss counts, and of those the first: BLEU is 0
+        until four words in a row are right, and accuracy has few values on few items.
 
         Args:
             values: of each epoch; NaN where it was not scored.
+            losses: of each epoch; NaN or none at all where they aren't known.
         """
         best = None
         for epoch, value in enumerate(values, 1):
@@ -38,13 +42,17 @@ class Monitor:
                 continue
             if best is None or self.better(value, values[best - 1]):
                 best = epoch
+            elif value == values[best - 1] and losses and losses[epoch - 1] < losses[best - 1]:
+                best = epoch
         return best or len(values)
 
-    def should_stop(self, values: Sequence[float], patience: int | None) -> bool:
+    def should_stop(
+        self, values: Sequence[float], patience: int | None, losses: Sequence[float] = ()
+    ) -> bool:
         """Whether the last `patience` epochs that were scored brought nothing better."""
         if patience is None:
             return False
-        return len(scored(values[self.best_epoch(values) :])) >= patience
+        return len(scored(values[self.best_epoch(values, losses) :])) >= patience
 
 
 def scored(values: Sequence[float]) -> list[float]:

@@ -1,5 +1,6 @@
 """Which epoch is best and when to stop, against Keras's EarlyStopping."""
 
+import math
 from types import SimpleNamespace
 
 import keras
@@ -64,3 +65,15 @@ def test_nothing_stops_without_patience_or_values():
     assert not monitor.should_stop([1.0, 2.0, 3.0], None)
     assert not monitor.should_stop([], 1)
     assert monitor.should_stop([1.0, 2.0], 1)
+
+
+def test_of_equal_values_the_smallest_loss_is_best():
+    """BLEU of short sentences is 0 in each epoch: the first, hardly trained, was the result."""
+    monitor, zeros = Monitor("val_bleu", "max"), [0.0] * 4
+    assert monitor.best_epoch(zeros, [4, 3, 2, 3]) == 3
+    assert monitor.best_epoch(zeros, [2, 2, 2, 2]) == monitor.best_epoch(zeros) == 1
+    assert monitor.best_epoch(zeros, [math.nan] * 4) == 1
+    assert monitor.best_epoch([0, 1, 1, 0], [9, 2, 1, 0]) == 3
+    assert Monitor("val_loss").best_epoch([3, 1, 2], [3, 1, 2]) == 2
+    assert not monitor.should_stop(zeros, 2, [4, 3, 2, 3])
+    assert monitor.should_stop(zeros, 2, [4, 3, 3, 3]) and monitor.should_stop(zeros, 2)

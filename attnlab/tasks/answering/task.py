@@ -289,6 +289,10 @@ class Answer(TextTask):
         found = [self.answer(model, str(question), str(text))[0] for question, text in pairs]
         return np.array([said.text for said in found], dtype=object)
 
+    def places_read(self, model: keras.Model) -> int:
+        """The tokens of a text that `vectors` reads at most."""
+        return self.text_places
+
     def vectors(self, model: keras.Model, texts: Sequence[str]) -> np.ndarray:
         """A vector of each text, (N, W): the mean of what the encoder makes of its tokens.
 

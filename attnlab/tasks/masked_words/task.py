@@ -210,8 +210,12 @@ class MaskedWords(TextTask):
         """A vector of each text, (N, W); see `mean_vectors`."""
         from attnlab.encoders.vectors import mean_vectors
 
-        most = model.fixed_length or self.text["max_length"]
+        most = self.places_read(model) + 2
         return mean_vectors(model.encoder, self.tokenizer, most, texts)
+
+    def places_read(self, model: MaskedWordModel) -> int:
+        """The tokens of a text that `vectors` reads at most."""
+        return (model.fixed_length or self.text["max_length"]) - 2
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Texts as the model reads them, (N, S) int32; `[MASK]` in them is the mask."""

@@ -66,7 +66,9 @@ def examples(
     found = []
     for number, row, (best, *_) in zip(numbers, rows, search(rows), strict=True):
         each = example(model, tokenizers, row, best.tokens)
-        found.append(each._replace(gold=_gold(task, part, number, best.tokens)))
+        gold = _gold(task, part, number, best.tokens)
+        whole = gold is not None and gold.shape == (len(each.target), len(each.source))
+        found.append(each._replace(gold=gold if whole else None))
     return [each for each in found if each.maps]
 
 

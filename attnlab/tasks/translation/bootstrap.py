@@ -9,7 +9,8 @@ Private to sacreBLEU, as of 2.6.0: `Metric._extract_corpus_statistics`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.translation.kind import KIND
-from attnlab.tasks.translation.scores import METRICS, metric_class
+from attnlab.tasks.translation.scores import metric_class, metric_settings
 
 # A sentence's translations, one of each seed.
 Translations = tuple[str, ...]
@@ -54,7 +55,8 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
     found: dict[int, ItemTest] = {}
     for key, places in groups_of.items():
         systems = [_translations(pairs[place][0], items) for place in places]
-        p_values, signature = paired_bootstrap(metric, bases[key], systems, targets)
+        settings = _settings(metric, pairs[places[0]][1][0])
+        p_values, signature = paired_bootstrap(metric, bases[key], systems, targets, settings)
         for place, p in zip(places, p_values, strict=True):
             found[place] = ItemTest(
                 "paired bootstrap", "boot p", method, len(items), p, signature=signature
@@ -67,16 +69,23 @@ def paired_bootstrap(
     reference: Sequence[Translations],
     systems: Sequence[Sequence[Translations]],
     targets: Sequence[str],
+    settings: Mapping[str, Any] | None = None,
 ) -> tuple[list[float], str]:
     """Test systems against a reference system, each with 1,000 resamples.
 
-    Each system has its translations of each sentence, `targets` are the right ones. Gives a p value
-    for each system, and sacreBLEU's signature.
+    Each system has its translations of each sentence, `targets` are the right ones; `settings` are
+    the metric's where they aren't the usual ones. Gives a p value for each system, and sacreBLEU's
+    signature.
     """
     from sacrebleu.significance import PairedTest
 
     named: Any = [(str(number), texts) for number, texts in enumerate([reference, *systems])]
-    test = PairedTest(named, {name: _summing_seeds(name)}, [list(targets)], test_type="bs")
+    test = PairedTest(
+        named,
+        {name: _summing_seeds(name, settings or metric_settings(name))},
+        [list(targets)],
+        test_type="bs",
+    )
     signatures, scores = test()
     (key,) = signatures
     results: list[Any] = scores[key][1:]
@@ -106,7 +115,7 @@ def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) ->
     return list(zip(*columns, strict=True))
 
 
-def _summing_seeds(name: str) -> Any:
+def _summing_seeds(name: str, settings: Mapping[str, Any]) -> Any:
     """A metric of sentences that have several translations each: its counts are their sums."""
     base = metric_class(name)
 
@@ -118,4 +127,11 @@ def _summing_seeds(name: str) -> Any:
             ]
             return np.sum(counts, axis=0).tolist()
 
-    return SummingSeeds(**METRICS[name])
+    return SummingSeeds(**settings)
+
+
+def _settings(name: str, run: RunDirectory) -> dict[str, Any]:
+    """The metric as it was counted in a run, whose signature says how texts were cut."""
+    signature = str(run.read_metrics().get("signatures", {}).get(name))
+    tokens = re.search(r"tok:([^|]+)", signature)
+    return metric_settings(name, tokens[1]) if tokens else metric_settings(name)

@@ -68,9 +68,10 @@ class TranslationLearner:
         def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
             smoothing = task.label_smoothing
             program = TranslationProgram(model, optimizer, label_smoothing=smoothing, jit=self._jit)
-            return _Compiled(model, optimizer, program, Search(model, jit=self._jit))
+            search = Search(model, extra_length=task.extra_length, jit=self._jit)
+            return _Compiled(model, optimizer, program, search)
 
-        lengths = model.fixed_length, model.max_positions
+        lengths = model.fixed_length, model.max_positions, task.extra_length
         shared = cached_program(self, config, model, compile, self._jit, lengths)
         self.model, self.optimizer = shared.model, shared.optimizer
         self._program, self._search = shared.program, shared.search
@@ -122,7 +123,8 @@ class TranslationLearner:
         rows = np.linspace(0, count - 1, some).astype(int)
         _, references, _ = part.texts()
         hypotheses = search_rows(self._task, self._search, part, rows)
-        scores = score(hypotheses, [references[row] for row in rows])
+        language = self._task.corpus.target_language
+        scores = score(hypotheses, [references[row] for row in rows], language)
         return scores["bleu"], scores["chrf"]
 
     def report(self) -> Report:

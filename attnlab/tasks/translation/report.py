@@ -11,10 +11,15 @@ from scipy import sparse
 
 from attnlab.tasks.base import Progress, Report
 from attnlab.tasks.translation.attention_maps import attention_details
-from attnlab.tasks.translation.batches import cut_sources, padded_batches
+from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
-from attnlab.tasks.translation.scores import bleu_of_all_references, score, sentence_scores
+from attnlab.tasks.translation.scores import (
+    bleu_of_all_references,
+    counts_bleu,
+    score,
+    sentence_scores,
+)
 from attnlab.tasks.translation.text.token_files import Ragged
 
 if TYPE_CHECKING:
@@ -32,6 +37,14 @@ _CUT_TARGETS = (
     "Of {cut} of {count} references the loss, the perplexity and the accuracy count the first "
     "{most} tokens only: learned positions reach no further."
 )
+_SHORT = (
+    "No reference has four tokens, so BLEU is 0 whatever is written: task.monitor=val_chrf chooses "
+    "the epoch by chrF, and compare --metric chrf compares by it."
+)
+_CUT_SOURCES = (
+    "Of {cut} of {count} sources the first {most} tokens only are read: the model, or its learned "
+    "positions, reach no further."
+)
 _NO_TRAINING_PAIRS = "The baseline nearest_pair is left out: it needs the training part."
 
 
@@ -45,27 +58,33 @@ def report(
     """Translate a part and score it; see `Translate.evaluate`."""
     sources, references, _ = part.texts()
     rows = np.arange(len(sources))  # all of them, but of the training part the first ones
-    search = Search(model, beam=beam, length_penalty=task.length_penalty)
+    settings = {"length_penalty": task.length_penalty, "extra_length": task.extra_length}
+    search, language = Search(model, beam=beam, **settings), task.corpus.target_language
     if progress:
         name = "the test part" if part.name == "test" else part.name
         search.told = partial(progress, what=f"scoring {name}")
     hypotheses = search_rows(task, search, part, rows)
-    metrics = score(hypotheses, references)
+    metrics = score(hypotheses, references, language)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
     program = TranslationProgram(model, keras.optimizers.SGD())
     tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
-    rules = {name: score(texts, references) for name, texts in baselines(task, part).items()}
+    texts = baselines(task, part).items()
+    rules = {name: score(each, references, language) for name, each in texts}
     for scores in rules.values():
         del scores["signatures"]
     # What part of each baseline's distance to 100 is gone.
-    distances = {name: max(100.0 - scores["bleu"], 1e-9) for name, scores in rules.items()}
-    skills = {name: 1.0 - (100.0 - metrics["bleu"]) / each for name, each in distances.items()}
+    distances = {name: 100.0 - scores["bleu"] for name, scores in rules.items()}
+    skills = {
+        name: 1.0 - (100.0 - metrics["bleu"]) / each if each else None
+        for name, each in distances.items()
+    }
     best = max(rules, key=lambda name: rules[name]["bleu"])
     notes = [*part.notes, *_limits(model, part, rows)]
     notes += [] if "nearest_pair" in rules else [_NO_TRAINING_PAIRS]
-    if len(set(sources)) < len(sources):
-        bleu, count = bleu_of_all_references(sources, hypotheses, references)
+    notes += [] if counts_bleu(references, language) else [_SHORT]
+    if len(set(zip(sources, references, strict=True))) > len(set(sources)):
+        bleu, count = bleu_of_all_references(sources, hypotheses, references, language)
         details["all_references"] = {"bleu": bleu, "sources": count}
         notes.append(_ALL_REFERENCES.format(bleu=bleu, count=count))
     return Report(
@@ -74,7 +93,7 @@ def report(
         best_baseline=best,
         skill=skills[best],
         notes=notes,
-        predictions=_predictions(sources, references, hypotheses),
+        predictions=_predictions(sources, references, hypotheses, language),
         units="points of 100 (loss in nats a token)",
         skills=skills,
         metric="bleu",
@@ -87,6 +106,10 @@ def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[s
     count, total, notes = len(rows), len(part.source), []
     if count < total:
         notes.append(_FIRST_PAIRS.format(count=count, total=total))
+    reach = longest_source(model)
+    cut = int((part.source.lengths[rows] > reach).sum()) if reach else 0
+    if reach and cut:  # END is one of them
+        notes.append(_CUT_SOURCES.format(cut=cut, count=count, most=reach - 1))
     most = model.max_positions
     cut = int((part.target.lengths[rows] > most).sum()) if most else 0
     if cut:  # START is one of the positions and is not counted
@@ -94,9 +117,9 @@ def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[s
     return notes
 
 
-def _predictions(sources, references, hypotheses) -> dict[str, np.ndarray]:
+def _predictions(sources, references, hypotheses, language: str) -> dict[str, np.ndarray]:
     texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
-    scores = sentence_scores(hypotheses, references)
+    scores = sentence_scores(hypotheses, references, language)
     return {
         "index": np.arange(len(sources)),
         **{name: np.array(each, object) for name, each in texts.items()},

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.models.translator import Translator
     from attnlab.tasks.translation.sentences import SentenceTranslator
 
+# Vaswani et al. 2017, section 6.1.
+_EXTRA_LENGTH = 50
 _FILE, _SOURCE, _TARGET = "text.json", "source_tokenizer.json", "target_tokenizer.json"
 
 
@@ -82,6 +84,8 @@ class Translate:
     target_tokenizer: Tokenizer
     # tokens of the longest source trained on, END included, and of the longest target
     longest: tuple[int, ...]
+    # by how many tokens a translation may pass its source; as many as in training, or more
+    extra_length: int = _EXTRA_LENGTH
 
     def __init__(
         self,
@@ -117,6 +121,8 @@ class Translate:
         self.target_tokenizer = self.tokenized.target_tokenizer
         train = self.tokenized.parts["train"]
         self.longest = int(train.source.lengths.max()), int(train.target.lengths.max())
+        longer = int((train.target.lengths - train.source.lengths).max())
+        self.extra_length = max(_EXTRA_LENGTH, longer)
         return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
@@ -156,6 +162,7 @@ class Translate:
             beam=self.beam if beam is None else beam,
             n_best=n_best,
             length_penalty=self.length_penalty,
+            extra_length=self.extra_length,
         )
 
     def evaluate(
@@ -212,6 +219,7 @@ class Translate:
         content = {
             "text": asdict(self.text),
             "longest": self.longest,
+            "extra_length": self.extra_length,
             "languages": [self.corpus.source_language, self.corpus.target_language],
             "statistics": self.tokenized.statistics,
         }
@@ -227,6 +235,7 @@ class Translate:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             saved, longest = content["text"], tuple(map(int, content["longest"]))
+            self.extra_length = int(content.get("extra_length", _EXTRA_LENGTH))
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
         if saved != asdict(self.text) or len(longest) != 2:

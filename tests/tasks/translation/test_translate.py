@@ -25,6 +25,9 @@ PAIRS = [
 ]
 
 
+SENTENCES = "attnlab.tasks.translation.sentences"
+
+
 class Few(Corpus):
     """Six pairs in three parts."""
 
@@ -157,7 +160,25 @@ def test_a_report_says_what_is_not_scored(tmp_path, monkeypatch):
         "Only the first 3 of 4 pairs are scored.",
         "Of 3 of 3 references the loss, the perplexity and the accuracy count the first 3 tokens "
         "only: learned positions reach no further.",
+        "No reference has four tokens, so BLEU is 0 whatever is written: task.monitor=val_chrf "
+        "chooses the epoch by chrF, and compare --metric chrf compares by it.",
     ]
+
+
+def test_translations_may_be_as_much_longer_as_in_training(tmp_path, monkeypatch):
+    """What is written in many more tokens than it is read in was cut at 50 more."""
+    monkeypatch.setattr(f"{__name__}.PAIRS", [("a b", " ".join(["x"] * 70))] * 6)
+    task = translate(tmp_path)
+    task.load(0)
+    assert task.extra_length == 69  # START, 70 words and END, against two words and END
+    task.save(tmp_path)
+    again = translate(tmp_path)
+    again.load_from(tmp_path)
+    assert again.extra_length == 69
+    given = []
+    monkeypatch.setattr(f"{SENTENCES}.Search", lambda model, **settings: given.append(settings))
+    again.translator(None)
+    assert given[0]["extra_length"] == 69
 
 
 def test_the_nearest_pair_is_the_one_of_the_largest_cosine():

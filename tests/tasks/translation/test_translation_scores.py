@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from attnlab.tasks.translation.scores import score, sentence_scores
+from attnlab.tasks.translation.scores import bleu_tokens, counts_bleu, score, sentence_scores
 
 LONG = ["Ein kleiner Hund läuft über die Straße.", "Zwei Kinder spielen im Park!"]
 
@@ -113,3 +113,18 @@ def test_a_source_with_several_translations_can_count_once_against_all():
     expected = sacrebleu.corpus_bleu(["the big hound runs home", "we see an old cat"], streams)
     found, count = bleu_of_all_references(sources, hypotheses, references)
     assert (found, count) == (pytest.approx(expected.score), 2)
+
+
+def test_text_without_spaces_is_cut_as_its_language_is():
+    """BLEU of right Chinese was 0: the usual tokens don't part its words."""
+    texts = ["这老狗今天睡得很好。", "我们明天去看电影吧。"]
+    assert score(texts, texts)["bleu"] == 0 and score(texts, texts, "zh")["bleu"] == 100
+    assert score(texts, texts, "zh-TW")["signatures"]["bleu"].count("tok:zh") == 1
+    assert sentence_scores(texts, texts[::-1], "zh")["bleu"].max() < 50
+    other = [texts[0].replace("今天", "昨天"), texts[1]]
+    from sacrebleu import corpus_bleu
+
+    expected = corpus_bleu(other, [texts], tokenize="zh").score
+    assert score(other, texts, "zh")["bleu"] == pytest.approx(expected) and 0 < expected < 100
+    assert counts_bleu(texts, "zh") and not counts_bleu(texts)
+    assert bleu_tokens("ja") == bleu_tokens("TH") == "char" and bleu_tokens("de") == "13a"

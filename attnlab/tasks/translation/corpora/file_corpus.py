@@ -52,11 +52,12 @@ class FileCorpus(Corpus):
     def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         if part in self.files and not (part == "train" and self._missing):
             return self.files[part].read(dropped)
-        pairs = self.files["train"].read(dropped)
+        # Two parts are read from them, which leave out the same ones.
+        again = part is not None and part == self._missing
+        pairs = self.files["train"].read(Counter() if again else dropped)
         if part is None:
             return pairs
-        wanted = part == self._missing
-        return (pair for pair, taken in zip(pairs, self._mask(), strict=True) if taken == wanted)
+        return (pair for pair, taken in zip(pairs, self._mask(), strict=True) if taken == again)
 
     def _held_out_share(self) -> int | float:
         share = self.validation if self._missing == "validation" else self.test
@@ -66,10 +67,11 @@ class FileCorpus(Corpus):
         """Which pairs of the train files are held out; the same for every seed of a run."""
         if self._taken is None or self._taken[0] is not self.clean:
             clean = self.clean or str
-            pairs = self.files["train"].read(Counter())
-            sources = (pair.target if self.reverse else pair.source for pair in pairs)
+            read = self.files["train"].read(Counter())
+            sources = (pair.target if self.reverse else pair.source for pair in read)
             keys = hashed(text_key(clean(source)) for source in sources)
             share = self._held_out_share()
-            count = share if isinstance(share, int) else round(share * len(keys))
+            pairs = min(len(keys), self.limit or len(keys))
+            count = share if isinstance(share, int) else round(share * pairs)
             self._taken = self.clean, held_out(keys, count, seed=0)
         return self._taken[1]

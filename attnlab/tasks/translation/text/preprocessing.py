@@ -6,7 +6,7 @@ Each one streams, so that memory grows by some tens of bytes a pair, not by the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -118,10 +118,26 @@ def encode_files(
             f"cleaning (task.clean={settings.clean}), got none in {lines:,} lines."
         )
     sides = dict(zip(SIDES, tokenizers, strict=True))
-    _encode_parts(parts, sides, settings.max_length, folder, _untold)
+    encoded = _encode_parts(parts, sides, settings.max_length, folder, _untold)
     parts[name].shorten(None)
+    notes = notes_on(name, {"pairs": pairs, **encoded[name]}, settings.max_length)
     left_out = f"{lines - pairs:,} of {lines:,} pairs have an empty side and are left out."
-    return [left_out] if pairs < lines else []
+    return [left_out, *notes] if pairs < lines else notes
+
+
+def notes_on(name: str, counts: Mapping[str, Any], most: int | None) -> list[str]:
+    """What the reader of a part's scores should know, by what was counted; see `preprocess`."""
+    pairs, notes = counts["pairs"], []
+    seen = counts.get("sources_in_train", 0)
+    if seen and name != "train":
+        notes.append(f"{seen:,} of {pairs:,} sources stand in the training part, too.")
+    if links := counts.get("links_left_out", 0):
+        notes.append(f"Gold links of {links:,} pairs are left out: task.clean changes the words.")
+    cut = {f"{side}s": counts.get(side, {}).get("truncated", 0) for side in SIDES}
+    if any(cut.values()):
+        sides = " and ".join(f"{number:,} of {pairs:,} {side}" for side, number in cut.items())
+        notes.append(f"Of {sides} the first {most} tokens only are read (task.max_length).")
+    return notes
 
 
 def text_file(folder: Path, part: str, kind: str) -> Path:
@@ -156,7 +172,7 @@ class _Part:
     """The cleaned pairs of one part: their texts go to files that `stack` closes, counts stay."""
 
     def __init__(self, folder: Path, name: str, stack: ExitStack) -> None:
-        self.pairs = self.empty = self.linked = 0
+        self.pairs = self.empty = self.linked = self.links_left_out = 0
         self.duplicates = DuplicateCounter()
         self.files = {kind: text_file(folder, name, kind) for kind in (*SIDES, "links")}
         self._streams = [
@@ -192,6 +208,7 @@ class _Part:
             "duplicates": repeated.pairs,
             "repeated_sources": self.pairs - repeated.sources,
             "sources_in_train": int(np.isin(self.duplicates.sources(), train_sources).sum()),
+            **({"links_left_out": self.links_left_out} if self.links_left_out else {}),
         }
 
 
@@ -212,6 +229,7 @@ def _clean_pairs(
                 parts[name] = _Part(folder, name, stack)
             source, target = clean(pair.source), clean(pair.target)
             parts[name].add(Pair(source, target, pair.links if links else None))
+            parts[name].links_left_out += pair.links is not None and not links
             if done % _REPORT_EVERY == 0:
                 progress(done, total, "reading")
     return parts

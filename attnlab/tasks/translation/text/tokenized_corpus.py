@@ -26,6 +26,7 @@ from attnlab.tasks.translation.text.preprocessing import (
     TextSettings,
     encode_files,
     lines_of,
+    notes_on,
     preprocess,
     text_file,
     tokenizer_file,
@@ -101,7 +102,12 @@ class TokenizedCorpus:
             self.target_tokenizer = self.source_tokenizer
             if not shared:
                 self.target_tokenizer = Tokenizer.load(tokenizer_file(folder, "target"))
-            self.parts = {part: TokenizedPart(folder, part) for part in self.statistics["parts"]}
+            counted = self.statistics["parts"].items()
+            most = self.statistics["text"]["max_length"]
+            self.parts = {
+                name: TokenizedPart(folder, name, notes_on(name, counts, most))
+                for name, counts in counted
+            }
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{folder}: damaged: {error}.") from error
 
@@ -173,6 +179,8 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
     }
     if corpus.holds_out and settings.clean != "none":  # earlier versions held out before cleaning
         decisive["held_out"] = "cleaned"
+    if corpus.holds_out and corpus.limit:  # earlier versions held out a share of all pairs
+        decisive["share"] = "limited"
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -96,6 +96,20 @@ def test_the_part_without_files_is_a_share_of_train_by_source(files, given, miss
     assert not {pair.source for pair in found["train"]} & {pair.source for pair in found[missing]}
 
 
+def test_a_limit_holds_for_what_is_held_out_too(files):
+    given = {"source": lines("s"), "target": lines("t"), "test_path": tabs("g", 3)}
+    corpus = files({"validation": 0.25, "limit": 8}, **given)
+    counts = {part: len(list(corpus.pairs(part))) for part in corpus.own_parts}
+    assert counts == {"train": 8, "validation": 2, "test": 3}
+
+
+def test_what_is_left_out_is_counted_once(files):
+    given = {"source": lines("s") + "\n", "target": lines("t") + "t\n", "test_path": tabs("g", 3)}
+    corpus = files({"validation": 0.25}, **given)
+    list(corpus.pairs())
+    assert sum(corpus.dropped.values()) == 1
+
+
 def test_languages_follow_the_direction(files):
     corpus = files(
         {"source_language": "fr", "target_language": "it", "reverse": True},

@@ -155,7 +155,9 @@ def test_files_are_treated_as_a_part_of_the_corpus_is(settings, tmp_path):
     tokenizers = data.source_tokenizer, data.target_tokenizer
     with tokenized_files(files, TextSettings(**settings), tokenizers) as part:
         whole = data.parts["test"]
-        assert part.texts() == whole.texts() and part.notes == []
+        assert part.texts() == whole.texts()
+        own = [note for note in whole.notes if "training part" not in note]
+        assert part.notes == own
         for found, wanted in ((part.source, whole.source), (part.target, whole.target)):
             np.testing.assert_array_equal(found.tokens, wanted.tokens)
             np.testing.assert_array_equal(found.offsets, wanted.offsets)
@@ -171,12 +173,26 @@ def test_duplicates_are_counted_by_part(tmp_path):
     assert [counts["test"][key] for key in keys] == [2, 0, 0, 1]
 
 
+def test_what_is_cut_or_stands_in_train_too_is_noted(tmp_path):
+    pairs = [("a", "x"), ("a b c", "x"), ("b", "x y z x")]
+    data = tokenized(listed(("a", "x"), ("c", "y"), test=pairs), tmp_path, max_length=2)
+    assert data.parts["test"].notes == [
+        "1 of 3 sources stand in the training part, too.",
+        "Of 1 of 3 sources and 1 of 3 targets the first 2 tokens only are read (task.max_length).",
+    ]
+
+
 def test_links_and_spaces(tmp_path):
     corpus = listed(("a  b", "x\ny", "0-0 1-1"), ("a", "x", ""), test=[("a", "x", None)])
     data = tokenized(corpus, tmp_path / "plain")
     assert data.parts["train"].texts() == (["a b", "a"], ["x y", "x"], ["0-0 1-1", ""])
     assert data.parts["test"].texts()[2] is None
-    assert tokenized(corpus, tmp_path / "book", clean="book").parts["train"].texts()[2] is None
+    book = tokenized(corpus, tmp_path / "book", clean="book")
+    assert book.parts["train"].texts()[2] is None
+    assert book.parts["train"].notes == [
+        "Gold links of 2 pairs are left out: task.clean changes the words."
+    ]
+    assert tokenized(corpus, tmp_path / "plain").parts["train"].notes == []
 
 
 def test_of_the_training_texts_some_are_kept(tmp_path):
