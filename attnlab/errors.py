@@ -26,6 +26,10 @@ class RunBusy(RequestError):
     """Another process that lives writes the folder, so this one leaves it alone."""
 
 
+class CannotGoOn(RequestError):
+    """A run can't go on, now or later: its data have changed, or what it has is gone."""
+
+
 class RunFailed(RuntimeError):
     """The run itself failed, for example on a loss that is not finite. Exit code 1."""
 

@@ -197,8 +197,8 @@ def test_a_run_trained_longer_is_another_where_its_first_rates_were_others(
     status = folder.status.read()
     assert (status["config_hash"] != fresh) is is_another
     assert status["beside"] == ({"epochs": [1]} if is_another else {})
-    (note, *_) = [n for n in folder.read_metrics()["notes"] if "first learning rates" in n] or [""]
-    assert ("those of a run of 1 epochs" in note) is is_another
+    notes = [note for note in folder.read_metrics()["notes"] if "given 1 epochs first" in note]
+    assert bool(notes) is is_another
     resume(folder, {"trainer.epochs": "3"})
     assert folder.status.read()["beside"] == ({"epochs": [1, 2]} if is_another else {})
 

@@ -7,6 +7,7 @@ raises `RequestError`, what fails `RunFailed`, with the sentence that the comman
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.api.worker import Worker
 from attnlab.compare.selection import Filters
+from attnlab.config.arguments import quoted
 from attnlab.config.sections import yaml_text
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# What Hydra reads as it is, its functions such as `range(5)` among that.
+_PLAIN = re.compile(r"[\w./:+~-]*|(range|choice|interval|glob|sort|shuffle)\(.*\)")
 Names = str | Iterable[str]
 Folder = str | Path | None
 
@@ -176,7 +180,7 @@ def _filters(
     task: Names = (), attention: Names = (), where: Any = (), state: Names = (), **others: Any
 ) -> Filters:
     if isinstance(where, Mapping):
-        where = _words(where, swept=True)
+        where = _words(where, swept=True, quotes=False)
     return Filters(_names(task), _names(attention), _names(where), _names(state), **others)
 
 
@@ -194,17 +198,24 @@ def _path(given: Folder) -> str | None:
     return None if given is None else os.fspath(given)
 
 
-def _words(settings: Mapping[str, Any], prefix: str = "", swept: bool = False) -> Iterator[str]:
-    """Settings as words of the command line; if `swept`, a list is one of values to try."""
+def _words(
+    settings: Mapping[str, Any], prefix: str = "", *, swept: bool = False, quotes: bool = True
+) -> Iterator[str]:
+    """Settings as words of the command line; if `swept`, a list is one of values to try.
+
+    With `quotes` Hydra reads any text as it is, such as a path with spaces.
+    """
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            yield from _words(value, f"{prefix}{key}.", swept)
+            yield from _words(value, f"{prefix}{key}.", swept=swept, quotes=quotes)
         else:
-            yield f"{prefix}{key}={_text(value, swept)}"
+            yield f"{prefix}{key}={_text(value, swept, quotes)}"
 
 
-def _text(value: Any, swept: bool = False) -> str:
+def _text(value: Any, swept: bool, quotes: bool) -> str:
     if isinstance(value, list | tuple | range):
-        values = ",".join(map(_text, value))
+        values = ",".join(_text(each, False, quotes) for each in value)
         return values if swept else f"[{values}]"
+    if quotes and isinstance(value, str | os.PathLike) and not _PLAIN.fullmatch(os.fspath(value)):
+        return quoted(os.fspath(value))
     return yaml_text(value)

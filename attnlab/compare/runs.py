@@ -211,14 +211,18 @@ def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[Run
         name = found.get("processor_model") or found.get("processor")
         return f"{name} with {found.get('cpus')} cores"
 
+    def stack(run: RunRecord) -> str:
+        return str(run.status.get("together", 1))
+
     def earlier_epochs(run: RunRecord) -> str:
         return ", ".join(map(str, (run.status.get("beside") or {}).get("epochs", []))) or "none"
 
     return [
-        ("runs had other trainer.epochs at first, and so other learning rates", earlier_epochs),
+        ("runs had other trainer.epochs at first, and may differ by that", earlier_epochs),
         *((f"the version of {name} differs", partial(version, name=name)) for name in _PACKAGES),
         ("attnlab's code differs", code),
         ("machines differ, so seconds don't compare", machine),
+        ("runs trained in stacks of other sizes, so seconds don't compare", stack),
     ]
 
 

@@ -241,13 +241,28 @@ class RunConfig:
 
         Not `paths` and `tracking`, nor how often checkpoints are saved and what trains beside it.
         """
+        return self._digest({"beside": self.beside} if self.beside else {})
+
+    @property
+    def digest_of_settings(self) -> str:
+        """The same of the settings alone, which stay as they are while files change."""
+        return self._digest({})
+
+    def require_same_files(self) -> None:
+        """Raise `RequestError` where a file of the user's own isn't any more what it was."""
+        for key, found in self.beside.get("stamps", {}).items():
+            if stamp(lookup(self.document, key)) != found:
+                raise RequestError(
+                    f"{key}: {lookup(self.document, key)} has changed since the command began: the "
+                    "same command takes it as it is now."
+                )
+
+    def _digest(self, beside: Mapping[str, Any]) -> str:
         decisive = {k: v for k, v in self.document.items() if k not in ("paths", "tracking")}
         trainer = dict(self.document.get("trainer", {}))
         for name in IDLE:
             trainer.pop(name, None)
-        decisive["trainer"] = trainer
-        if self.beside:
-            decisive["beside"] = self.beside
+        decisive |= {"trainer": trainer, **beside}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 

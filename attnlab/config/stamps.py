@@ -18,10 +18,15 @@ def stamp(path: str) -> str | None:
     """What differs when what lies at a path does; None where nothing does.
 
     Of a file the SHA-256 of its content. Of a folder that of the names, sizes and times of change
-    of all files below it, hidden ones aside: copied elsewhere it has another.
+    of all files below it, hidden ones aside: copied elsewhere it has another. A run is its weights,
+    for the rest of its folder changes with MLflow; a sweep is none, for its runs differ by seed.
     """
-    place = Path(path).expanduser()
     with suppress(OSError, RuntimeError, ValueError):  # of no user, or it has a NUL
+        place = Path(path).expanduser()
+        if (place / "sweep.json").is_file():
+            return None
+        if (place / "status.json").is_file():
+            place = place / "weights"
         if place.is_dir():
             lines = (f"{name}\0{size}\0{time}" for name, size, time in _files(place))
             return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import RequestError, RunFailed
+from attnlab.errors import CannotGoOn, RequestError, RunFailed
 from attnlab.figures import drawing
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.logs import in_words
@@ -34,8 +34,8 @@ OnEpoch = Callable[[Mapping[str, float]], None]
 # A checkpoint waits until training has taken this many times what saving the last one took.
 _TRAINING_PER_SAVING = 20.0
 _TRAINED_LONGER = (
-    "The first learning rates were those of a run of {} epochs, unlike those of a run that has as "
-    "many epochs from its start."
+    "It was given {} epochs first: a run that has all of its epochs from the start may have other "
+    "learning rates, or be scored in other epochs."
 )
 
 
@@ -251,7 +251,7 @@ class Session:
     def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
         """Put everything where the checkpoint has it; without one the run begins again.
 
-        Raises `RequestError` where it is of another model, or the best weights are missing.
+        Raises `CannotGoOn` where it is of another model, or the best weights are missing.
         """
         if checkpoint is None:
             self.recorder.rewind([])
@@ -260,7 +260,7 @@ class Session:
         arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
         shapes = [tuple(variable.shape) for variable in variables]
         if [array.shape for array in arrays] != shapes or len(rest) != 2 * saved["chunks_done"]:
-            raise RequestError(
+            raise CannotGoOn(
                 f"{self.folder.checkpoint}: expected a checkpoint of this model, but its "
                 "variables have other shapes: the code has changed since; train it again."
             )
@@ -269,7 +269,10 @@ class Session:
         self.recorder.rewind(self.state.history)
         if self.state.epochs:
             path = self.folder.weights_path(self._best_epoch())
-            load_weights(learner.model, [path], "the best weights so far")
+            try:
+                load_weights(learner.model, [path], "the best weights so far")
+            except RequestError as error:
+                raise CannotGoOn(str(error)) from error
             self._best_weights = learner.model.get_weights()
         for variable, array in zip(variables, arrays, strict=True):
             variable.assign(array)

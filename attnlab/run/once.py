@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import CannotGoOn, Pruned, RunBusy, RunFailed
 from attnlab.records.lock import flocked
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import runner
@@ -28,8 +28,10 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     Raises:
         RunBusy: a process that lives is at it.
         RunFailed: it failed before, or now.
-        RequestError, Pruned, KeyboardInterrupt: as in `runner.run_in` and `runner.resume`.
+        RequestError: a file of the user's own has changed meanwhile, and as in `runner.run_in`.
+        Pruned, KeyboardInterrupt: as in `runner.run_in` and `runner.resume`.
     """
+    config.require_same_files()
     folder = runs_folder(config) / config.task.name / config.attention.name
     folder.mkdir(parents=True, exist_ok=True)
     with flocked(folder):  # of two processes only one begins it
@@ -54,9 +56,7 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     run = RunDirectory(found.path)
     try:
         return runner.resume(run, sweep=sweep)
-    except RunBusy:
-        raise
-    except RequestError as error:  # it can't go on: that it is tried anew can be asked for
+    except CannotGoOn as error:  # that it is tried anew can be asked for
         run.status.write(FAILED, error=f"RequestError: {error}")
         raise
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config.sections import RunConfig, changed, parse
-from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
@@ -107,7 +107,7 @@ def resume(
         epochs = before.trainer.epochs
         _check_epochs(config.trainer.epochs, epochs, status["epoch"])
         beside = dict(status.get("beside", {}))
-        if config.trainer.epochs != epochs and _has_other_rates(config, folder):
+        if config.trainer.epochs != epochs and _may_differ(config, folder):
             beside["epochs"] = [*beside.get("epochs", []), epochs]
         config = replace(config, beside=beside)
         metrics, completed = None, status["state"] == "completed"
@@ -158,11 +158,15 @@ def _check_epochs(wanted: int, before: int, trained: int) -> None:
         )
 
 
-def _has_other_rates(config: RunConfig, folder: RunDirectory) -> bool:
-    """Whether what is trained had other rates than a run that begins with this configuration."""
+def _may_differ(config: RunConfig, folder: RunDirectory) -> bool:
+    """Whether what is trained may differ from a run that begins with this configuration.
+
+    By its learning rates, or since its last epoch was scored, as it always is.
+    """
     if Checkpoints(folder.checkpoint).newest() is None:
         return False
-    return depends_on_length(config.schedule.name, config.schedule.settings)
+    skips = config.task.settings.get("score_every", 1) > 1
+    return skips or depends_on_length(config.schedule.name, config.schedule.settings)
 
 
 def _require_checkpoint(folder: RunDirectory) -> None:
@@ -176,7 +180,7 @@ def _require_checkpoint(folder: RunDirectory) -> None:
 
 def _require_same(data: TaskData, folder: RunDirectory, digest: str) -> None:
     if data.digest != digest:
-        raise RequestError(
+        raise CannotGoOn(
             f"data: expected those that {folder.path} began with (digest {digest[:12]}), got "
             f"{data.digest[:12]}: they have changed since."
         )

@@ -206,7 +206,11 @@ class GridSweep(Sweep):
     def _launch(self, points: Sequence[Point]) -> LauncherDied | None:
         """Launch once; returns what the launcher died of."""
         for groups in self._parts(self._groups(points)):
-            configs = {group[0].digest: [point.config for point in group] for group in groups}
+            settings = [group[0].config.digest_of_settings for group in groups]
+            configs = {
+                key: [point.config for point in group]
+                for key, group in zip(settings, groups, strict=True)
+            }
             work = partial(run_points, launch=self.launch, groups=configs)
             try:
                 returned = self.launcher(work, [group[0].overrides for group in groups])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hydra.core.config_loader import ConfigLoader
@@ -65,6 +65,7 @@ class SweepPlan:
                 )
             fixed = [override for axis in grid.axes for override in axis.overrides]
             search = SearchSettings.parse(section, fixed, make_task(first).monitor)
+            search = replace(search, files=first.beside.get("stamps", {}))
         runs = Path(first.paths.runs).expanduser().absolute()
         folder = SweepFolder.named(runs, settings.name or grid.default_name())
         plan = cls(grid, settings, search, first, folder, composer, command)

@@ -107,7 +107,7 @@ def run_points(
 ) -> list[Outcome]:
     """Make, or go on with, the runs of some configurations that train together.
 
-    `groups` has them by the digest of their first one, which is the composed `cfg`.
+    `groups` has them by the settings of their first one, which is the composed `cfg`.
 
     Raises:
         KeyboardInterrupt: interrupted.
@@ -115,7 +115,7 @@ def run_points(
     """
     interrupts.check()
     prepare_process(launch)
-    configs = groups[composing.from_hydra(cfg).digest]
+    configs = groups[composing.from_hydra(cfg).digest_of_settings]
     works = [partial(_run_point, config, launch) for config in configs]
     programs = [config.program for config in configs]
     return carry_out_together(works, programs, launch, at_a_time(configs))

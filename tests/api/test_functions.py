@@ -150,6 +150,16 @@ def test_settings_are_words_of_the_command_line(folder):
         attnlab.sweep(*FIB, model={"units": (4, 0)}, trainer={"jit": None})
 
 
+def test_a_text_is_what_it_says(folder):
+    """A path with brackets had to be quoted for Hydra, in Python, too."""
+    path = folder / "reports (2020), o'clock"
+    with pytest.raises(attnlab.RequestError) as refused:
+        attnlab.run(task="series", **{"task.path": path / "my.csv", "task.column": "é (x)"})
+    assert str(path) in str(refused.value) and "quotes" not in str(refused.value)
+    with pytest.raises(attnlab.RequestError, match="got none,bahdanau|none,bahdanau: there is no"):
+        attnlab.sweep(*FIB, attention="none,bahdanau")
+
+
 @pytest.mark.slow
 def test_ctrl_c_stops_the_run_which_can_be_gone_on_with(folder, capsys):
     def interrupt():

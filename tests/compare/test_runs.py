@@ -161,8 +161,16 @@ def test_runs_that_were_trained_longer_after_other_rates_are_told(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, status={"beside": {"epochs": [20]}})
     assert only(tmp_path).warnings == [
-        "runs had other trainer.epochs at first, and so other learning rates: 20 in bahdanau; "
-        "none in none"
+        "runs had other trainer.epochs at first, and may differ by that: 20 in bahdanau; none in "
+        "none"
+    ]
+
+
+def test_seconds_of_stacks_of_other_sizes_do_not_compare(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER, status={"together": 8})
+    assert only(tmp_path).warnings == [
+        "runs trained in stacks of other sizes, so seconds don't compare: 8 in bahdanau; 1 in none"
     ]
 
 

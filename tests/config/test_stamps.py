@@ -59,6 +59,21 @@ def test_a_folder_is_the_files_below_it(tmp_path, change):
     assert stamp(str(tmp_path)) != before
 
 
+def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
+    """An encoder that was trained longer is another one; MLflow's id in its status is nothing."""
+    (tmp_path / "weights").mkdir()
+    for name in ("status.json", "weights/epoch_001.weights.h5"):
+        (tmp_path / name).write_text("one")
+    before = stamp(str(tmp_path))
+    (tmp_path / "status.json").write_text("another")
+    (tmp_path / "report.html").write_text("new")
+    assert stamp(str(tmp_path)) == before
+    (tmp_path / "weights/epoch_002.weights.h5").write_text("two")
+    assert stamp(str(tmp_path)) != before
+    (tmp_path / "sweep.json").write_text("{}")
+    assert stamp(str(tmp_path)) is None
+
+
 def test_what_can_be_read_once_only_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert stamp(str(tmp_path / "pipe")) is None

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import Status
@@ -159,7 +159,7 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
 
 def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained, monkeypatch):
     def refuse(*_, **__):
-        raise RequestError("data: they have changed since.")
+        raise CannotGoOn("data: they have changed since.")
 
     killed = make("killed").path
     monkeypatch.setattr(runner, "resume", refuse)
@@ -170,15 +170,30 @@ def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained,
     assert [what for what, _ in trained] == ["new"]
 
 
-def test_a_run_that_another_process_is_at_does_not_fail_by_that(config, make, monkeypatch):
+@pytest.mark.parametrize("error", [RunBusy("another process"), RequestError("a disk is away")])
+def test_a_killed_run_does_not_fail_by_what_passes(config, make, monkeypatch, error):
     def refuse(*_, **__):
-        raise RunBusy("another process")
+        raise error
 
     make("killed")
     monkeypatch.setattr(runner, "resume", refuse)
-    with pytest.raises(RunBusy):
+    with pytest.raises(type(error)):
         run_once(config, SWEEP)
     assert once.find_run(config).state == "killed"
+
+
+def test_a_file_that_has_changed_since_the_command_began_is_told(compose, tmp_path):
+    """Later jobs of a sweep failed with a bare KeyError, or trained the new data as the old."""
+    path = tmp_path / "my.csv"
+    path.write_text("v\n" + "\n".join(map(str, range(99))))
+    config = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
+    config.require_same_files()
+    before = config.digest_of_settings
+    path.write_text("v\n" + "\n".join(map(str, range(1, 100))))
+    again = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
+    assert again.digest != config.digest and again.digest_of_settings == before
+    with pytest.raises(RequestError, match="task.path: .* has changed since the command began"):
+        run_once(config, SWEEP)
 
 
 def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatch):

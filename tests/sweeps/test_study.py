@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -110,6 +111,17 @@ def test_a_study_is_of_one_grid_or_of_none(tmp_path):
     for other in ({"sampler": "grid", "units": {"points": 4}}, {"sampler": "tpe"}):
         with pytest.raises(RequestError, match="another grid .*got 3 of model.units"):
             opened(**other)
+
+
+def test_a_study_is_of_files_as_they_were(tmp_path):
+    """Values of trials on other data stood in one ranking."""
+    known = settings(UNITS)
+    Study.open(replace(known, files={"task.path": "abc"}), tmp_path, "a")
+    Study.open(replace(known, files={"task.path": "abc"}), tmp_path, "a")
+    with pytest.raises(
+        RequestError, match="another file .expected task.path abd, got task.path ab"
+    ):
+        Study.open(replace(known, files={"task.path": "abd"}), tmp_path, "a")
 
 
 def test_running_trials_are_not_suggested_again(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +31,8 @@ class SearchSettings(SearchConfig):
     monitor: tuple[str, str] = ("val_loss", "min")
     # no key: the command's own overrides, as far as they decide what a value means
     fixed: tuple[str, ...] = ()
+    # no key: the stamps of the user's own files, see `RunConfig.beside`
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(

@@ -69,6 +69,7 @@ def enter(
         "space": settings.space.describe(),
         "command": " ".join(settings.fixed),
         "grid": "",
+        "files": ", ".join(f"{key} {stamp[:12]}" for key, stamp in settings.files.items()),
     }
     if settings.sampler == "grid":
         grid = settings.space.grid()
@@ -87,8 +88,8 @@ def enter(
     if there is None and not storage.get_all_trials(key, deepcopy=False):
         storage.set_study_user_attr(key, _MEANING, there := meaning)
     for what, expected in meaning.items():
-        # Earlier versions didn't write what a grid goes through.
-        found = (there or {}).get(what, expected if what == "grid" else None)
+        # Earlier versions didn't write what a grid goes through, nor what files held.
+        found = (there or {}).get(what, expected if what in ("grid", "files") else None)
         if found != expected:
             raise RequestError(
                 f"{place}: holds the search {name} with another {what.rstrip('s')} "

@@ -19,6 +19,8 @@ from attnlab.tasks.forecasting.data.times import season
 from attnlab.tasks.forecasting.data.windows import Splits, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
+_UNITS_OF = "units of "
+
 
 class Series(ForecastingTask):
     """The next `horizon` values of any series from its last `history` values.
@@ -102,7 +104,7 @@ class Series(ForecastingTask):
 
     def _read(self) -> TimeSeries:
         series = read_series(self.path, self.column, self.time_column, self._reading)
-        self.units = series.name if series.name.startswith("units") else f"units of {series.name}"
+        self.units = series.name if series.name.startswith("units") else _UNITS_OF + series.name
         return series
 
     def read_history(self, path: str, column: str | None = None) -> TimeSeries:
@@ -110,8 +112,9 @@ class Series(ForecastingTask):
         named = [name for name in (self.column, self.time_column) if name is not None]
         table = read_table(Path(path).expanduser(), self._reading.encoding, named)
         own = [name for name in named if name != "auto" and table.has(name)]
-        if column is None and self.column in own:
-            column = self.column
+        learned = self.units.removeprefix(_UNITS_OF)  # where the run found its column by itself
+        if column is None and (self.column in own or table.has(learned)):
+            column = self.column if self.column in own else learned
         times = self.time_column if self.time_column in (None, *own) else "auto"
         try:
             return read_series(path, column, times, self._reading)

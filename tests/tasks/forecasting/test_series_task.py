@@ -101,6 +101,18 @@ def test_a_forecast_without_enough_to_go_on_is_refused(values, steps, words):
         task.forecast_values(lambda history: history[:, -1], values, steps)
 
 
+def test_a_history_of_more_columns_is_read_where_the_run_found_its_own(tmp_path):
+    """The last one was forecast, in silence."""
+    path, more = tmp_path / "y.csv", tmp_path / "more.csv"
+    path.write_text("\n".join(["date,y", *(f"2020-01-{day:02},{day % 5}" for day in range(1, 32))]))
+    lines = [f"2020-01-{day:02},{day % 5},{1000 + day}" for day in range(1, 32)]
+    more.write_text("\n".join(["date,y,sales", *lines]))
+    task = Series(path=str(path), history=4)
+    task.load()
+    assert task.read_history(str(more)).values.max() == 4
+    assert task.read_history(str(more), "sales").values.max() == 1031
+
+
 @pytest.mark.parametrize(
     ("last", "expected"),
     [

@@ -151,9 +151,10 @@ def decimal_mark(cells: Sequence[str], separator: str) -> str | None:
     That is the last mark of a number, unless all of them may be whole ones with thousands parted,
     as `1.234` between semicolons and `1,234` anywhere.
     """
-    marked = [cell for cell in cells if _MARKED_NUMBER.fullmatch(cell)]
+    bare = {cell: _GAP_IN_NUMBER.sub("", cell) for cell in cells}
+    marked = [cell for cell in cells if _MARKED_NUMBER.fullmatch(bare[cell])]
     for cell in marked:
-        if not _ONE_GROUP.fullmatch(cell):
+        if not _ONE_GROUP.fullmatch(cell):  # nor one whose thousands spaces part
             last = "," if cell.rfind(",") > cell.rfind(".") else "."
             several = cell.count(last) > 1  # 1.234.567
             return {".": ",", ",": "."}[last] if several else last
@@ -169,7 +170,8 @@ def to_number(cell: str, decimal: str = ".") -> float:
     """
     whole, mark, decimals = _GAP_IN_NUMBER.sub("", cell).partition(decimal)
     first, *groups = whole.split("," if decimal == "." else ".")
-    if "_" in cell or any(len(group) != 3 for group in groups):
+    too_long = bool(groups) and len(first.lstrip("+-")) > 3
+    if "_" in cell or too_long or any(len(group) != 3 for group in groups):
         return math.nan
     try:
         return float("".join([first, *groups, "." * bool(mark), decimals]))
