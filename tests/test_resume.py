@@ -269,6 +269,27 @@ def test_a_result_that_could_not_be_written_is_made_again(whole):
     assert_same_run(resume(folder), whole)
 
 
+def test_a_result_of_fewer_epochs_is_not_that_of_a_run_trained_longer(compose, monkeypatch):
+    """The disk was full: the run was completed with its old result."""
+    settings = (*SMALL, "schedule=constant")
+    folder = RunDirectory.open(run(compose(*settings, "trainer.epochs=1")))
+
+    def full(self, name, data):
+        if name == "metrics.json":
+            raise OSError(28, "No space left on device")
+        return write(self, name, data)
+
+    write = RunDirectory.write_json
+    monkeypatch.setattr(RunDirectory, "write_json", full)
+    with pytest.raises(RunFailed, match="the result could not be written"):
+        resume(folder, {"trainer.epochs": "2"})
+    monkeypatch.undo()
+    assert folder.read_metrics()["epochs"] == 1
+    resume(folder)
+    assert folder.read_metrics()["epochs"] == 2
+    assert_same_run(folder.path, run(compose(*settings, "trainer.epochs=2")))
+
+
 def test_a_value_that_does_not_change_is_no_change(whole):
     assert (
         main(["resume", str(whole), "seed=0", "attention=bahdanau", "trainer.patience=null"])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What Hydra reads as it is, its functions such as `range(5)` among that.
-_PLAIN = re.compile(r"[\w./:+~-]*|(range|choice|interval|glob|sort|shuffle)\(.*\)")
+_PLAIN = re.compile(r"[\w./:+~-]*|(range|choice|interval|glob|sort|shuffle)\(.*\)", re.ASCII)
 Names = str | Iterable[str]
 Folder = str | Path | None
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
-from attnlab.config.stamps import stamp
+from attnlab.config.stamps import recent, stamp
 from attnlab.errors import RequestError
 
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
@@ -322,7 +322,7 @@ def _stamps(
         f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("stamped")
     ]
     paths = {key: lookup(document, key) for key in keys}
-    found = {key: stamp(path) for key, path in paths.items() if path}
+    found = {key: recent.of(path) for key, path in paths.items() if path}
     return {key: value for key, value in found.items() if value}
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -12,6 +14,7 @@ from pathlib import Path
 
 _MOST_FILES = 100_000  # of a folder
 _BYTES_AT_A_TIME = 2**20
+_SECONDS_KNOWN = 1.0
 
 
 def stamp(path: str) -> str | None:
@@ -28,12 +31,33 @@ def stamp(path: str) -> str | None:
         if (place / "status.json").is_file():
             place = place / "weights"
         if place.is_dir():
-            lines = (f"{name}\0{size}\0{time}" for name, size, time in _files(place))
+            lines = [f"{name}\0{size}\0{time}" for name, size, time in _files(place)]
             return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
         if place.is_file():  # a pipe can be read once only
             found = place.stat()
             return _of_content(place.absolute(), found.st_size, found.st_mtime_ns)
     return None
+
+
+class Stamps:
+    """Stamps, of folders as they were a moment ago: points of a grid are composed in a row."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, str | None]] = {}
+
+    def of(self, path: str) -> str | None:
+        """The stamp of what lies at a path; a folder is walked if nobody asked in a second."""
+        if not os.path.isdir(os.path.expanduser(path)):
+            return stamp(path)  # read once anyway
+        path, now = os.path.abspath(os.path.expanduser(path)), time.monotonic()
+        asked, found = self._known.get(path, (-math.inf, None))
+        if now - asked > _SECONDS_KNOWN:
+            found = stamp(path)
+        self._known[path] = time.monotonic(), found
+        return found
+
+
+recent = Stamps()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
@@ -46,7 +70,14 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
+    """The files below a folder, those behind links to folders too, each folder once."""
+    seen = set()
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        status = os.stat(parent)
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(parent, name) for name in sorted(names) if not name.startswith("."))
 

@@ -120,7 +120,13 @@ def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
         raise RequestError(
             f"--average: expected at most the {len(known)} epochs that were scored, got {count}."
         )
-    return sorted(sorted(known, key=lambda number: sign * values[number])[:count])
+    losses = history.get("val_loss", [math.nan] * len(history["epoch"]))
+    loss = dict(zip(history["epoch"], losses, strict=True))
+
+    def rank(number: int) -> tuple[float, float]:  # as `Monitor.best_epoch` has it
+        return sign * values[number], math.inf if math.isnan(loss[number]) else loss[number]
+
+    return sorted(sorted(known, key=rank)[:count])
 
 
 def choose_epoch(run: RunDirectory, epoch: str) -> int:

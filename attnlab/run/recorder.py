@@ -88,14 +88,15 @@ class Recorder:
     @spent("saving")
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
         """The result, as files; the learner's model has the best weights."""
-        with self.writing("the results"):
+        with self.writing("the result"):  # before what is large
+            self.folder.write_json("metrics.json", metrics)
+        with self.writing("the predictions"):
             self.folder.write_predictions(report.predictions)
             with spent("evaluating"):
                 examples = learner.examples()
             if examples is not None:
                 with files.replacing(self.folder.path / "attention.npz") as temporary:
                     np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
-            self.folder.write_json("metrics.json", metrics)
         self.tracker.changed(much=True)  # while figures are drawn
 
     @spent("saving")

@@ -112,8 +112,7 @@ def resume(
         config = replace(config, beside=beside)
         metrics, completed = None, status["state"] == "completed"
         if completed and config.trainer.epochs == epochs:
-            with suppress(RequestError):  # the disk was full when it was to be written
-                metrics = folder.read_metrics()
+            metrics = _kept(folder)
         if completed and metrics is None:
             _require_checkpoint(folder)
         metrics = metrics or _go_on(config, folder, sweep, started)
@@ -192,6 +191,7 @@ def _prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     task = make_task(config)
     check_model(config, task)
     data = task.load(config.seed, shown.working)
+    config.require_same_files()  # what was read is what it is recorded under
     refuse_what_does_not_fit(config, task, data)
     return task, data
 
@@ -241,10 +241,20 @@ def _finish(folder: RunDirectory) -> None:
 
 def _require_kept(folder: RunDirectory) -> None:
     """Raise `RunFailed` where the result isn't on the disk, whatever the screen has shown."""
+    if _kept(folder) is None:
+        raise RunFailed(f"the result could not be written to {folder.path}")
+
+
+def _kept(folder: RunDirectory) -> dict[str, Any] | None:
+    """What metrics.json says of a completed run; None where it lacks, or is of fewer epochs.
+
+    The disk may have been full when it was to be written.
+    """
     with suppress(RequestError):
-        if folder.status.read()["state"] == "completed" and folder.read_metrics():
-            return
-    raise RunFailed(f"the result could not be written to {folder.path}")
+        status, metrics = folder.status.read(), folder.read_metrics()
+        if status["state"] == "completed" and metrics.get("epochs") == status.get("epoch"):
+            return metrics
+    return None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from hydra.core.config_loader import ConfigLoader
 from omegaconf import DictConfig
 
 from attnlab.config import composing as config
+from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig, SweepConfig
 from attnlab.errors import RequestError
 from attnlab.sweeps.grid import Composer, Grid, shown, varied
@@ -110,9 +111,22 @@ class SweepPlan:
         return [self.composer.check([*self.grid.points()[0], *probe]) for probe in probes]
 
     def trial(self, number: int, overrides: Sequence[str]) -> Point:
-        """A trial of a search; raises `RequestError` where its values can't be combined."""
+        """A trial of a search; raises `RequestError` where its values can't be combined.
+
+        Its files are those that the search began with: a run refuses to begin on others.
+        """
         words = (*self.words, *overrides)
-        return Point(number, words, varied(overrides), self.composer.check(words))
+        config = self.composer.check(words)
+        first = self.first.beside.get("stamps", {})
+        known = {
+            key: first[key]
+            for key in config.beside.get("stamps", {})
+            if key in first and lookup(config.document, key) == lookup(self.first.document, key)
+        }
+        if known:
+            stamps = {**config.beside["stamps"], **known}
+            config = replace(config, beside={**config.beside, "stamps": stamps})
+        return Point(number, words, varied(overrides), config)
 
     def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """A point's overrides: those of the sweep itself are none of them."""

@@ -61,7 +61,8 @@ class ResidentLearner:
         own = {"lengths": self._lengths, "seed": config.seed}
         self.program = Program(*parts, *data, **own, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
-        self.stackable = getattr(model, "stackable", lambda batch: 1)(batch)
+        # TensorFlow's own kernels round by the place in a stack, so that neighbours would matter.
+        self.stackable = getattr(model, "stackable", lambda batch: 1)(batch) if jit else 1
 
     @property
     def model(self) -> keras.Model:

@@ -120,7 +120,9 @@ class FusedMuon(_Orthogonal, _Fused, keras.optimizers.AdamW):
 
 
 # Paths of variables at a model's borders.
-_BORDERS = re.compile("embedding|position|/(vocabulary|head|highway)/")
+_BORDERS = re.compile(
+    "embedding|segments|/(position|vocabulary|head|highway|output|follows)/|(^|/)bias$"
+)
 _CLASSES = {
     "adam": FusedAdam,
     "adamw": FusedAdamW,

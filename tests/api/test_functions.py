@@ -152,7 +152,7 @@ def test_settings_are_words_of_the_command_line(folder):
 
 def test_a_text_is_what_it_says(folder):
     """A path with brackets had to be quoted for Hydra, in Python, too."""
-    path = folder / "reports (2020), o'clock"
+    path = folder / "Größen (2020), o'clock"
     with pytest.raises(attnlab.RequestError) as refused:
         attnlab.run(task="series", **{"task.path": path / "my.csv", "task.column": "é (x)"})
     assert str(path) in str(refused.value) and "quotes" not in str(refused.value)

@@ -74,6 +74,31 @@ def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
     assert stamp(str(tmp_path)) is None
 
 
+def test_folders_behind_links_count_and_circles_end(tmp_path):
+    """Classes that are links were read, and counted for nothing."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/one.txt").write_text("one")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "class").symlink_to(tmp_path / "real")
+    (folder / "again").symlink_to(folder)
+    before = stamp(str(folder))
+    assert before == stamp(str(folder))
+    (tmp_path / "real/two.txt").write_text("two")
+    assert stamp(str(folder)) != before
+
+
+def test_a_folder_is_not_walked_for_each_point_of_a_grid(tmp_path, monkeypatch):
+    asked, now = [], [0.0]
+    monkeypatch.setattr(stamps, "stamp", lambda path: asked.append(path) or str(len(asked)))
+    monkeypatch.setattr(stamps.time, "monotonic", lambda: now[0])
+    recent = stamps.Stamps()
+    found = []
+    for now[0] in (0.0, 0.9, 1.8, 3.0):
+        found.append(recent.of(str(tmp_path)))
+    assert found == ["1", "1", "1", "2"]
+
+
 def test_what_can_be_read_once_only_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert stamp(str(tmp_path / "pipe")) is None

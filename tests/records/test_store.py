@@ -14,7 +14,7 @@ from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.records.mlflow import internals, store_check
-from attnlab.records.mlflow.settings import store_uri
+from attnlab.records.mlflow.settings import sqlite_path, store_uri
 from attnlab.records.mlflow.store import Store
 from attnlab.records.mlflow.store_check import check_store
 from attnlab.records.mlflow.sync import sync_run
@@ -33,6 +33,15 @@ def example(tmp_path_factory, empty_store):
         tracked = {"enabled": True, "uri": None, "weights": "best"}
         sync_run(make_run(runs, seed=seed, config={"tracking": tracked}), store)
     return runs
+
+
+@pytest.mark.parametrize("name", ["a?b", "a%20b", "a#b", "a b", "ä"])
+def test_a_store_lies_where_its_runs_do_whatever_that_is_called(tmp_path, name):
+    from sqlalchemy.engine import make_url
+
+    uri = store_uri(tmp_path / name)
+    assert make_url(uri).database == str(tmp_path / name / "mlflow.db")
+    assert sqlite_path(uri) == tmp_path / name / "mlflow.db"
 
 
 @pytest.fixture

@@ -21,6 +21,16 @@ def run(tmp_path):
     return run
 
 
+def test_of_equal_epochs_those_of_the_smallest_loss_are_the_best(tmp_path):
+    run = RunDirectory.create(tmp_path, "translate", "none", 0, {"task": {"name": "translate"}})
+    for epoch, loss in enumerate([4.0, 3.0, 2.0, 3.0], 1):
+        run.weights_path(epoch).write_bytes(b"")
+        run.history.append({"epoch": epoch, "val_bleu": 0.0, "val_loss": loss})
+    run.write_json("metrics.json", {"monitor": "val_bleu", "best_epoch": 3})
+    run.status.write("completed", epoch=4)
+    assert choose_epochs(run, "best") == [3] and choose_epochs(run, "best", 2) == [2, 3]
+
+
 def test_the_best_epochs_are_those_that_were_scored(run):
     assert choose_epochs(run, "best", 2) == [2, 4]
     assert choose_epochs(run, "last", 3) == [2, 3, 4]

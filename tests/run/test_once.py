@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -194,6 +195,22 @@ def test_a_file_that_has_changed_since_the_command_began_is_told(compose, tmp_pa
     assert again.digest != config.digest and again.digest_of_settings == before
     with pytest.raises(RequestError, match="task.path: .* has changed since the command began"):
         run_once(config, SWEEP)
+
+
+def test_trials_of_a_search_are_of_the_files_that_it_began_with(compose, tmp_path):
+    """Trials on other data stood in one ranking with those before."""
+    from attnlab.sweeps.plan import SweepPlan
+
+    path, words = tmp_path / "my.csv", ("task=series", "attention=none", "task.column=v")
+    path.write_text("v\n" + "\n".join(map(str, range(99))))
+    first = compose(*words, f"task.path={path}")
+    path.write_text("v\n" + "\n".join(map(str, range(1, 100))))
+    composer = SimpleNamespace(check=lambda _: compose(*words, f"task.path={path}", "seed=1"))
+    plan = SimpleNamespace(words=(), first=first, composer=composer)
+    trial = SweepPlan.trial(plan, 1, [])
+    assert trial.config.beside == first.beside and trial.config.seed == 1
+    with pytest.raises(RequestError, match="has changed since the command began"):
+        run_once(trial.config, SWEEP)
 
 
 def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatch):

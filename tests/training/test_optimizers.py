@@ -121,7 +121,13 @@ def test_muon_steps_along_the_nearest_orthogonal_matrix():
     assert 0.65 < np.diag(singular).min() < np.diag(singular).max() < 1.25
 
 
-@pytest.mark.parametrize("name", ["embedding/embeddings", "model/vocabulary/kernel", "m/head/k"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("embedding/embeddings", "model/vocabulary/kernel", "m/head/k", "m/output/kernel"),
+        *("m/follows/kernel", "m/position/positions", "m/encoder/gru_0/gru_cell/bias"),
+    ],
+)
 def test_muon_is_adamw_at_the_borders_of_a_model(name):
     gradient = keras.ops.array([[1.0, -2.0], [3.0, 4.0]])
     given, expected = (keras.Variable(np.ones((2, 2), np.float32)) for _ in range(2))

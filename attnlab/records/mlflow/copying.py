@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MODEL, _LOADER_MODULE = "model", "attnlab.run.loading"
 _DIGEST_LENGTH = 36
+_CONFIG = "config.yaml"  # which a run that goes on changes, perhaps to no other size
 _CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
 _SOURCE_TAGS = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL"}
 # MLflow takes 1000 metrics, 100 params and 100 tags at once, and no more than 1000 of all.
@@ -165,7 +166,7 @@ class Copy:
             size, changed = path.stat().st_size, path.stat().st_mtime_ns
             known = self._sent.get(name)
             if known is None and changed <= self._since and self._size(folder, name) == size:
-                known = size, changed
+                known = (size, changed) if name != _CONFIG or self._is_same(name, path) else None
             if known == (size, changed):
                 return False
             self._client.log_artifact(self.run_id, str(path), folder or None)
@@ -175,6 +176,12 @@ class Copy:
             return False  # a run that goes on has taken it back
         self._sent[name] = size, changed
         return True
+
+    def _is_same(self, name: str, path: Path) -> bool:
+        """Whether an artifact has a file's content."""
+        with tempfile.TemporaryDirectory(prefix="attnlab-") as scratch:
+            there = self._client.download_artifacts(self.run_id, name, scratch)
+            return Path(there).read_bytes() == path.read_bytes()
 
     def _size(self, folder: str, name: str) -> int | None:
         """The size of an artifact; None where the run had none when it was found."""

@@ -10,6 +10,8 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.records.mlflow.settings import sqlite_uri
+
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
@@ -25,7 +27,7 @@ def make_database(path: Path, artifact_root: Path) -> None:
     """Make an SQLite store, whose default experiment keeps artifacts in `artifact_root`."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    store = SqlAlchemyStore(f"sqlite:///{path.as_posix()}", artifact_root.as_uri())
+    store = SqlAlchemyStore(sqlite_uri(path), artifact_root.as_uri())
     store.engine.dispose()
 
 

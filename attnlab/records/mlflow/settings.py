@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import string
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 # What MLflow does unless the user's environment says otherwise: give up soon on a server that does
 # not answer (its own default is four minutes), print nothing, report nothing to anyone.
@@ -19,6 +21,8 @@ QUIET_ENVIRONMENT = {
     "MLFLOW_UV_AUTO_DETECT": "false",
 }
 
+_OF_PATHS = "".join({*string.printable} - {*"%?#"})
+
 
 def default_uri(runs: Path) -> str:
     """The store to use: `$MLFLOW_TRACKING_URI`, else an SQLite file in the runs folder."""
@@ -27,7 +31,12 @@ def default_uri(runs: Path) -> str:
 
 def store_uri(runs: Path) -> str:
     """The URI of the SQLite store in a runs folder."""
-    return f"sqlite:///{(Path(runs).absolute() / 'mlflow.db').as_posix()}"
+    return sqlite_uri(Path(runs).absolute() / "mlflow.db")
+
+
+def sqlite_uri(path: Path) -> str:
+    """The URI of an SQLite store; what means something in URIs stands for itself."""
+    return f"sqlite:///{quote(path.as_posix(), safe=_OF_PATHS)}"
 
 
 def own_uri(folder: Path, config: Mapping[str, Any]) -> str:
@@ -40,7 +49,7 @@ def sqlite_path(uri: str) -> Path | None:
     """The file of an SQLite store; None of any other."""
     if not uri.startswith("sqlite:///"):
         return None
-    return Path(uri.removeprefix("sqlite:///").partition("?")[0])
+    return Path(unquote(uri.removeprefix("sqlite:///").partition("?")[0]))
 
 
 def without_password(text: str) -> str:

@@ -15,7 +15,12 @@ import numpy as np
 _PERFECT = 100.0
 _BLEU_TOKENS = "13a"
 # Of languages that don't part words by spaces: sacreBLEU's own cut, or each character.
-_OTHER_TOKENS = {"zh": "zh", **dict.fromkeys(["ja", "km", "lo", "my", "th"], "char")}
+_OTHER_TOKENS = {
+    **dict.fromkeys(["zh", "chi", "cmn", "wuu", "yue", "zho"], "zh"),
+    **dict.fromkeys(
+        ["ja", "jpn", "km", "khm", "lo", "lao", "my", "bur", "mya", "th", "tha"], "char"
+    ),
+}
 _FEWEST = 4  # tokens of the longest n-grams that BLEU counts
 NAMES = ("bleu", "chrf", "bleu_lc_tok")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,6 +83,13 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     _, _, err = trained("classify", "latest", "lovely " * 99, "bread " * 99)
     assert "of a text the first " in err and "the end of 'lovely lovely " in err
     assert err.count("tokens are read") == 1
+    lines = io.BytesIO(b"lovely rain\n\n  \nwhat an awful bread\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+    assert trained("classify", "latest")[1].splitlines() == ["good", "", "", "bad"]
+    lines = io.BytesIO(b"\nlovely rain\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+    found = [json.loads(line) for line in trained("classify", "latest", "--json")[1].splitlines()]
+    assert found[0] == {"text": "", "class": None, "probabilities": {}} and found[1]["class"]
     (trained.folder / "one.txt").write_text("bread", encoding="utf-8-sig")
     code, out, _ = trained("classify", "latest", "--file", "one.txt", "--json")
     assert json.loads(out)["text"] == "bread"

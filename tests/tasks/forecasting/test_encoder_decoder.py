@@ -244,7 +244,7 @@ def test_longer_histories_and_other_precisions_do():
     finally:
         keras.config.set_dtype_policy("float32")
     found = half(HISTORY)
-    assert found.dtype == tf.bfloat16
+    assert found.dtype == tf.float32  # a level in half of the bits leaves none for changes
     np.testing.assert_allclose(tf.cast(found, tf.float32), expected, atol=0.05)
     assert half.attend(HISTORY).shape == (len(HISTORY), 1, STEPS, S)
 

@@ -143,6 +143,24 @@ def dense(layer, inputs):
     return outputs + layer.bias.numpy() if layer.use_bias else outputs
 
 
+@pytest.mark.parametrize("normalization", ["none", "last", "mean"])
+@by_few
+def test_in_mixed_precision_a_level_keeps_its_digits(model, attention, normalization):
+    """Forecasts were bfloat16, three digits in all, and so were histories but in training."""
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        forecaster = make(model, attention, normalization=normalization, anchor=True)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    history = HISTORY + np.float32(1234.5)
+    assert forecaster(history).dtype == tf.float32
+    np.testing.assert_allclose(
+        without_network(forecaster)(history),
+        np.repeat(history[:, -1], HORIZON, axis=1),
+        rtol=1e-6,
+    )
+
+
 @pytest.mark.parametrize("readout", ["state", "context", "concat", "attentional_state"])
 def test_what_the_head_reads(readout):
     attention = LuongGlobalAttention(score="dot")

@@ -11,8 +11,8 @@ from attnlab.tasks.forecasting.series import Series
 
 
 def test_the_ends_are_the_errors_of_their_ranks():
-    errors = np.random.default_rng(7).permutation(np.arange(1.0, 80.0))[:, None]
-    np.testing.assert_array_equal(interval_ends(errors), [[2], [78]])  # floor(80 * 0.025) = 2
+    errors = np.random.default_rng(7).permutation(np.arange(1.0, 80.0))[:, None] - 40
+    np.testing.assert_array_equal(interval_ends(errors), [[-38], [38]])  # floor(80 * 0.025) = 2
     np.testing.assert_array_equal(interval_ends(errors[:-1]), np.sort(errors[:-1], 0)[[0, -1]])
 
 
@@ -24,8 +24,14 @@ def test_steps_with_too_few_errors_have_no_interval():
     assert np.isnan(interval_ends(np.zeros((7, 2)))).all()
 
 
+def test_the_forecast_lies_in_its_interval():
+    """Errors of one sign alone put it beside."""
+    errors = np.linspace(1.0, 2.0, 79)[:, None] * [[1, -1]]
+    np.testing.assert_allclose(interval_ends(errors), [[0, -errors[77, 0]], [errors[77, 0], 0]])
+
+
 def test_of_exchangeable_errors_it_holds_at_least_the_share_that_it_says():
-    draw = np.random.default_rng(11).exponential(size=(120, 2000))
+    draw = np.random.default_rng(11).normal(size=(120, 2000))
     low, high = interval_ends(draw[:-1])
     assert np.mean((low <= draw[-1]) & (draw[-1] <= high)) == pytest.approx(0.95, abs=0.015)
 

@@ -92,6 +92,14 @@ def test_words_are_filled_in(trained, monkeypatch):
     assert [[len(mask) for mask in each["masks"]] for each in found] == [[2], [2]]
     assert found[1]["filled"] == f"my {found[1]['masks'][0][0]['word']}"
 
+    for form, empty in (([], ""), (["--json"], {"text": "", "filled": "", "masks": []})):
+        lines = io.BytesIO(b"the old [MASK] sleeps\n\nmy [MASK]\n")
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+        code, out, err = trained("fill", "latest", *form)
+        first, blank, last = out.splitlines()
+        assert code == 0 and first and last, err
+        assert (json.loads(blank) if form else blank) == empty
+
 
 def test_a_text_that_is_not_read_to_its_end_is_told_of_once(trained):
     code, _, err = trained("fill", "latest", *["a [MASK]" + " dog" * 200] * 2)

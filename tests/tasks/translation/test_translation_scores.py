@@ -127,4 +127,8 @@ def test_text_without_spaces_is_cut_as_its_language_is():
     expected = corpus_bleu(other, [texts], tokenize="zh").score
     assert score(other, texts, "zh")["bleu"] == pytest.approx(expected) and 0 < expected < 100
     assert counts_bleu(texts, "zh") and not counts_bleu(texts)
-    assert bleu_tokens("ja") == bleu_tokens("TH") == "char" and bleu_tokens("de") == "13a"
+    assert (
+        bleu_tokens("ja") == bleu_tokens("THA") == "char"
+        and bleu_tokens("cmn") == "zh"
+        and bleu_tokens("de") == "13a"
+    )

@@ -89,14 +89,17 @@ def command(
     task: Any = trained.task
     noun, told, is_told = "image" if images else "text", set[str](), False
     for some in _chunks(given or input_lines()):
-        asked = list(map(task.read, some)) if images else some
+        # A blank line of standard input stays one, so that lines go with lines.
+        asked = list(map(task.read, some)) if images else [each for each in some if each.strip()]
         if not images:
             warn_unknown(chain.from_iterable(map(task.unknown, some)), told)
             cut = next((text for text in some if task.is_longer(text, task.length)), None)
             if cut is not None and not is_told:
                 warn_cut("text", task.length, cut)
                 is_told = True
-        for item, shares in zip(some, task.shares(trained.model, asked), strict=True):
+        found = iter(task.shares(trained.model, asked) if asked else ())
+        for item in some:
+            shares = next(found) if images or item.strip() else None
             click.echo(_written(task.classes, noun, str(item), shares, scores, form))
     if figure:
         drawn = (_image_maps if images else _words)(trained, given)
@@ -133,8 +136,18 @@ def _chunks(items: Any) -> Iterator[list[Any]]:
 
 
 def _written(
-    classes: Sequence[str], noun: str, item: str, shares: np.ndarray, scores: bool, form: str
+    classes: Sequence[str],
+    noun: str,
+    item: str,
+    shares: np.ndarray | None,
+    scores: bool,
+    form: str,
 ) -> str:
+    """What is said of an item; of a blank line nothing."""
+    if shares is None:
+        return (
+            json.dumps({noun: item, "class": None, "probabilities": {}}) if form == "json" else ""
+        )
     best = int(shares.argmax())
     if form == "json":
         known = {name: round(float(each), 6) for name, each in zip(classes, shares, strict=True)}

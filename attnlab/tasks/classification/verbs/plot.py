@@ -47,10 +47,17 @@ def vocabulary(run: str, words: int, epoch: str, output: Path | None, runs: str 
 
     trained = TrainedRun.load(found, epoch)
     task: Any = trained.task
+    model: Any = trained.model
+    # That of a run's encoder, or none that can be asked for its vectors.
+    embedding = getattr(
+        model, "embedding", getattr(getattr(model, "encoder", None), "embedding", 0)
+    )
+    if not hasattr(embedding, "embeddings"):
+        raise RequestError("RUN: expected a run with embeddings that can be read, got a preset's.")
     ids = task.tokenizer.most_frequent(words)
     shares = task.shares_of(trained.model, np.array(ids)[:, None])
     figure = vocabulary_figure(
-        trained.model.embedding.embeddings.numpy()[ids.start : ids.stop],
+        embedding.embeddings.numpy()[ids.start : ids.stop],
         [task.tokenizer.pieces([token])[0] for token in ids],
         shares,
         task.classes,

@@ -17,14 +17,16 @@ def interval_ends(errors: np.ndarray) -> np.ndarray:
     Of n errors, `errors` (n, K) = target - forecast, NaN where there is none, they are the k-th
     smallest and the k-th largest, k = floor((n + 1) (1 - LEVEL) / 2): an (n + 1)-th error that is
     exchangeable with them is beyond each with a probability of at most (1 - LEVEL) / 2. This is
-    split-conformal prediction (Lei et al. 2018, section 2.2), for each tail by itself. NaN for
-    steps of fewer than `FEWEST` errors.
+    split-conformal prediction (Lei et al. 2018, section 2.2), for each tail by itself. Difference:
+    the interval is as wide as to hold the forecast, which covers no less. NaN for steps of fewer
+    than `FEWEST` errors.
     """
     ordered = np.sort(errors, axis=0)  # NaN last
     counts = np.isfinite(errors).sum(axis=0)
     ranks = np.floor((counts + 1) * (1 - LEVEL) / 2 + 1e-9).astype(int)
     steps, places = np.arange(errors.shape[1]), np.maximum(ranks, 1)
-    ends = np.stack([ordered[places - 1, steps], ordered[counts - places, steps]])
+    low, high = ordered[places - 1, steps], ordered[counts - places, steps]
+    ends = np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)])
     return np.where(ranks > 0, ends, np.nan)
 
 

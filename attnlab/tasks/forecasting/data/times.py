@@ -67,7 +67,7 @@ def find_step(times: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, str]:
 
     steps, months = pd.Series(times[1:] - times[:-1]), times.to_period("M")
     common, on_one_day = steps.mode()[0], times.day.nunique() == 1 or times.is_month_end.all()
-    by_months = months.is_unique and (on_one_day or steps.nunique() > 1)  # not 30 days each
+    by_months = months.is_unique and (on_one_day or (steps % common).any())  # not 30 days each
     if common >= pd.Timedelta(28, "D") and by_months:
         count = pd.Series(months.year * 12 + months.month).diff().mode()[0]
         return months.to_timestamp(), f"{count:.0f}MS"

@@ -88,24 +88,24 @@ class EncoderDecoderForecaster(RecurrentForecaster):
 
         def step(index, state, entering):
             (cells, newest), (known, drops) = state, entering
-            projected = self.cells.project(newest)
+            projected = self.cells.project(ops.cast(newest, self.compute_dtype))
             if self.before:
                 context = look(query := cells[-1][0])
                 projected = projected + self.cells.project_entering(context)
             cells = self.cells.advance(cells, projected, drops)
             if not self.before:
                 context = look(query := cells[-1][0])
-            written = self.head(self.read(context, cells[-1][0]))
-            return (cells, known + written), (written, query)
+            written = ops.cast(self.head(self.read(context, cells[-1][0])), "float32")
+            return (cells, known + written), (written, ops.cast(query, "float32"))
 
-        start = _joined(states), ops.cast(first, self.compute_dtype)
+        start = _joined(states), first
         entering = known, self.cells.drops(known, training)
         widths = [self.at_once, self.encoder.width]
-        return through_time(step, start, entering, widths, self.compute_dtype)
+        return through_time(step, start, entering, widths, "float32")
 
     def _in_steps(self, straight, newest):
         """What a forecast is added to, as the steps write it: (B, T, at_once)."""
-        known = ops.zeros((ops.shape(newest)[0], self.horizon), self.compute_dtype)
+        known = ops.zeros((ops.shape(newest)[0], self.horizon), "float32")
         for part in straight:
             known = known + part
         missing = -self.horizon % self.at_once

@@ -57,7 +57,9 @@ class Forecaster(keras.Model):
         output_activation: str = "linear",
         **kwargs,
     ) -> None:
-        super().__init__(**kwargs)
+        # Histories and forecasts are float32 in mixed precision, too: half of the bits of a level
+        # leave none for what changes. Layers cast what they compute with.
+        super().__init__(autocast=False, **kwargs)
         self.highway = 0 if highway == "auto" else highway
         self.anchor = anchor
         self.normalization = "mean" if normalization == "auto" else normalization
@@ -76,7 +78,11 @@ class Forecaster(keras.Model):
         )
         if self.highway:
             self.linear = keras.layers.Dense(
-                horizon, use_bias=self.fitted, kernel_initializer="zeros", name="highway"
+                horizon,
+                use_bias=self.fitted,
+                kernel_initializer="zeros",
+                dtype="float32",
+                name="highway",
             )
 
     def build(self, history_shape) -> None:
@@ -104,13 +110,12 @@ class Forecaster(keras.Model):
         """Forecast (B, horizon) from what `encode` made of (B, S, 1 + K)."""
         window, encoded, *level = encoded
         straight = self._straight(window)
-        forecast = self._forecast(encoded, straight, training)
+        forecast = ops.cast(self._forecast(encoded, straight, training), "float32")
         for part in straight:
             forecast = forecast + part
         if self.normalization == "none":
             return forecast
-        level = ops.cast(level[0], forecast.dtype)
-        return forecast + level if self.normalization == "last" else forecast * level
+        return forecast + level[0] if self.normalization == "last" else forecast * level[0]
 
     def attend(self, history):
         """Attention weights (B, H, T, S) on each history; None where nothing attends."""
@@ -177,7 +182,7 @@ class Forecaster(keras.Model):
         """What the network's forecast is added to, (B, horizon) or (B, 1) each."""
         parts = [self.linear(window[:, -self.highway :, 0])] if self.highway else []
         if self.anchor:
-            parts.append(ops.cast(window[:, -1, :1], self.head.compute_dtype))
+            parts.append(window[:, -1, :1])
         return parts
 
     def _encoded(self, window, training):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +19,7 @@ from attnlab.commands.options import (
     save_figure,
 )
 from attnlab.errors import RequestError, explained
-from attnlab.records.files import write_table
+from attnlab.records.files import csv_text, write_table
 from attnlab.tasks.forecasting.kind import KIND
 
 if TYPE_CHECKING:
@@ -141,14 +143,28 @@ def _interval(
 
 
 def _show(times: list[str], columns: dict[str, np.ndarray], csv_file: str | None) -> None:
-    """Write the columns to a file, or print them; what is NaN stays empty."""
+    """Write the columns to a file, `-` for standard output, or print them; NaN stays empty."""
     if csv_file:
         cells = {name: ["" if x != x else x for x in each] for name, each in columns.items()}
+        if csv_file == "-":
+            rows = [("time", *cells), *zip(times, *cells.values(), strict=True)]
+            return click.echo(csv_text(rows).rstrip("\n"))
         with explained(f"--csv: {csv_file} can't be written"):
             write_table(Path(csv_file), {"time": times, **cells})
         return
+    digits = _digits([each for column in columns.values() for each in column if each == each])
     for time, *numbers in zip(times, *columns.values(), strict=True):
-        click.echo("\t".join([time, *(f"{each:.6g}" for each in numbers if each == each)]))
+        click.echo("\t".join([time, *(f"{each:.{digits}g}" for each in numbers if each == each)]))
+    return None
+
+
+def _digits(numbers: Sequence[float]) -> int:
+    """How many digits show four of what numbers differ by; 6 at least, 15 at most."""
+    size = max(map(abs, numbers), default=0.0)
+    spread = max(numbers, default=0.0) - min(numbers, default=0.0)
+    if not 0 < spread < math.inf:
+        return 6
+    return min(max(6, 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread))), 15)
 
 
 def _note(*notes: str) -> None:

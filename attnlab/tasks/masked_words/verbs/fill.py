@@ -79,6 +79,9 @@ def command(
     told: set[str] = set()
     is_told = False
     for number, text in enumerate(given or input_lines(), 1):
+        if not given and not text.strip():  # stays one, so that lines go with lines
+            click.echo(_as_json(text, []) if form == "json" else "", nl=not top or form == "json")
+            continue
         where = f"TEXT {number}" if given else f"standard input, line {number}"
         found = task.fill(trained.model, text, top or 1, where)
         warn_unknown(task.unknown(text), told)
