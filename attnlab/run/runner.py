@@ -252,7 +252,8 @@ def _kept(folder: RunDirectory) -> dict[str, Any] | None:
     """
     with suppress(RequestError):
         status, metrics = folder.status.read(), folder.read_metrics()
-        if status["state"] == "completed" and metrics.get("epochs") == status.get("epoch"):
+        trained = status.get("epoch", 0)
+        if status["state"] == "completed" and metrics.get("epochs", trained) >= trained:
             return metrics
     return None
 
