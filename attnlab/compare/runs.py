@@ -206,9 +206,12 @@ def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[Run
         found = environments[run.run.path].get("code") or {}
         return f"{str(found.get('commit'))[:8]}{' with changes' if found.get('dirty') else ''}"
 
+    # Runs of earlier versions know no more than the architecture.
+    models = all(found.get("processor_model") for found in environments.values())
+
     def machine(run: RunRecord) -> str:
         found = environments[run.run.path]
-        name = found.get("processor_model") or found.get("processor")
+        name = found.get("processor_model" if models else "processor")
         return f"{name} with {found.get('cpus')} cores"
 
     def stack(run: RunRecord) -> str:

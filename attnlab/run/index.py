@@ -101,7 +101,7 @@ def _digest(run: RunDirectory, status: Mapping[str, Any]) -> str:
     noted = str(status.get("config_hash"))
     try:
         if b"_target_:" in (run.path / "config.yaml").read_bytes():
-            return parse(resolved(run.read_config()), {}).digest  # as old as that it has no stamps
+            return parse(resolved(run.read_config()), {}).digest  # so old that it has no stamps
     except (OSError, RequestError):
         pass
     return noted
