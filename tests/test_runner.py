@@ -14,7 +14,8 @@ from same_runs import weights
 
 from attnlab.cli import main
 from attnlab.config.options import options
-from attnlab.config.sections import RunConfig, parse
+from attnlab.config.parsing import parse
+from attnlab.config.sections import RunConfig
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loading import TrainedRun

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.api.worker import Worker
 from attnlab.compare.selection import Filters
 from attnlab.config.arguments import quoted
-from attnlab.config.sections import yaml_text
+from attnlab.config.parsing import yaml_text
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:

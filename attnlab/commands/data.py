@@ -15,8 +15,8 @@ from rich.text import Text
 
 from attnlab.commands.options import form_options
 from attnlab.config.options import option_class, option_content, options
+from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
-from attnlab.config.sections import read_value
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Shelf, Stored, load
 from attnlab.tasks.kinds import kinds

@@ -23,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
 from attnlab.config.options import conf_folder, option_class, option_content, options, read_yaml
+from attnlab.config.parsing import parse, parse_section
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.config.sections import (
     OPTION_GROUPS,
@@ -33,8 +34,6 @@ from attnlab.config.sections import (
     SweepConfig,
     TrackingConfig,
     TrainerConfig,
-    parse,
-    parse_section,
 )
 from attnlab.errors import RequestError
 

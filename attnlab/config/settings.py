@@ -8,15 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from attnlab.config.options import option_content, option_description, options
+from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, lookup, read_rule
-from attnlab.config.sections import (
-    OPTION_GROUPS,
-    SECTIONS,
-    SEED_RULE,
-    SearchConfig,
-    SweepConfig,
-    read_value,
-)
+from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
 
 GROUPS = (*OPTION_GROUPS, "data")

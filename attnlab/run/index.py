@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.config.sections import parse
+from attnlab.config.parsing import parse
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory, run_folders
 from attnlab.records.status import actual_state

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from attnlab.config.sections import RunConfig, parse
+from attnlab.config.parsing import parse
+from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_model, make_task

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.sections import RunConfig, changed, parse
+from attnlab.config.parsing import changed, parse
+from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment

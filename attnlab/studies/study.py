@@ -14,8 +14,8 @@ from typing import Any
 
 from attnlab.config.arguments import key_of, quoted
 from attnlab.config.options import option_content, options
+from attnlab.config.parsing import yaml_text
 from attnlab.config.rules import Rule, check_rule, did_you_mean
-from attnlab.config.sections import yaml_text
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds
 

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from attnlab.config.composing import conf_folder, options
+from attnlab.config.parsing import parse
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
-from attnlab.config.sections import OPTION_GROUPS, Option, parse
+from attnlab.config.sections import OPTION_GROUPS, Option
 from attnlab.errors import RequestError
 
 

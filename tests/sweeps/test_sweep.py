@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 from search_examples import RATE, settings
 
-from attnlab.config.sections import SweepConfig, parse
+from attnlab.config.parsing import parse
+from attnlab.config.sections import SweepConfig
 from attnlab.errors import RequestError, SweepFailed
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory

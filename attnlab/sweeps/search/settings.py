@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from attnlab.config.parsing import parse_section
 from attnlab.config.rules import did_you_mean, lookup
-from attnlab.config.sections import SearchConfig, parse_section
+from attnlab.config.sections import SearchConfig
 from attnlab.errors import RequestError, RunFailed
 from attnlab.sweeps.search.spaces import Space
 

@@ -128,7 +128,7 @@ def test_an_mlflow_model_takes_the_series_and_its_inputs(with_inputs):
 
 def test_a_run_of_the_version_before_runs_again_by_the_order_of_its_rows(folder, compose):
     """It says nothing of times, decimals or inputs."""
-    from attnlab.config.sections import parse
+    from attnlab.config.parsing import parse
     from attnlab.tasks.kinds import resolved
 
     document = RunDirectory(folder).read_config()

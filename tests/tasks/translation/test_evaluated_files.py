@@ -11,7 +11,7 @@ import pytest
 from command_line import CommandLine, Outcome, TrainedRun
 
 from attnlab.cli import main
-from attnlab.config.sections import parse
+from attnlab.config.parsing import parse
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_task
 from attnlab.tasks.translation.corpora.multi30k import Multi30k

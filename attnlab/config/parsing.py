@@ -1,0 +1,192 @@
+"""From plain mappings to a checked `RunConfig`, and back from it to one that goes on.
+
+A value is judged by its field's rule in `attnlab.config.sections`, or by its option's in `conf/`.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
+from attnlab.config.sections import (
+    OPTION_GROUPS,
+    SECTIONS,
+    SEED_RULE,
+    Option,
+    PathsConfig,
+    RunConfig,
+    TrackingConfig,
+    TrainerConfig,
+)
+from attnlab.config.stamps import recent
+from attnlab.errors import RequestError
+
+
+def parse(
+    document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> RunConfig:
+    """Check a plain configuration and give it its types.
+
+    Args:
+        document: nested mappings with the groups, the sections and `seed`.
+        rules: for each group, `{setting: rule}` as in its YAML; a setting with a dot is a path
+            into the whole document, so that a file can say what it can't be combined with.
+
+    Raises:
+        RequestError: a value is missing or breaks its rule; the text names the key.
+    """
+    document = {key: _without_classes(value) for key, value in document.items()}
+    known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
+    for key in document:
+        _check_known(key, known, "")
+    check_rule("seed", document.get("seed"), SEED_RULE)
+    groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
+    for group in groups:
+        _check_group(group, document, rules.get(group, {}))
+    stamps = _stamps(document, rules)
+    tracking = parse_section("tracking", TrackingConfig, document)
+    if "@" in (tracking.uri or "").partition("://")[2].partition("/")[0]:
+        raise RequestError(
+            "tracking.uri: expected no user name or password in it, since it is saved with the "
+            "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+        )
+    if tracking.uri:
+        tracking = replace(tracking, uri=_absolute(tracking.uri))
+        document["tracking"] = {**document["tracking"], "uri": tracking.uri}
+    return RunConfig(
+        **{group: Option.from_mapping(document[group]) for group in groups},
+        trainer=parse_section("trainer", TrainerConfig, document),
+        tracking=tracking,
+        paths=parse_section("paths", PathsConfig, document),
+        seed=document["seed"],
+        document=document,
+        beside={"stamps": stamps} if stamps else {},
+    )
+
+
+def _stamps(
+    document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> dict[str, str]:
+    """The stamps of the files and folders that settings name, by the settings' keys."""
+    keys = [
+        f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("stamped")
+    ]
+    paths = {key: lookup(document, key) for key in keys}
+    found = {key: recent.of(path) for key, path in paths.items() if path}
+    return {key: value for key, value in found.items() if value}
+
+
+def _absolute(uri: str) -> str:
+    """The URI of the same store wherever a command is given that goes on with the run."""
+    start = "sqlite:///" if uri.startswith("sqlite:///") else ""
+    is_path = start or ("/" in uri and ":" not in uri)
+    return start + os.path.abspath(uri.removeprefix(start)) if is_path else uri
+
+
+def _without_classes(section: Any) -> Any:
+    """Earlier versions saved classes and rules, too; now files of `conf` name them."""
+    if not isinstance(section, Mapping):
+        return section
+    return {key: value for key, value in section.items() if key not in ("_target_", "rules")}
+
+
+def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
+    """The configuration of a run that goes on: all as it was, but for the number of epochs.
+
+    `changes` are dotted keys and their values as YAML.
+
+    Raises:
+        RequestError: there is no such key, or it is another than `trainer.epochs` and its value is
+            not what it was; the text names key, old and new value.
+    """
+    document = copy.deepcopy(dict(config.document))
+    for key, text in changes.items():
+        new, old = read_value(key, text), lookup(document, key)
+        if isinstance(old, float) and isinstance(new, str):  # YAML wants the point in 1.0e-3
+            with suppress(ValueError):
+                new = float(new)
+        if old is None and not _has(document, key):
+            raise RequestError(f"{key}: there is no such key in the run's configuration.")
+        old = old.get("name") if isinstance(old, Mapping) else old
+        if key == "trainer.epochs":
+            document["trainer"]["epochs"] = new
+        elif new != old:
+            raise RequestError(
+                f"{key}: expected {yaml_text(old)}, as the run began with, got {yaml_text(new)}. "
+                "Only trainer.epochs may change when a run goes on."
+            )
+    return parse(document, {})
+
+
+def _has(document: Mapping[str, Any], key: str) -> bool:
+    section, _, name = key.rpartition(".")
+    node = lookup(document, section) if section else document
+    return isinstance(node, Mapping) and name in node
+
+
+def read_value(key: str, text: str) -> Any:
+    """The value that a text is as YAML; raises `RequestError` where it is none."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RequestError(f"{key}: expected a value as in YAML, got {text!r}.") from error
+
+
+def yaml_text(value: Any) -> str:
+    """A setting's value in YAML's spelling."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
+    settings = document.get(group)
+    if not isinstance(settings, Mapping) or "name" not in settings:
+        raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
+    if rules:
+        for key in settings:
+            _check_known(key, ["name", *rules], f"{group}.")
+    for key, mapping in rules.items():
+        path = key if "." in key else f"{group}.{key}"
+        rule = read_rule(path, mapping)
+        if "." in key and rule.choices is not None:
+            if not _has(document, key):  # as before there was such a setting: it has its default
+                continue
+            _check_combination(group, settings["name"], path, lookup(document, path), rule)
+        else:
+            check_rule(path, lookup(document, path), rule, document)
+
+
+def _check_known(key: str, known: list[str], prefix: str) -> None:
+    if key not in known:
+        hint = did_you_mean(key, known, prefix)
+        raise RequestError(f"{prefix}{key}: there is no such key.{hint}")
+
+
+def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule) -> None:
+    if value in (rule.choices or ()):
+        return
+    choices = ", ".join(yaml_text(choice) for choice in rule.choices or ())
+    reason = f": {rule.why}" if rule.why else ""
+    raise RequestError(
+        f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."
+    )
+
+
+def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
+    """Check a section of a configuration: an object of its class; raises `RequestError`."""
+    values = document.get(name, {})
+    known = {f.name: f for f in dataclasses.fields(cls) if "rule" in f.metadata}
+    for key in values:
+        _check_known(key, list(known), f"{name}.")
+    section = cls(**values)
+    for key, spec in known.items():
+        check_rule(f"{name}.{key}", getattr(section, key), spec.metadata["rule"], document)
+    return section
