@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--language", default="en", help="Code of the text's language, to find sentences.")
 @click.option(
     "--encoder",
-    metavar="RUN|DIR",
+    metavar="RUN|PRESET",
     help="A run, a preset of keras-hub or a checkpoint of Transformers, whose encoder makes the "
     "vectors, in place of TF-IDF.",
 )
@@ -57,8 +57,8 @@ def command(
     """Choose the sentences of a text that say most of it: those nearest to the centres of k-means.
 
     FILE is UTF-8; - is standard input. The vectors of sentences are TF-IDF and truncated SVD, or
-    those of an encoder: a run's, or that of a preset's folder. Prints a sentence a line, in their
-    order of the text.
+    those of an encoder: a run's, or a preset's, by its folder or handle. Prints a sentence a line,
+    in their order of the text.
     """
     text = read_text(path, "FILE")
     from attnlab.text.summary import summary
@@ -70,24 +70,20 @@ def command(
     click.echo(_as_json(found) if form == "json" else _as_text(found, scores))
 
 
-def _encoder(run: str, epoch: str, runs: str | None) -> Encoder:
+def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
     """The vectors of a run or a preset; raises `RequestError` where it can't make any."""
-    path = Path(run).expanduser()
+    path = Path(given).expanduser()
     # `os.path` has no error of a name that is too long.
-    if os.path.isdir(path) and not (path / "status.json").is_file():
-        if epoch != "best":
-            raise RequestError(f"--epoch: expected a run as --encoder, got {run}, a folder.")
-        from attnlab.run.building import import_tensorflow
+    if "://" in given or (os.path.isdir(path) and not (path / "status.json").is_file()):
+        return _of_preset(given, epoch)
+    try:
+        folder = find(given, runs)
+    except RequestError as error:
+        from attnlab.encoders.hub_preset import is_handle
 
-        import_tensorflow()
-        from attnlab.encoders.opening import open_source
-        from attnlab.encoders.vectors import vectors_by
-
-        try:
-            return vectors_by(open_source(run))
-        except RequestError as error:
-            raise RequestError(str(error).replace("model.path:", "--encoder:", 1)) from error
-    folder = find(run, runs)
+        if is_handle(given):
+            return _of_preset(given, epoch)
+        raise RequestError(str(error).replace("RUN:", "--encoder:", 1)) from error
     if not kind_of_run(folder).encodes:
         names = " or ".join(kind.name for kind in kinds() if kind.encodes)
         raise RequestError(
@@ -98,6 +94,22 @@ def _encoder(run: str, epoch: str, runs: str | None) -> Encoder:
 
     trained = TrainedRun.load(folder, epoch)
     return partial(_vectors, trained.task, trained.model)
+
+
+def _of_preset(given: str, epoch: str) -> Encoder:
+    """Those of a preset's folder or handle."""
+    if epoch != "best":
+        raise RequestError(f"--epoch: expected a run as --encoder, got {given}, a preset.")
+    from attnlab.run.building import import_tensorflow
+
+    import_tensorflow()
+    from attnlab.encoders.opening import open_source
+    from attnlab.encoders.vectors import vectors_by
+
+    try:
+        return vectors_by(open_source(given))
+    except RequestError as error:
+        raise RequestError(str(error).replace("model.path:", "--encoder:", 1)) from error
 
 
 def _vectors(task: Any, model: Any, sentences: Sequence[str]) -> Any:

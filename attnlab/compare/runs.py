@@ -14,8 +14,10 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 
-# Settings that decide nothing: where files lie, how the run was started, the seed within groups.
-_IDLE = ("seed", "data.path", "data.url", "trainer.checkpoint_every_seconds", "trainer.together")
+# Settings that decide nothing: where a download lies, how the run was started, the seed in groups.
+_IDLE = ("seed", "data.url", "trainer.checkpoint_every_seconds", "trainer.together")
+# Decides where data are the user's own: what is downloaded is the same from wherever it is read.
+_OWN_OR_DOWNLOADED = "data.path"
 _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra", "experiment")
 # Packages of environment.json that results can depend on.
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
@@ -45,6 +47,11 @@ class RunRecord(NamedTuple):
     def seed(self) -> int:
         """The run's seed."""
         return int(self.settings["seed"])
+
+    @property
+    def stamps(self) -> Mapping[str, str]:
+        """What was in the user's own files, by the settings that name them."""
+        return (self.status.get("beside") or {}).get("stamps", {})
 
     def setting(self, key: str) -> str | None:
         """The value of a config key, of a group such as `attention` the name of its option."""
@@ -80,7 +87,26 @@ def read_completed(entries: Iterable[ListedRun]) -> Completed:
                 found.records.append(_read(run, status))
             except RequestError as error:
                 found.damaged.append(str(error))
-    return found
+    return found._replace(records=_with_files_named(found.records))
+
+
+def _with_files_named(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs, each of the user's files by one name, by two where it changed in between."""
+    newest = {
+        (key, stamp): run.settings.get(key, "null")
+        for run in records
+        for key, stamp in run.stamps.items()
+    }
+    files = Counter((key, path) for (key, _), path in newest.items())
+
+    def name(key: str, stamp: str) -> str:
+        path = newest[key, stamp]
+        return path if files[key, path] == 1 else f"{path} ({stamp[:6]})"
+
+    return [
+        run._replace(settings={**run.settings, **{k: name(k, v) for k, v in run.stamps.items()}})
+        for run in records
+    ]
 
 
 def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
@@ -189,6 +215,8 @@ def _differing_settings(records: Sequence[RunRecord], by: Sequence[str]) -> Iter
         section = key.partition(".")[0]
         by_option: dict[str | None, set[str]] = {}
         for run in records:
+            if key == _OWN_OR_DOWNLOADED and key not in run.stamps:
+                continue
             option = None if key.endswith(".name") else run.settings.get(f"{section}.name")
             by_option.setdefault(option, set()).add(_text(run, key))
         if any(len(values) > 1 for values in by_option.values()):

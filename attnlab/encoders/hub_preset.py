@@ -14,6 +14,7 @@ from attnlab.encoders.hub_tokenizer import read_tokenizer
 from attnlab.encoders.preset_forms import KERAS_HUB, Form, class_of, form_of, sizes_of
 from attnlab.errors import RequestError
 from attnlab.text.tokenizers import Tokenizer
+from attnlab.training.importing import import_tensorflow
 
 BACKBONES = {
     "BertBackbone": "BertTokenizer",
@@ -207,11 +208,22 @@ def preset_file(path: str, name: str) -> Path:
     return folder / name
 
 
-def _downloaded(path: str, name: str) -> Path:
-    from keras_hub.src.utils.preset_utils import BUILTIN_PRESETS, get_file
+def is_handle(path: str) -> bool:
+    """Whether keras-hub downloads a preset by this name; what has a `/` and no `://` is a path."""
+    if "://" in path or "/" in path or importlib.util.find_spec("keras_hub") is None:
+        return "://" in path
+    import_tensorflow()
+    from keras_hub.src.utils.preset_utils import BUILTIN_PRESETS
 
-    if Path(path).expanduser().exists() or ("://" not in path and path not in BUILTIN_PRESETS):
+    return path in BUILTIN_PRESETS
+
+
+def _downloaded(path: str, name: str) -> Path:
+    if Path(path).expanduser().exists() or not is_handle(path):
         raise RequestError(f"model.path: expected {_EXPECTED}, got {path}, which is neither.")
+    import_tensorflow()
+    from keras_hub.src.utils.preset_utils import get_file
+
     try:
         return Path(get_file(path, name))
     except Exception as error:  # each hub has errors of its own

@@ -44,6 +44,11 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
         )
     if is_of_runs(Path(path).expanduser()):
         return RunSource.open(path, seed)
+    if "/" in path and "://" not in path and not Path(path).expanduser().exists():
+        raise RequestError(
+            "model.path: expected the folder of a run of task=masked_words or of a preset, got "
+            f"{path}, which is not there."
+        )
     from attnlab.encoders.hub import HubSource
 
     return HubSource.open(path)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +11,10 @@ from attnlab.errors import RequestError
 from attnlab.run.profile import spent
 from attnlab.tasks.base import Task
 from attnlab.tasks.kinds import kind_of
+from attnlab.training import importing
 
 if TYPE_CHECKING:
     import keras
-
-# What Keras imports if it is there, for scikit-learn wrappers and picture galleries.
-_NOT_NEEDED = ("sklearn", "matplotlib.pyplot")
 
 
 def make_task(config: RunConfig) -> Task:
@@ -99,31 +94,8 @@ def start_afresh(seed: int) -> None:
 
 @spent("imports")
 def import_tensorflow() -> None:
-    """Import TensorFlow and find its devices without its start-up notices on the terminal.
-
-    They come from C++ before any logging can be set up, so the file descriptor is turned away.
-    What Keras can do without takes a quarter of the time, and is hidden meanwhile.
-    """
-    if "tensorflow" in sys.modules:
-        return
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    hidden = [name for name in _NOT_NEEDED if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: can't be imported
-    try:
-        import tensorflow as tf
-
-        tf.config.list_physical_devices()
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(null)
-    # Half a million objects that stay: the garbage collector need not look at them each time.
-    gc.freeze()
+    """Import TensorFlow, without its notices; see `attnlab.training.importing`."""
+    importing.import_tensorflow()
 
 
 def _construct(group: str, option: Option, **parts: Any) -> Any:

@@ -38,7 +38,8 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
     tries = kind_of(metrics["task"]).tries
-    if advice := tries.get(metrics["task"], tries.get("")):
+    keys = (metrics["model"], metrics["task"], "")
+    if advice := next((tries[key] for key in keys if key in tries), None):
         other = "luong_global" if metrics["attention"] == "bahdanau" else "bahdanau"
         advice = advice.format(run=RunDirectory(folder).word, other=other)
         console.print(f"next: {advice}", soft_wrap=True)

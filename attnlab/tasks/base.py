@@ -255,8 +255,8 @@ class Kind:
         monitored: the column of the history that chooses the best epoch, unless the setting
             `task.monitor` names another one.
         text_columns: columns of predictions.csv that are text even where they look like numbers.
-        tries: task -> what to try after a run of it, other tasks under ``; `{run}` is the run as
-            verbs are told of it, `{other}` another mechanism.
+        tries: model or task -> what to try after a run of it, others under ``; `{run}` is the run
+            as verbs are told of it, `{other}` another mechanism.
         resolved: gives a run's config.yaml, as plain mappings, with the values for which `auto`
             stood when the run was made; None: nothing to resolve.
     """

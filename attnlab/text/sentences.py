@@ -16,7 +16,9 @@ def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
     from sentencex import get_sentence_boundaries
 
     spans = []
-    for found in get_sentence_boundaries(language, text):
+    # It panics behind a capital and white space of several bytes; places stay where they are.
+    plain = "".join(" " if each.isspace() and not each.isascii() else each for each in text)
+    for found in get_sentence_boundaries(language, plain):
         start, end = found["start_index"], found["end_index"]
         piece = text[start:end]
         start += len(piece) - len(piece.lstrip())

@@ -42,9 +42,10 @@ def test_sentences_come_a_line_each_in_their_order(lab):
         (("article.txt", "--sentences", "7"), "at most the 6 different sentences of the text, got"),
         (("article.txt", "--sentences", "0"), "--sentences"),
         (("article.txt", "--epoch", "3"), "--epoch: expected together with --encoder, got '3'."),
-        (("article.txt", "--encoder", "x" * 300), "RUN: expected a run folder"),
+        (("article.txt", "--encoder", "x" * 300), "--encoder: expected a run folder"),
         (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering or "),
         (("article.txt", "--encoder", "."), "--encoder: expected the folder of a preset"),
+        (("article.txt", "--encoder", ".", "--epoch", "3"), "--epoch: expected a run as --encoder"),
     ],
 )
 def test_a_wrong_request_is_told_in_a_sentence(lab, words, message):
@@ -54,3 +55,16 @@ def test_a_wrong_request_is_told_in_a_sentence(lab, words, message):
     (lab.folder / "large.txt").write_bytes(b"A word. " * 1_250_000)
     code, _, err = lab("summarize", *words)
     assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+@pytest.mark.parametrize("handle", ["bert_tiny_en_uncased", "hf://nobody/nothing"])
+def test_a_preset_goes_by_its_handle(lab, handle, monkeypatch):
+    preset_utils = pytest.importorskip("keras_hub.src.utils.preset_utils")
+
+    def unreachable(preset, name):
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(preset_utils, "get_file", unreachable)
+    code, _, err = lab("summarize", "article.txt", "--encoder", handle)
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"--encoder: expected to download config.json of {handle}, got Connection" in err

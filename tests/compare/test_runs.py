@@ -87,6 +87,33 @@ def test_runs_of_other_questions_are_compared_apart(tmp_path):
     assert (near.reference, far.reference) == (None, "bahdanau")
 
 
+def test_files_of_the_users_own_are_known_by_what_is_in_them(tmp_path):
+    files = {"a/one.csv": "1" * 64, "b/one.csv": "1" * 64, "two.csv": "2" * 64}
+    for path, stamp in files.items():
+        status = {"beside": {"stamps": {"data.path": stamp}}}
+        for attention in ("none", "bahdanau"):
+            for seed in (0, 1):
+                place = 2 * (path == "b/one.csv") + seed
+                config = {"data.path": path}
+                write_run(tmp_path, attention, place, 1.0, config=config, status=status)
+    names = ["sunspots path=b/one.csv", "sunspots path=two.csv"]
+    assert [each.name for each in compared(tmp_path).tasks] == names
+    assert [len(each.groups[0].runs) for each in compared(tmp_path).tasks] == [4, 2]
+
+    changed = {"beside": {"stamps": {"data.path": "3" * 64}}}
+    write_run(tmp_path, "none", 0, 1.0, config={"data.path": "two.csv"}, status=changed)
+    found = [each.name for each in compared(tmp_path).tasks]
+    assert found[1:] == ["sunspots path=two.csv (222222)", "sunspots path=two.csv (333333)"]
+
+
+def test_where_a_download_lies_makes_no_difference(tmp_path):
+    own = {"beside": {"stamps": {"data.path": "1" * 64}}}
+    write_run(tmp_path, "none", 0, 1.0, config={"data.path": "deu.txt"}, status=own)
+    write_run(tmp_path, "none", 1, 1.0, config={"data.path": None})
+    assert [list(group.runs) for group in only(tmp_path).groups] == [[0, 1]]
+    assert only(tmp_path).warnings == []
+
+
 def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
     for history in (24, 36):
         write_group(tmp_path, "none", NONE, config={"task.history": history})

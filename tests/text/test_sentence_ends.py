@@ -25,6 +25,7 @@ def sentences(text: str, language: str = "en") -> list[str]:
             ['"Is that so?" asked Mrs. Jones.', "It is J. R. R. Tolkien's book!"],
         ),
         ("A line that\ngoes on. Größe – ja!", ["A line that\ngoes on.", "Größe – ja!"]),
+        ("We took plan B\u00a0. It\u2028went.", ["We took plan B\u00a0.", "It\u2028went."]),
         ("A heading\n\nA text without an end", ["A heading", "A text without an end"]),
         ("  *** \n\n One.  ", ["One."]),
         ("...", []),

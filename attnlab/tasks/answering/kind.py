@@ -51,5 +51,8 @@ KIND = Kind(
         *("position", "sentence", "phrase"),  # baselines
     ),
     resolved=resolved_config,
-    tries={"": 'attnlab answer {run} "..." --text FILE; attention={other}, attnlab compare'},
+    tries={
+        "pretrained": 'attnlab answer {run} "..." --text FILE; model.start=drawn, attnlab compare',
+        "": 'attnlab answer {run} "..." --text FILE; attention={other}, attnlab compare',
+    },
 )

@@ -246,14 +246,17 @@ class Answer(TextTask):
         cut = cut_text(self.tokenizer, text)
         rows = self._rows([cut_question(self.tokenizer, question)], [cut], [None])
         logits = model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0)
-        # Several tokens of a word stand for the same characters.
-        most = count if self.tokenizer.kind == "word" else 4 * count
-        (spans,) = best_spans(logits, rows, [len(cut.tokens)], count=most, **self._finding)
-        found: dict[tuple[int | None, int | None], Said] = {}
-        for span in spans:
-            said = _said(text, cut, span)
-            found.setdefault((said.start, said.end), said)
-        return list(found.values())[:count]
+        # Several tokens of a word stand for the same characters, and so do spans of them.
+        most = count
+        while True:
+            (spans,) = best_spans(logits, rows, [len(cut.tokens)], count=most, **self._finding)
+            found: dict[tuple[int | None, int | None], Said] = {}
+            for span in spans:
+                said = _said(text, cut, span)
+                found.setdefault((said.start, said.end), said)
+            if len(found) >= count or len(spans) < most:
+                return list(found.values())[:count]
+            most *= 4
 
     def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
         """Where the words of a text look in a question; see `examples.looked_at`, without `right`.

@@ -64,6 +64,7 @@ KIND = Kind(
     ),
     resolved=resolved_config,
     tries={
+        "pretrained": "attnlab classify {run} ..., or model.start=drawn and attnlab compare",
         "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
         **dict.fromkeys(
             ("digits", "images"),
