@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -49,7 +49,7 @@ def parse(
     check_rule("seed", document.get("seed"), SEED_RULE)
     groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
     for group in groups:
-        _check_group(group, document, rules.get(group, {}))
+        _check_group(group, document, rules)
     stamps = _stamps(document, rules)
     tracking = parse_section("tracking", TrackingConfig, document)
     if "@" in (tracking.uri or "").partition("://")[2].partition("/")[0]:
@@ -146,8 +146,8 @@ def yaml_text(value: Any) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
-def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
-    settings = document.get(group)
+def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str, Any]) -> None:
+    settings, rules = document.get(group), all_rules.get(group, {})
     if not isinstance(settings, Mapping) or "name" not in settings:
         raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
     if rules:
@@ -159,7 +159,9 @@ def _check_group(group: str, document: Mapping[str, Any], rules: Mapping[str, An
         if "." in key and rule.choices is not None:
             if not _has(document, key):  # as before there was such a setting: it has its default
                 continue
-            _check_combination(group, settings["name"], path, lookup(document, path), rule)
+            if lookup(document, path) not in rule.choices:
+                others = [own[key].get("choices") for own in all_rules.values() if key in own]
+                raise _combined(f"{group}={settings['name']}", path, document, rule, others)
         else:
             check_rule(path, lookup(document, path), rule, document)
 
@@ -170,13 +172,15 @@ def _check_known(key: str, known: list[str], prefix: str) -> None:
         raise RequestError(f"{prefix}{key}: there is no such key.{hint}")
 
 
-def _check_combination(group: str, name: str, path: str, value: Any, rule: Rule) -> None:
-    if value in (rule.choices or ()):
-        return
-    choices = ", ".join(yaml_text(choice) for choice in rule.choices or ())
+def _combined(
+    option: str, path: str, document: Mapping[str, Any], rule: Rule, others: Iterable[Any]
+) -> RequestError:
+    """That an option doesn't go with a setting; `others` are choices that others leave it."""
     reason = f": {rule.why}" if rule.why else ""
-    raise RequestError(
-        f"{group}={name} can't be combined with {path}={value}{reason}. Valid: {choices}."
+    left = [each for each in rule.choices or () if all(each in own for own in others if own)]
+    valid = f" Valid: {', '.join(map(yaml_text, left))}." if left else ""
+    return RequestError(
+        f"{option} can't be combined with {path}={lookup(document, path)}{reason}.{valid}"
     )
 
 

@@ -135,10 +135,6 @@ class Images:
         if model.name == "pretrained":
             source = source or open_image_source(self.encoder or given["path"])
             return build_pretrained(attention, self.shape, source=source, **given)
-        if model.name != "vit":
-            raise RequestError(
-                f"model.name: expected vit or pretrained, which read images, got {model.name}."
-            )
         if self.encoder:
             raise RequestError(
                 f"task.encoder: expected null, since model=vit has none, got {self.encoder}."

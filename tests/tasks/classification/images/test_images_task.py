@@ -106,8 +106,8 @@ def test_wrong_images_are_told_in_a_sentence(trained):
     ("words", "message"),
     [
         (("model.patch=3",), "model.patch: expected a divisor of the images' 8 x 8 pixels"),
-        (("model=rnn",), "model.name: expected vit or pretrained, which read images, got rnn."),
-        (("attention=none",), "a Transformer layer without attention cannot mix its steps"),
+        (("model=rnn",), "with model.name=rnn: it reads images. Valid: vit, pretrained."),
+        (("attention=none",), "a Transformer layer without attention cannot mix its steps.\n"),
         (("attention=pooling",), "it has no query, so it cannot be self-attention"),
         (("data=digits",), "data=digits can't be combined with task.name=images"),
         (("task.shift=-1",), "task.shift: expected a whole number at least 0"),
