@@ -82,6 +82,11 @@ CONFIGURATIONS = [
     ("attention=pooling model=transformer", "can't be combined with model.name=transformer: "),
     ("attention=none model=transformer", "Valid: rnn, embeddings."),
     ("attention.name=pooling", "attention.name: expected no change of the name alone"),
+    (
+        "task.validation=0 trainer.patience=1",
+        "trainer.patience: expected a validation part, by which it goes, beside trainer.patience=1",
+    ),
+    ("task.validation=0 schedule=plateau", "schedule: expected a validation part"),
     # A decoder of forecasts.
     ("model.at_once=0", "model.at_once: expected a whole number at least 1, or null, got 0."),
     ("task=sunspots model.at_once=25", "model.at_once: expected at most task.history=24, got 25."),
@@ -216,6 +221,18 @@ def spoiled(name: str, content: str | None = None):
     return spoil
 
 
+def overwritten(name: str):
+    """Damage that HDF5 finds late, and has other errors for."""
+
+    def overwrite(folder: Path) -> None:
+        for path in folder.glob(name):
+            content = bytearray(path.read_bytes())
+            content[600:1600] = b"\7" * 1000
+            path.write_bytes(content)
+
+    return overwrite
+
+
 DAMAGE = [
     ("evaluate", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
     ("evaluate", unfinished, "RUN: ", "goes on with it, or --epoch last takes its newest weights."),
@@ -224,7 +241,13 @@ DAMAGE = [
     ("evaluate", spoiled("status.json", "{"), "status.json: damaged"),
     ("forecast", spoiled("status.json", "[]"), "status.json: damaged"),
     ("plot", spoiled("status.json", '{"state": "fine"}'), "expected one of running, completed"),
+    (
+        "evaluate",
+        spoiled("status.json", '{"state": "completed", "epoch": "two"}'),
+        "status.json: damaged: epoch: expected a whole number, got 'two'.",
+    ),
     ("evaluate", spoiled("status.json"), "has no status.json"),
+    ("evaluate", spoiled("config.yaml", "task: 3"), "task: expected "),
     ("evaluate", spoiled("config.yaml"), "config.yaml: damaged or missing"),
     ("forecast", spoiled("config.yaml", "a: [b"), "config.yaml: damaged or missing"),
     (
@@ -238,6 +261,7 @@ DAMAGE = [
     ("plot", spoiled("history.csv", "epoch,loss\n1\n"), "history.csv: damaged"),
     ("plot", spoiled("predictions.csv"), "predictions.csv: damaged or missing"),
     ("forecast", spoiled("weights/*", "HDF"), "weights.h5: expected this run's weights, but: "),
+    ("forecast", overwritten("weights/*"), "weights.h5: expected this run's weights, but: "),
 ]
 
 

@@ -262,6 +262,39 @@ def test_a_finished_run_without_its_checkpoint_is_not_begun_again(whole):
     assert before == {p.name: p.stat().st_mtime_ns for p in (folder.path / "weights").iterdir()}
 
 
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(b"HDF")])
+def test_a_finished_run_without_its_best_weights_is_left_as_it_is(whole, spoil):
+    folder = copied(whole)
+    for path in (folder.path / "weights").iterdir():
+        spoil(path)
+    before = [(folder.path / name).read_bytes() for name in ("status.json", "config.yaml")]
+    with pytest.raises(RequestError, match="expected the best weights so far"):
+        resume(folder, {"trainer.epochs": "9"})
+    assert before == [(folder.path / name).read_bytes() for name in ("status.json", "config.yaml")]
+
+
+def test_a_finished_run_that_fails_when_it_is_trained_longer_can_have_its_result(compose):
+    settings = ("optimizer=sgd", "optimizer.learning_rate=3e4", "schedule=cosine")
+    folder = RunDirectory.open(run(compose(*SMALL, *settings, "trainer.epochs=1")))
+    with pytest.raises(RunFailed, match=r"It was done before: attnlab resume .* has its result"):
+        resume(folder, {"trainer.epochs": "60"})
+    trained = folder.status.read()["epoch"]
+    resume(folder, {"trainer.epochs": str(trained)})
+    assert folder.status.read()["state"] == "completed"
+
+
+def test_a_run_that_stopped_early_gets_no_more_epochs(compose):
+    settings = (*SMALL, "trainer.patience=1", "trainer.min_delta=10", "trainer.epochs=6")
+    folder = RunDirectory.open(run(compose(*settings)))
+    before = (folder.path / "status.json").read_bytes()
+    with pytest.raises(RequestError, match="stopped after epoch 2 by trainer.patience=1"):
+        resume(folder, {"trainer.epochs": "8"})
+    assert (folder.path / "status.json").read_bytes() == before
+    (folder.path / "metrics.json").unlink()
+    resume(folder)  # its result is made again all the same
+    assert folder.read_metrics()["epochs"] == 2
+
+
 def test_a_result_that_could_not_be_written_is_made_again(whole):
     folder = copied(whole)
     for name in ("metrics.json", "predictions.csv"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from attnlab.commands.compare import compared
 from attnlab.commands.options import find, listed_runs
 from attnlab.commands.runs.table import row
 from attnlab.compare.selection import Filters
+from attnlab.config.arguments import VERBOSITY
 from attnlab.errors import RequestError
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import RunDirectory
@@ -26,6 +28,7 @@ def train(words: list[str]) -> Path:
     from attnlab.run import profile, runner
     from attnlab.sweeps.again import configuration
 
+    words = [word for word in words if word not in VERBOSITY]  # nothing is shown anyway
     if {"-m", "--multirun"} & {*words}:
         raise RequestError("-m: expected settings of one run; attnlab.sweep makes several.")
     os.environ[TYPED] = shlex.join(["attnlab", *words])
@@ -43,7 +46,8 @@ def train(words: list[str]) -> Path:
             results.append(error)
         return cli.DONE
 
-    cli.train(words, job)
+    with suppress(SystemExit):  # by what only shows something
+        cli.train(words, job)
     if not results:
         raise RequestError(f"{words[0]}: expected settings, got a word that only shows something.")
     if isinstance(results[0], Exception):
@@ -112,7 +116,7 @@ def summary(folder: Path) -> str:
 def predictions(folder: Path) -> dict[str, Any]:
     """The columns of a run's predictions.csv; of a task that isn't known, text as it looks."""
     run = RunDirectory(folder)
-    kind = known_kind(run.read_config().get("task", {}).get("name"))
+    kind = known_kind(run.read_task())
     return run.read_predictions(kind.text_columns if kind else ())
 
 

@@ -82,7 +82,7 @@ class Attention(keras.layers.Layer):
 
     Raises:
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
-        RequestError: it is called as Keras's own attention layers are.
+        RequestError: `dropout` is out of range; it is called as Keras's own attention layers are.
     """
 
     readout: ClassVar[str] = "concat"
@@ -90,6 +90,8 @@ class Attention(keras.layers.Layer):
 
     def __init__(self, *, dropout: float = 0.0, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
+        if not 0 <= dropout < 1:
+            raise RequestError(f"dropout must be at least 0 and below 1, got {dropout!r}")
         self.dropout = float(dropout)
         self.seed = seed
         self.supports_masking = True

@@ -14,6 +14,7 @@ from attnlab.attention.functional import (
     window_mask,
 )
 from attnlab.attention.luong import LuongAttention
+from attnlab.errors import RequestError
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -43,7 +44,7 @@ class LuongLocalAttention(LuongAttention):
     Call arguments, returns: see `Attention`.
 
     Raises:
-        RequestError: an unknown alignment or score; dot scores of unequal widths.
+        RequestError: an unknown alignment or score; a window below 1; dot scores of unequal widths.
     """
 
     def __init__(
@@ -57,6 +58,8 @@ class LuongLocalAttention(LuongAttention):
     ):
         super().__init__(score=score, units=units, **kwargs)
         self.alignment = require_choice("alignment", alignment, ("monotonic", "predictive"))
+        if window < 1:
+            raise RequestError(f"window must be at least 1, got {window!r}")
         self.window = window
 
     def build(self, query_shape, memory_shape):

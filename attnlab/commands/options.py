@@ -121,7 +121,7 @@ def listed_runs(runs: str | None) -> list[ListedRun]:
 
 def kind_of_run(run: RunDirectory) -> Kind:
     """The kind of a run's task; raises `RequestError` where it isn't known here."""
-    return kind_of(run.read_config().get("task", {}).get("name"))
+    return kind_of(run.read_task())
 
 
 def require_kind(run: RunDirectory, kind: Kind) -> None:

@@ -50,7 +50,13 @@ class Filters:
         Raises:
             RequestError: a filter can't be read, or asks for a key that no run has.
         """
-        conditions = self.conditions
+        conditions, _ = self.conditions, self._earliest  # which may be refused
+        for state in self.states:
+            if state not in STATES:
+                hint = did_you_mean(str(state), [*STATES])
+                raise RequestError(
+                    f"--state: expected one of {', '.join(STATES)}, got {state!r}.{hint}"
+                )
         found = [entry for entry in entries if self._fits(entry.status)]
         if self.sweep is not None:
             found = runs_of_sweep(found, self.sweep)
@@ -190,6 +196,7 @@ def _listing(names: Sequence[str]) -> str:
 
 def _moment(text: str) -> float:
     """The moment that `--since` names, in seconds since 1970."""
+    text = str(text)  # from Python it may be anything
     age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
     now = datetime.now(timezone.utc).timestamp()
     if age:

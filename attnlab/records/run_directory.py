@@ -176,6 +176,16 @@ class RunDirectory:
             raise RequestError(f"{path}: damaged: expected a mapping.")
         return config
 
+    def read_task(self) -> str:
+        """The name of the run's task, as config.yaml has it."""
+        task = self.read_config().get("task")
+        if not isinstance(task, dict) or "name" not in task:
+            path = self.path / "config.yaml"
+            raise RequestError(
+                f"{path}: damaged: task: expected the name of one of its options, got {task}."
+            )
+        return str(task["name"])
+
 
 class ListedRun(NamedTuple):
     """A run and its status; the status of a damaged run has the state "damaged" and the error."""

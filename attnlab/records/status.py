@@ -58,6 +58,10 @@ class Status:
                 f"{self._path}: damaged: state: expected one of {', '.join(STATES)}, "
                 f"got {status.get('state')!r}."
             )
+        if not isinstance(status.get("epoch", 0), int):
+            raise RequestError(
+                f"{self._path}: damaged: epoch: expected a whole number, got {status['epoch']!r}."
+            )
         return status
 
     def state(self) -> str:

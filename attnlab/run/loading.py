@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,11 +79,30 @@ def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
     """Load weights, or the mean of several; raises `RequestError`, which says `what` they are."""
     from attnlab.training.averaging import load_average
 
-    try:
+    with _telling(paths[0], what):
         load_average(model, paths) if len(paths) > 1 else model.load_weights(paths[0])
-    except (OSError, ValueError, KeyError) as error:
+
+
+def require_readable(path: Path, what: str) -> None:
+    """Raise `RequestError`, as `load_weights`, where a file of weights is missing or damaged."""
+    import h5py
+
+    def read(_: str, part: Any) -> None:
+        if isinstance(part, h5py.Dataset):
+            part[()]
+
+    with _telling(path, what), h5py.File(path) as file:
+        file.visititems(read)
+
+
+@contextmanager
+def _telling(path: Path, what: str) -> Iterator[None]:
+    """Turn errors of reading a file into a sentence."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError, KeyError) as error:  # HDF5 has several kinds
         reason = str(error).strip().splitlines()[0]
-        raise RequestError(f"{paths[0]}: expected {what}, but: {reason}") from error
+        raise RequestError(f"{path}: expected {what}, but: {reason}") from error
 
 
 def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:

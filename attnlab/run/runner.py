@@ -13,7 +13,6 @@ from typing import Any
 from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
-from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
@@ -22,7 +21,7 @@ from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import actual_state
-from attnlab.run import console, ending
+from attnlab.run import console, ending, longer
 from attnlab.run.building import check_model, make_task
 from attnlab.run.loop import Session, SweepMember
 from attnlab.run.memory import refuse_what_does_not_fit
@@ -31,7 +30,6 @@ from attnlab.run.recorder import Recorder
 from attnlab.run.screen import Screen, screen
 from attnlab.tasks.base import Task, TaskData
 from attnlab.tasks.kinds import resolved
-from attnlab.training.schedules import depends_on_length
 
 log = logging.getLogger("attnlab")
 
@@ -106,17 +104,26 @@ def resume(
         before, status = parse(resolved(folder.read_config()), {}), folder.status.read()
         config = _in_its_place(changed(before, changes or {}), folder)
         epochs = before.trainer.epochs
-        _check_epochs(config.trainer.epochs, epochs, status["epoch"])
+        longer.check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
         beside = dict(status.get("beside", {}))
-        if config.trainer.epochs != epochs and _may_differ(config, folder):
+        if config.trainer.epochs != epochs and longer.may_differ(config, folder):
             beside["epochs"] = [*beside.get("epochs", []), epochs]
         config = replace(config, beside=beside)
         metrics, completed = None, status["state"] == "completed"
         if completed and config.trainer.epochs == epochs:
             metrics = _kept(folder)
         if completed and metrics is None:
-            _require_checkpoint(folder)
-        metrics = metrics or _go_on(config, folder, sweep, started)
+            longer.require_whole(config, folder)
+        if completed and config.trainer.epochs > epochs:
+            longer.require_not_stopped(config, folder)
+        try:
+            metrics = metrics or _go_on(config, folder, sweep, started)
+        except RunFailed as error:
+            if not completed:
+                raise
+            trained = folder.status.read().get("epoch", 0)
+            way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
+            raise RunFailed(f"{error} It was done before: {way_out} has its result.") from error
     if sweep is None:
         console.print_result(metrics, folder.path)
         _finish(folder)
@@ -150,34 +157,6 @@ def _require_stopped(folder: RunDirectory) -> None:
         )
 
 
-def _check_epochs(wanted: int, before: int, trained: int) -> None:
-    if wanted < before and wanted < trained:
-        raise RequestError(
-            f"trainer.epochs: expected at least the {trained} epochs that were trained, "
-            f"got {wanted}."
-        )
-
-
-def _may_differ(config: RunConfig, folder: RunDirectory) -> bool:
-    """Whether what is trained may differ from a run that begins with this configuration.
-
-    By its learning rates, or since its last epoch was scored, as it always is.
-    """
-    if Checkpoints(folder.checkpoint).newest() is None:
-        return False
-    skips = config.task.settings.get("score_every", 1) > 1
-    return skips or depends_on_length(config.schedule.name, config.schedule.settings)
-
-
-def _require_checkpoint(folder: RunDirectory) -> None:
-    """A run that was finished must not begin again, for that would take what it has away."""
-    if Checkpoints(folder.checkpoint).newest() is None:
-        raise RequestError(
-            f"{folder.checkpoint}: expected the checkpoint of a finished run, but there is none "
-            "that is whole: train it again with more trainer.epochs."
-        )
-
-
 def _require_same(data: TaskData, folder: RunDirectory, digest: str) -> None:
     if data.digest != digest:
         raise CannotGoOn(
@@ -192,9 +171,26 @@ def _prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     task = make_task(config)
     check_model(config, task)
     data = task.load(config.seed, shown.working)
+    _require_validation(config, data)
     config.require_same_files()  # what was read is what it is recorded under
     refuse_what_does_not_fit(config, task, data)
     return task, data
+
+
+def _require_validation(config: RunConfig, data: TaskData) -> None:
+    """Refuse what goes by a validation part where there is none."""
+    if data.counts().get("validation"):
+        return
+    asked = {
+        "trainer.patience": config.trainer.patience,
+        "schedule": "plateau" if config.schedule.name == "plateau" else None,
+    }
+    for key, value in asked.items():
+        if value is not None:
+            raise RequestError(
+                f"{key}: expected a validation part, by which it goes, beside {key}={value}, but "
+                "the data have none."
+            )
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:

@@ -125,12 +125,34 @@ def test_a_run_that_translates_takes_and_gives_sentences(translating):
     [
         (attnlab.RequestError, ["task=fbi"], "task=fbi: .* Did you mean fib"),
         (attnlab.RequestError, ["seed=-1"], "seed: expected a whole number"),
+        (attnlab.RequestError, ["--help"], "got a word that only shows something"),
+        (attnlab.RequestError, ["-q", "seed=-1"], "seed: expected a whole number"),
         (attnlab.RunFailed, [*FIB, "optimizer.learning_rate=1e30"], "the loss is inf"),
     ],
 )
 def test_errors_come_with_their_sentence(error, words, text):
     with pytest.raises(error, match=text):
         attnlab.run(*words)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "steps", "text"),
+    [
+        (None, 1.5, "steps: expected a whole number of at least 1, got 1.5"),
+        (None, "x", "steps: expected a whole number of at least 1, got 'x'"),
+        ({"a": 1}, 2, "inputs: expected histories of numbers, but: "),
+    ],
+)
+def test_wrong_inputs_of_a_model_are_refused(result, inputs, steps, text):
+    with pytest.raises(attnlab.RequestError, match=text):
+        result.predict(inputs, steps=steps)
+
+
+def test_wrong_filters_of_runs_are_refused(three_groups):
+    with pytest.raises(attnlab.RequestError, match="expected one of completed, .*, got 'done'"):
+        attnlab.runs(state="done")
+    with pytest.raises(attnlab.RequestError, match="--since: expected an age as 90m"):
+        attnlab.runs(since=3)
 
 
 def test_what_the_worker_cannot_do_is_said_before_it_is_asked(three_groups, tmp_path, monkeypatch):

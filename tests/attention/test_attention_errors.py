@@ -28,6 +28,8 @@ from attnlab.errors import RequestError
             lambda: LuongLocalAttention(alignment="diagonal"),
             "alignment must be one of monotonic, predictive, got 'diagonal'",
         ),
+        (lambda: LuongLocalAttention(window=0), "window must be at least 1, got 0"),
+        (lambda: PoolingAttention(dropout=1.0), "dropout must be at least 0 and below 1, got 1.0"),
         (lambda: ScaledDotProductAttention(units=3), "units=3 has no effect without project=true"),
         (lambda: MultiHeadAttention(heads=3, units=7), "heads = 3 must divide units = 7"),
         (

@@ -8,6 +8,7 @@ import shutil
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from run_folders import add_epoch, make_run
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
@@ -261,6 +262,16 @@ def test_an_unfinished_run_shows_its_best_so_far(
     code, out, _ = asked(capsys, "--json", "--runs", str(tmp_path))
     row = json.loads(out)[0]
     assert (code, row["monitor"], row["best"]) == (0, *expected)
+
+
+def test_a_run_that_failed_when_it_was_trained_longer_shows_no_earlier_result(tmp_path, capsys):
+    make_run(tmp_path)
+    run = RunDirectory(next(tmp_path.glob("*/*/*")))
+    assert run.read_metrics()["epochs"] == 2
+    add_epoch(run, 3)
+    run.status.write("failed")
+    row = json.loads(asked(capsys, "--json", "--runs", str(tmp_path))[1])[0]
+    assert (row["epoch"], row["test"], row["best"]) == (3, None, pytest.approx(1 / 3))
 
 
 def test_no_runs_yet_says_how_to_start_one(tmp_path, monkeypatch, capsys):

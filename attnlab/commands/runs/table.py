@@ -40,7 +40,7 @@ def row(entry: ListedRun, metric: str | None = None) -> dict[str, Any]:
         "attention": status["attention"],
         "seed": status["seed"],
         "epoch": status.get("epoch"),
-        **_results(entry.run, status["task"], metric),
+        **_results(entry, status["task"], metric),
         "age": _age(status["started"]),
         "started": status["started"],
         "sweep": status.get("sweep"),
@@ -102,12 +102,14 @@ def print_errors(rows: Sequence[dict[str, Any]]) -> None:
             console.print(Text(name + error), soft_wrap=True)
 
 
-def _results(run: RunDirectory, task: str, metric: str | None) -> dict[str, Any]:
+def _results(entry: ListedRun, task: str, metric: str | None) -> dict[str, Any]:
     """The best monitored value and the test result; of an unfinished run the value so far."""
     try:
-        metrics = run.read_metrics()
+        metrics, trained = entry.run.read_metrics(), entry.status.get("epoch", 0)
     except RequestError:
-        return _results_so_far(run, task)
+        return _results_so_far(entry.run, task)
+    if metrics.get("epochs", trained) < trained:  # it is, or was to be, trained longer
+        return _results_so_far(entry.run, task)
     metric = metric or metrics.get("metric") or reported_metric(metrics, known_kind(task))
     return {
         "monitor": metrics.get("monitor"),

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -150,7 +151,7 @@ class ForecastingTask:
         """
         try:
             histories = np.asarray(self.last_history() if inputs is None else inputs, np.float64)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise RequestError(f"inputs: expected histories of numbers, but: {error}.") from error
         steps = self.horizon if steps is None else steps
         if histories.ndim <= self.last_history().ndim:
@@ -213,7 +214,7 @@ class ForecastingTask:
             )
         if not np.all(np.isfinite(rows[-self.history :])):
             raise RequestError("history: expected finite values, got NaN or infinity among them")
-        if steps < 1:
+        if not isinstance(steps, Integral) or steps < 1:
             raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
         if self.inputs and steps > self.horizon:
             names = ", ".join(map(str, self.inputs))
