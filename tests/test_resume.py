@@ -168,8 +168,10 @@ def test_a_finished_run_can_be_trained_longer(compose):
     settings = (*SMALL, "schedule=constant")
     whole = run(compose(*settings, "trainer.epochs=5"))
     folder = RunDirectory.open(run(compose(*settings, "trainer.epochs=2")))
+    (folder.path / "report.html").write_text("of two epochs")
     resume(folder, {"trainer.epochs": "5"})
     assert_same_run(folder.path, whole)
+    assert not (folder.path / "report.html").exists()
     assert folder.read_config()["trainer"]["epochs"] == 5
     status = json.loads((whole / "status.json").read_text())
     assert folder.status.read()["config_hash"] == status["config_hash"]

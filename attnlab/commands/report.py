@@ -19,10 +19,9 @@ from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.mlflow.settings import own_uri
-from attnlab.records.run_directory import ListedRun, RunDirectory, find_run, list_runs
+from attnlab.records.run_directory import REPORT, ListedRun, RunDirectory, find_run, list_runs
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
-_NAME = "report.html"
 _ENDINGS = (".html", ".htm")
 # What a sweep may vary that makes no groups: seeds are averaged over, and settings of the task and
 # its data are compared apart; see `compare.grouping`.
@@ -122,10 +121,10 @@ def _chosen(names: Sequence[str], folder: Path) -> _Chosen:
         return _several(runs, folder)
     if sweep is not None:
         varied = ",".join(_varied(sweep, runs[0].run))
-        return _Chosen(runs, sweep / _NAME, None, sweep.name, varied or None, True)
+        return _Chosen(runs, sweep / REPORT, None, sweep.name, varied or None, True)
     status = runs[0].status
     title = f"{status['task']} · {status['attention']} · seed {status['seed']}"
-    return _Chosen(runs, runs[0].run.path / _NAME, title, "", None, True)
+    return _Chosen(runs, runs[0].run.path / REPORT, title, "", None, True)
 
 
 def _run(name: str, folder: Path, listed: Sequence[ListedRun]) -> ListedRun:

@@ -45,7 +45,8 @@ def chart_svg(chart: Chart) -> tuple[str, Scale]:
     x = _along(chart, left, width - _RIGHT)
     across = x.ticks(70) if chart.ticks is None else chart.ticks
     if chart.ticks is None and not chart.curves[0].dots:
-        across = [tick for tick in across if tick[0] == int(tick[0])]  # epochs
+        first, last = min(chart.x), max(chart.x)
+        across = [each for each in across if first <= each[0] <= last and each[0] == int(each[0])]
     parts = [
         *_grid_lines(upright, y, left, width - _RIGHT),
         *(_tick_below(x.at(value), text, bottom) for value, text in across),
@@ -67,17 +68,18 @@ def intervals_svg(chart: Intervals) -> str:
     values = [v for r in chart.rows for v in (*r.values, r.mean, r.low, r.high) if v is not None]
     both = [*values, *(value for _, value in shown)]
     x = scale(both, _RIGHT, _WIDTH - _RIGHT, chart.logarithmic)
-    parts = [_tick_below(x.at(value), text, height, _TOP) for value, text in x.ticks(70)]
+    parts, names = [], []
     for number, (name, value) in enumerate(shown):
         place, below = x.at(value), height + 37 + _LINE * number
         ends = {"x1": _n(place), "x2": _n(place), "y1": str(_TOP), "y2": str(below - 12)}
         parts.append(tag("line", **ends, class_="base"))
         side = "" if place < 60 else "end" if place > _WIDTH - 60 else "mid"
-        parts.append(tag("text", escape(name), x=_n(place), y=below, class_=f"{side} basename"))
+        names.append(tag("text", escape(name), x=_n(place), y=below, class_=f"{side} basename"))
+    parts += [_tick_below(x.at(value), text, height, _TOP) for value, text in x.ticks(70)] + names
     parts += [_interval(x, _TOP + n * _ROW, row) for n, row in enumerate(chart.rows)]
     height += 44 + _LINE * len(shown)
     label = tag("text", escape(chart.label), x=_WIDTH // 2, y=height - 5, class_="mid")
-    size = {"viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
+    size = {"viewBox": f"0 0 {_WIDTH} {height}", "role": "img", "class_": "intervals"}
     return tag("svg", "".join([*parts, label]), **size, aria_label=f"{chart.title}: {chart.label}")
 
 

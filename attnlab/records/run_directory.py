@@ -19,6 +19,7 @@ from attnlab.records.status import Status
 if TYPE_CHECKING:
     import numpy as np
 
+REPORT = "report.html"  # in the folder of a run or a sweep, once it was asked for
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
 _numbers = itertools.count()
 

@@ -19,7 +19,7 @@ from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.processes import this_process
-from attnlab.records.run_directory import RunDirectory
+from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console, ending, longer
 from attnlab.run.building import check_model, make_task
@@ -139,6 +139,7 @@ def _go_on(
         data = task.load(config.seed, shown.working)
         _require_same(data, folder, folder.status.read().get("data_digest", data.digest))
         folder.make_folders()
+        (folder.path / REPORT).unlink(missing_ok=True)  # a page of what was
         member = {"sweep": sweep.name} if sweep else {}
         beside = dict(config.beside)
         folder.status.write("running", error=None, pruned=False, beside=beside, **member)

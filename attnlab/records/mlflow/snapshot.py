@@ -22,17 +22,16 @@ from attnlab.records.mlflow.description import (
     sweep_description,
 )
 from attnlab.records.mlflow.settings import own_uri
-from attnlab.records.run_directory import RunDirectory
+from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import actual_state
 
 _STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 # What MLflow takes of the name and the value of a parameter.
 _LONGEST_KEY, _LONGEST_VALUE = 250, 6000
 _LEFT_OUT = ("hydra", "paths", "tracking")
-_REPORT = "report.html"
 _FILES = (
     *("config.yaml", "environment.json", "metrics.json", "history.csv", "predictions.csv"),
-    _REPORT,
+    REPORT,
 )
 # The losses once more, under names that put them before all else in MLflow's charts.
 _CURVES = {"train_loss": "loss/train", "val_loss": "loss/validation"}
@@ -154,7 +153,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
         tags[NOTE] = sweep_description(folder, results, tags["attnlab.command"])
     noted = document.get("state") or ("completed" if document.get("finished", True) else "killed")
     times = {n: _milliseconds(time) for n, time in results.get("times", {}).items()}
-    paths = [folder / "table.csv", folder / _REPORT, *sorted(folder.glob("plots/*.png"))]
+    paths = [folder / "table.csv", folder / REPORT, *sorted(folder.glob("plots/*.png"))]
     return Snapshot(
         folder=folder,
         experiment=task,

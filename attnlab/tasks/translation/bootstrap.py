@@ -88,8 +88,10 @@ def paired_bootstrap(
     )
     signatures, scores = test()
     (key,) = signatures
-    results: list[Any] = scores[key][1:]
-    return [float(result.p_value) for result in results], str(signatures[key])
+    base, *results = scores[key]
+    # sacreBLEU counts the resamples that differ by more, of which there may be none then.
+    p_values = [1.0 if each.score == base.score else float(each.p_value) for each in results]
+    return p_values, str(signatures[key])
 
 
 def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) -> list[Translations]:

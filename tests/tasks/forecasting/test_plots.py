@@ -253,7 +253,8 @@ def test_attention_of_every_shape(steps, heads, queries):
     figure = attention_figure(shown, np.zeros((8, steps)), labels, METRICS)
     figure.draw_without_rendering()
     bars = next(axes for axes in figure.axes if axes.get_ylabel() == "mean weight")
-    heights = [bar.get_height() for bar in bars.patches]
+    drawn = bars.patches
+    heights = [bar.get_height() for bar in drawn] if steps <= 100 else drawn[0].get_data().values
     np.testing.assert_allclose(heights, shown.mean(axis=(0, 1, 2)), rtol=1e-5)
     ticks = dict(zip(bars.get_xticks(), bars.get_xticklabels(), strict=True))
     assert all(int(label.get_text()) == steps - place for place, label in ticks.items())
@@ -286,14 +287,36 @@ def test_the_queries_of_a_decoder_are_steps_of_the_forecast(queries, at_once):
         attention_figure(
             weights(queries=2), np.zeros((8, 13)), ["a"] * 8, METRICS, np.array([1, 4])
         ),
+        next_values_figure(
+            np.arange(336.0),
+            [f"2018-02-{1 + hour // 24:02d} {hour % 24:02d}:00" for hour in range(360)],
+            np.ones(24),
+            title="next 24 values",
+            units="degrees",
+        ),
     ],
     ids=[
         *("loss", "along time", "three steps", "against target", "one query", "many queries"),
-        "decoder",
+        *("decoder", "next values"),
     ],
 )
 def test_texts_neither_overlap_nor_leave_the_figure(figure, legible_texts):
     assert len(legible_texts(figure)) > 5
+
+
+def test_the_error_of_every_step_is_inside_its_panel():
+    columns = predictions(horizon=7)
+    columns["prediction"] = columns["target"] + columns["step"] ** 2
+    panel = forecast_figure(columns, METRICS).axes[2]
+    tops = [float(line.get_ydata().max()) for line in panel.get_lines()]
+    assert panel.get_ylim()[0] == 0 and panel.get_ylim()[1] > max(tops) == 49
+
+
+@pytest.mark.parametrize(("steps", "dots"), [(24, 1), (336, 0)])
+def test_weights_of_long_histories_are_no_dots_that_touch(steps, dots):
+    figure = attention_figure(weights(steps=steps), np.ones((8, steps)), ["1"] * 8, METRICS)
+    example = next(each for each in figure.axes if each.get_title().startswith("history before"))
+    assert len(example.collections) == dots and ("dot" in example.get_title()) == bool(dots)
 
 
 def test_title_says_which_run_and_what_came_out():

@@ -43,6 +43,13 @@ def test_seeds_are_no_further_sentences():
         assert paired_bootstrap(name, twice[0], twice[1:], REFERENCES) == one
 
 
+def test_equal_translations_are_no_evidence():
+    for texts in (REFERENCES, spoiled(2), [""] * len(REFERENCES)):
+        same = [(text,) for text in texts]
+        (p,), _ = paired_bootstrap("bleu", same, [same], REFERENCES)
+        assert p == 1.0
+
+
 def write_spoiled(runs, spoiled_by):
     for attention, each in spoiled_by.items():
         for seed, every in enumerate(each):

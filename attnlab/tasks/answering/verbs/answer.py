@@ -81,13 +81,15 @@ def command(
 
     trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
-    warn_unknown(chain.from_iterable(map(task.unknown, [*questions, text])), set())
+    of_text = task.unknown(text)
+    warn_unknown(chain(*map(task.unknown, questions), of_text), set())
     for question in questions:
         if task.is_longer(question, task.question_places - 1):
             warn_cut("question", task.question_places - 1, question)
         found = task.answer(trained.model, question, text, best)
         if form == "json":
-            click.echo(_as_json(question, found, task.unknown(question)))
+            unknown = dict.fromkeys([*task.unknown(question), *of_text])
+            click.echo(_as_json(question, found, [*unknown]))
         else:
             click.echo(_as_text(question, found, len(questions) > 1))
     if figure:

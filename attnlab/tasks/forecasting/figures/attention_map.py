@@ -25,6 +25,7 @@ from attnlab.tasks.forecasting.kind import KIND
 
 _MOST_WINDOWS = 8
 _MOST_HEADS = 8
+_FEW = 100  # steps that can be told apart, and their weights
 _HEAT: dict[str, Any] = dict(aspect="auto", cmap=COLOUR_MAP, interpolation="nearest", vmin=0)
 _LAG_STEPS = (1, 2, 3, 4, 6, 12, 24, 48, 60, 120, 240, 480, 1200)
 
@@ -82,12 +83,14 @@ def _one_query(
 def _draw_example(
     axes: Axes, history: np.ndarray, weights: np.ndarray, label: str, metrics: Mapping[str, Any]
 ) -> None:
-    """One window's history as a line, its weights as the areas of dots."""
-    where = np.arange(len(history))
-    axes.plot(where, history, color=GREY, linewidth=1)
-    area = 160 * weights / max(float(weights.max()), 1e-12)
-    axes.scatter(where, history, s=area, color=BLUE, alpha=0.7, linewidths=0, zorder=3)
-    axes.set_title(f"history before {label} ({metrics.get('units', '')}); dot: weight", fontsize=9)
+    """One window's history as a line, its weights as the areas of dots that don't touch."""
+    where, few = np.arange(len(history)), len(history) <= _FEW
+    axes.plot(where, history, color=GREY if few else BLUE, linewidth=1)
+    if few:
+        area = 160 * weights / max(float(weights.max()), 1e-12)
+        axes.scatter(where, history, s=area, color=BLUE, alpha=0.7, linewidths=0, zorder=3)
+    said = "; dot: weight" if few else ""
+    axes.set_title(f"history before {label} ({metrics.get('units', '')}){said}", fontsize=9)
     axes.margins(y=0.25)
     axes.tick_params(labelbottom=False)
     tidy(axes)
@@ -96,7 +99,10 @@ def _draw_example(
 def _draw_lags(axes: Axes, mean: np.ndarray, end: str) -> None:
     """The mean weight of each memory position, labelled by its distance from what comes next."""
     steps = len(mean)
-    axes.bar(np.arange(steps), mean, color=BLUE, width=0.8)
+    if steps <= _FEW:
+        axes.bar(np.arange(steps), mean, color=BLUE, width=0.8)
+    else:  # bars of three pixels and the gaps between them would beat
+        axes.stairs(mean, np.arange(steps + 1) - 0.5, fill=True, color=BLUE)
     axes.axhline(1 / steps, color=BLACK, linewidth=1, linestyle="--")
     axes.set_title(f"dashed: equal weights, 1/{steps}", fontsize=8, loc="right", pad=3)
     axes.set_ylabel("mean weight")

@@ -36,6 +36,7 @@ _PANELS = {
     "loss (scaled units)": {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
 }
 _MOST_LABELS = 8
+_CHARACTERS = 90  # of labels below an axis, side by side
 _BAND: dict[str, Any] = dict(color=ORANGE, alpha=0.2, linewidth=0, label="95 % interval")
 
 
@@ -106,7 +107,8 @@ def next_values_figure(
     steps = np.arange(0, len(forecast) + 1)
     axes.plot(known, history, color=BLACK, linewidth=1.3, label="known")
     joined = np.concatenate([history[-1:], forecast])
-    axes.plot(steps, joined, "o-", color=ORANGE, linewidth=1.6, markersize=3, label="forecast")
+    drawn: dict[str, Any] = dict(linewidth=1.6, markersize=3, markevery=slice(1, None))
+    axes.plot(steps, joined, "o-", color=ORANGE, label="forecast", **drawn)
     if low is not None:
         axes.fill_between(steps[1:], low, high, **_BAND)
     axes.axvline(0, color=BLACK, linewidth=0.8, linestyle=":")
@@ -115,7 +117,9 @@ def next_values_figure(
         at = round(position) + len(history) - 1
         return times[at] if 0 <= at < len(times) else ""
 
-    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.set_xlim(known[0] - 0.5, steps[-1] + 0.5)
+    most = min(_MOST_LABELS, _CHARACTERS // (max(map(len, times)) + 3))
+    axes.xaxis.set_major_locator(MaxNLocator(most, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(label))
     if times[-1].startswith("+"):
         axes.set_xlabel("step after the last known value")
@@ -165,13 +169,15 @@ def _draw_steps(
     """The error of each step, beside the best baseline's."""
     shape, baseline = (-1, predictions["step"].max()), str(metrics.get("best_baseline"))
     curves = {"prediction": (metrics["attention"], ORANGE), baseline: (baseline, BLACK)}
+    most = 0.0
     for column, (label, colour) in curves.items():
         if column in predictions:
             errors = (predictions[column] - predictions["target"]).reshape(shape)
             rmse = np.sqrt(np.mean(errors**2, axis=0))
             steps = np.arange(1, len(rmse) + 1)
             axes.plot(steps, rmse, "o-", color=colour, markersize=3, label=label)
-    axes.set_ylim(bottom=0)
+            most = max(most, float(rmse.max()))
+    axes.set_ylim(0, 1.08 * most or 1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("step ahead")
     axes.set_ylabel("RMSE")
