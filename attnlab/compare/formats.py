@@ -6,6 +6,7 @@ For readers the two tables of `tables`; for programs all numbers with full digit
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from rich.console import Console
@@ -89,8 +90,8 @@ def _low_mean_high(result: GroupResult) -> tuple[float, float, float] | None:
     found = result.difference
     if found is None or found.mean is None:
         return None
-    ends = [found.mean if end is None else end for end in (found.low, found.high)]
-    return ends[0], found.mean, ends[1]
+    low, high = (found.mean if end is None else end for end in (found.low, found.high))
+    return (low, found.mean, high) if math.isfinite(high - low) else None
 
 
 def _picture(low: int, mean: int, high: int, nothing: int, *, width: int, unicode: bool) -> str:

@@ -131,6 +131,7 @@ def sequential_p(differences: ArrayLike) -> float | None:
     n = len(numbers)
     if not np.ptp(numbers):
         return None
+    numbers = numbers / np.abs(numbers).max()  # whose squares are never too small or large
     r = 1 / (1 + n * EFFECT_VARIANCE)
     u = n * float(numbers.mean()) ** 2 / (float(numbers.var(ddof=1)) * (n - 1))
     log_e = (math.log(r) + n * (math.log1p(u) - math.log1p(r * u))) / 2

@@ -59,6 +59,8 @@ def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
     """
     numbers = _numbers(values, geometric)
     n, mean = len(numbers), float(numbers.mean())
+    if n > 1 and not np.ptp(numbers):  # no sum rounds what is the same
+        return Interval(n, *[float(np.asarray(values, float)[0])] * 3)
     interval = Interval(n, mean)
     if n > 1:
         half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * numbers.std(ddof=1)) / math.sqrt(n)
@@ -113,7 +115,8 @@ def paired_differences(
     own, base = _numbers(values, geometric), _numbers(reference, geometric)
     differences = own - base
     if len(own):
-        rounding = _ROUNDING * max(np.abs(own).max(), np.abs(base).max())
+        sizes = np.abs([own, base]).max()
+        rounding = _ROUNDING * (max(1.0, sizes) if geometric else sizes)
         if np.abs(differences).max() <= rounding:
             return np.zeros(len(own))
         if np.ptp(differences) <= rounding:

@@ -19,6 +19,7 @@ _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain numb
 # Numbers, or rows of them, that are further apart than this get digits of their own each.
 _FAR_APART = 1000.0
 _SMALLEST_P = 0.001
+_MOST_DECIMALS = 9
 _MOST_COLUMNS = 2  # of settings that nobody asked for
 
 
@@ -95,7 +96,9 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     """A row for each group but the reference: difference, p values, words; None for one group."""
     if not comparison.differences:
         return None
-    writers = _writers([(each.difference or ())[1:4] for each in comparison.differences])
+    nothing = 1.0 if comparison.geometric else 0.0
+    found = [(each.difference or ())[1:4] for each in comparison.differences]
+    writers = _writers(found, nothing)
     what, line = ("ratio", "1") if comparison.geometric else ("difference", "0")
     way = {1: f" (above {line} is better)", -1: f" (below {line} is better)"}
     test = comparison.item_test
@@ -106,9 +109,9 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     rows = []
     for each, write in zip(comparison.differences, writers, strict=True):
         item = [p_text(each.item_test.p_holm if each.item_test else None)] if test else []
-        found = [str(each.difference.n), _difference(each, write)] if each.difference else []
+        cells = [str(each.difference.n), _difference(each, write)] if each.difference else []
         names = called.names[each.group.key]
-        rows.append([*names, *found, p_text(each.p_corrected), *item, each.verdict])
+        rows.append([*names, *cells, p_text(each.p_corrected), *item, each.verdict])
     base = next(each for each in comparison.groups if each.label == comparison.reference)
     title = f"{what} to {called.label(base)}{way.get(comparison.metric.direction, '')}"
     return TextTable(title, len(called.columns), [*header, "verdict"], rows)
@@ -171,7 +174,9 @@ def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[
     return lambda value: f"{round(value, decimals) + 0.0:,.{decimals}f}"
 
 
-def _writers(rows: Sequence[Sequence[float | None]]) -> list[Callable[[float], str]]:
+def _writers(
+    rows: Sequence[Sequence[float | None]], nothing: float
+) -> list[Callable[[float], str]]:
     """How to write the numbers of each row: as those of the others, unless rows are far apart.
 
     By the digits of a large difference nothing would be left of a small one.
@@ -179,13 +184,32 @@ def _writers(rows: Sequence[Sequence[float | None]]) -> list[Callable[[float], s
     sizes = [max((abs(value) for value in row if value), default=0.0) for row in rows]
     known = [size for size in sizes if size]
     if known and max(known) > _FAR_APART * min(known):
-        return [number_format(row, digits=3) for row in rows]
-    return [number_format((value for row in rows for value in row), digits=3)] * len(rows)
+        writers = [number_format(row, digits=3) for row in rows]
+    else:
+        writers = [number_format((v for row in rows for v in row), digits=3)] * len(rows)
+    return [telling(row, nothing, write) for row, write in zip(rows, writers, strict=True)]
+
+
+def telling(
+    values: Iterable[float | None], line: float, write: Callable[[float], str]
+) -> Callable[[float], str]:
+    """The way to write values, with more decimals where one would read as a line that it is off."""
+    off = [value for value in values if value is not None and value != line]
+    if not any(write(value) == write(line) for value in off):
+        return write
+    decimals = 1 - math.floor(math.log10(min(abs(value - line) for value in off)) + 1e-9)
+    if decimals > _MOST_DECIMALS:
+        return lambda value: f"{value:.{decimals + 1 if line else 3}g}"
+    return lambda value: f"{round(value, decimals) + 0.0:,.{decimals}f}"
 
 
 def p_text(p: float | None) -> str:
-    """A p value as readers expect it."""
-    return _cell(p, lambda p: f"<{_SMALLEST_P}" if p < _SMALLEST_P else f"{p:.3f}")
+    """A p value as readers expect it, with one digit more where .050 may be on either side."""
+    if p is None:
+        return NOTHING
+    if p < _SMALLEST_P:
+        return f"<{_SMALLEST_P}"
+    return f"{p:.4f}" if f"{p:.3f}" == "0.050" else f"{p:.3f}"
 
 
 def _cell(value: float | None, write: Callable[[float], str]) -> str:

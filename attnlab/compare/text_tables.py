@@ -142,12 +142,18 @@ def _markdown_table(table: TextTable) -> str:
 def _latex_table(table: TextTable) -> str:
     columns = "l" * table.words + "r" * (len(table.header) - table.words)
     head, *body = [
-        " & ".join(map(_latex_text, row)) + r" \\" for row in [table.header, *table.rows]
+        _latex_row(map(_latex_text, row)) + r" \\" for row in [table.header, *table.rows]
     ]
     title = [f"% {table.title}"] if table.title else []
     begin = rf"\begin{{tabular}}{{{columns}}}"
     middle = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
     return "\n".join([*title, begin, *middle, r"\end{tabular}"])
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    """A line of cells; what begins it mustn't read as an argument of the command before."""
+    row = " & ".join(cells)
+    return f"{{}}{row}" if row.startswith(("[", "*")) else row
 
 
 def _latex_text(text: str) -> str:

@@ -78,10 +78,13 @@ def _against(comparison: Comparison, best: GroupResult) -> str:
         verdicts = {each.verdict for each in comparison.differences}
         if verdicts <= {"too few seeds", "no shared seed"}:
             return "; too few seeds to say whether others differ from it"
-        better = "worse" in verdicts
-        return "; some others are worse by more than luck" if better else (
-            "; no other is told from it by more than luck"
-        )  # fmt: skip
+        said = {  # its mean is over all of its seeds, a difference over those that both have
+            "better": "; on shared seeds some others are better by more than luck",
+            "worse": "; some others are worse by more than luck",
+            "no spread": "; some others differ from it by the same at each seed",
+        }
+        known = (text for verdict, text in said.items() if verdict in verdicts)
+        return next(known, "; no other is told from it by more than luck")
     p = (
         f" (p {p_text(best.p_corrected).replace('<', '< ')})"
         if best.p_corrected is not None
@@ -193,7 +196,7 @@ def _further_parts(comparison: Comparison) -> list[Part]:
         for name in names:
             quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
             values = [quantity.value(run.metrics) for run in group.runs.values()]
-            known = [value for value in values if value is not None]
+            known = [value for value in values if value is not None and math.isfinite(value)]
             cells.append(f"{np.mean(known):.4g}" if len(known) == len(values) else "-")
         rows.append(cells)
     title = f"{comparison.metric.path} on further parts, mean over seeds"

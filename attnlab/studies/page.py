@@ -10,7 +10,7 @@ from pathlib import Path
 from attnlab.compare.comparison import Comparison
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import markdown
-from attnlab.compare.tables import number_format
+from attnlab.compare.tables import number_format, telling
 from attnlab.config.arguments import quoted
 from attnlab.page.html import page_text
 from attnlab.page.parts import Code, Section, Table, Text
@@ -111,9 +111,10 @@ def _row(cell: Cell) -> list[str]:
     """A published number beside ours."""
     each, ours, n = cell.published, "", ""
     if cell.result is not None:
-        seeds, mean, *ends = cell.result.interval
-        known = [f"{end:.3g}" for end in ends if end is not None]
-        ours, n = f"{mean:.3g}" + (f" [{', '.join(known)}]" if known else ""), str(seeds)
+        seeds, *values = cell.result.interval
+        write = telling(values, each.value, number_format(values))
+        mean, *ends = [write(value) for value in values if value is not None]
+        ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(seeds)
     why = f": {each.why}" if each.why and cell.result is not None else ""
     by = f"{each.system}, {each.source}"
     return [each.label, by, each.metric, f"{each.value:g}", ours, n, cell.verdict + why]

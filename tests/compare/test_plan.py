@@ -176,6 +176,19 @@ def test_where_all_differences_are_the_same_the_others_runs_are_counted(two_grou
     assert found.missing == outlooks(found)["bahdanau"].missing > 0
 
 
+def test_equal_differences_of_few_seeds_settle_nothing(tmp_path):
+    write_group(tmp_path, "none", NONE[:2])
+    write_group(tmp_path, "bahdanau", np.add(NONE[:2], 0.5))
+    assert only(tmp_path).missing is None
+
+
+def test_ratios_near_one_are_written_with_what_they_differ_by(tmp_path):
+    write_group(tmp_path, "none", np.add(NONE, 50))
+    write_group(tmp_path, "bahdanau", [50 + v + at / 1e3 for at, v in enumerate(NONE)])
+    text = formats.markdown(plans(tmp_path, "0.002%", geometric=True))
+    assert "a ratio of 1.000020 to none" in text and "| 1 |" not in text
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -252,7 +265,15 @@ def test_the_table_fits_the_terminal(three_groups, monkeypatch, columns):
 
 @pytest.mark.parametrize(
     ("seconds", "written"),
-    [(0.0, "0 s"), (63.2, "63 s"), (120.0, "2 min"), (8000.0, "2.2 h"), (1e6, "12 days")],
+    [
+        (0.0, "0 s"),
+        (63.2, "63 s"),
+        (120.0, "2 min"),
+        (8000.0, "2.2 h"),
+        (1e6, "12 days"),
+        (99.6, "100 s"),
+        (1.2e9, "13,889 days"),
+    ],
 )
 def test_times_are_written_in_units_that_fit(seconds, written):
     assert formats._time(seconds) == written

@@ -61,6 +61,12 @@ def test_rounding_is_no_difference(geometric, nothing):
     assert tuple(found) == (5, nothing, nothing, nothing, None)
 
 
+def test_what_is_the_same_is_no_other_for_being_averaged():
+    assert tuple(mean_interval([0.1] * 5, geometric=True)) == (5, 0.1, 0.1, 0.1)
+    near = np.full(5, np.nextafter(1, 2))
+    assert tuple(paired_difference(near, np.ones(5), geometric=True)) == (5, 1, 1, 1, None)
+
+
 def test_geometric_means_and_ratios_are_of_logarithms():
     logs = mean_interval(np.log(FIVE))
     assert mean_interval(FIVE, geometric=True) == (5, *map(pytest.approx, np.exp(logs[1:])))

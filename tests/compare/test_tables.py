@@ -17,7 +17,7 @@ from attnlab.compare.formats import (
     markdown,
     print_comparisons,
 )
-from attnlab.compare.tables import number_format, p_text, results_table
+from attnlab.compare.tables import differences_table, number_format, p_text, results_table, telling
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +113,33 @@ def test_small_differences_keep_their_digits_beside_large_ones(tmp_path, monkeyp
     assert "-0.0042" in text and "0 [0, 0]" not in text and "-0 [" not in text
 
 
+def test_no_difference_that_is_told_from_nothing_is_written_like_nothing(tmp_path):
+    write_group(tmp_path, "none", [value + 17 for value in NONE])
+    write_group(tmp_path, "bahdanau", [v + 17.04 + at / 1e3 for at, v in enumerate(NONE)])
+    write_group(tmp_path, "pooling", [value + 37 for value in BETTER])
+    plain, ratio = (only(tmp_path, geometric=geometric) for geometric in (False, True))
+    written = [{row[0]: row[2] for row in differences_table(each).rows} for each in (plain, ratio)]
+    assert written[0]["bahdanau"] == "0.042 [0.040, 0.044]"
+    assert written[1]["bahdanau"] == "1.0023 [1.0022, 1.0024]"
+    assert [row["pooling"][:3] for row in written] == ["19.", "2.1"]
+
+
+@pytest.mark.parametrize(
+    ("values", "line", "written"),
+    [
+        ([0.5, 0.1, 0.9], 0.0, ["0.5", "0.1", "0.9"]),
+        ([0.5, 0.01, 0.9], 0.0, ["0.500", "0.010", "0.900"]),
+        ([99.93, 99.91, 99.95], 99.9, ["99.930", "99.910", "99.950"]),
+        ([5.0, 1e-12], 0.0, ["5", "1e-12"]),
+        ([1.0 + 1e-12], 1.0, ["1.000000000001"]),
+        ([None, 0.0], 0.0, [None, "0.0"]),
+    ],
+)
+def test_what_is_off_a_line_is_written_so(values, line, written):
+    write = telling(values, line, lambda value: f"{value:.1f}")
+    assert [None if value is None else write(value) for value in values] == written
+
+
 def test_markdown_has_a_table_for_results_and_one_for_differences(found):
     lines = markdown(found).splitlines()
     assert lines[0] == "**sunspots: test rmse in sunspots, lower is better**"
@@ -151,6 +178,13 @@ def test_latex_escapes_names(found):
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
 
 
+def test_a_list_that_begins_a_row_is_no_argument_of_latex(tmp_path):
+    for inputs in (["price"], ["price", 3]):
+        write_group(tmp_path, "none", NONE, config={"task.inputs": inputs})
+    text = latex(compared(tmp_path, by=("task.inputs",)))
+    assert "\n{}[" in text and "\n[" not in text
+
+
 def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
     write_group(tmp_path, "pooling", SAME)
     found = compared(tmp_path)
@@ -185,7 +219,8 @@ def test_numbers_of_a_column_have_as_many_decimals(values, written):
 
 
 @pytest.mark.parametrize(
-    ("p", "written"), [(None, "-"), (0.0004, "<0.001"), (0.0468, "0.047"), (1.0, "1.000")]
+    ("p", "written"),
+    [(None, "-"), (0.0004, "<0.001"), (0.0468, "0.047"), (0.0496, "0.0496"), (1.0, "1.000")],
 )
 def test_p_values(p, written):
     assert p_text(p) == written

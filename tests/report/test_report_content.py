@@ -57,6 +57,18 @@ def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_
     assert sentence.endswith("The best baseline, persistence, has 2.000.")
 
 
+def test_the_best_mean_may_be_of_other_seeds_than_a_difference(tmp_path):
+    write_group(tmp_path, "none", [*NONE, 0.1, 0.1, 0.1, 0.1, 0.1])
+    write_group(tmp_path, "bahdanau", BETTER)
+    assert "; on shared seeds some others are better by" in result_sentence(only(tmp_path))
+
+
+def test_what_differs_by_the_same_at_each_seed_is_told(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", [value + 0.5 for value in NONE])
+    assert "; some others differ from it by the same at" in result_sentence(only(tmp_path))
+
+
 def test_few_seeds_are_not_judged(tmp_path):
     write_group(tmp_path, "none", NONE[:2])
     write_group(tmp_path, "bahdanau", BETTER[:2])

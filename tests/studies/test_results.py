@@ -11,7 +11,7 @@ from compared_runs import BETTER, NONE, SAME, only, write_run
 from scipy import stats
 
 from attnlab.compare.curves import baseline_values
-from attnlab.compare.statistics import Interval
+from attnlab.compare.statistics import Interval, mean_interval
 from attnlab.records.run_directory import list_runs
 from attnlab.studies.page import report_html, report_md
 from attnlab.studies.results import results, table_csv, verdict
@@ -112,6 +112,15 @@ def test_the_report_has_it_all_in_words(found):
     assert "not comparable: other windows" in text
     assert "attnlab -m task=sunspots" in text
     assert "baselines that beat it" not in text  # persistence has 2.0
+
+
+def test_ours_is_not_written_like_a_published_number_that_it_is_off(three_groups):
+    low = mean_interval(BETTER).low
+    published = round(low, 3)
+    numbers = [number("bahdanau", published)]
+    study = Study("mine", "Is it so?", ["task=sunspots"], "attention", published=numbers)
+    text = report_md(results(study, list_runs(three_groups)))
+    assert published != low and f"| {published:g} |" in text and f"[{published:.3f}," not in text
 
 
 def test_baselines_that_beat_what_was_published_are_named(tmp_path):

@@ -14,7 +14,7 @@ from attnlab.compare.comparison import ENOUGH_SEEDS
 from attnlab.compare.planning.plan import Needed, Outlook, Plans, TaskPlan
 from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.statistics import exp
-from attnlab.compare.tables import heading, naming, number_format
+from attnlab.compare.tables import heading, naming, number_format, telling
 from attnlab.compare.text_tables import (
     NOTHING,
     Section,
@@ -138,7 +138,7 @@ def _table(plan: TaskPlan) -> TextTable:
             _spread(each.spread),
             _seeds(each.needed),
             NOTHING if each.missing is None else f"{each.missing:,}",
-            NOTHING if each.seconds_per_seed is None else f"{each.seconds_per_seed:,.3g}",
+            NOTHING if each.seconds_per_seed is None else _rounded(each.seconds_per_seed, 3),
             _time(each.seconds),
             _detects(each, plan.geometric),
         ]
@@ -152,7 +152,7 @@ def _table(plan: TaskPlan) -> TextTable:
 
 def _sought_text(plan: TaskPlan) -> str:
     if plan.geometric:
-        return f"{math.exp(plan.difference):.4g}"
+        return _ratio(math.exp(plan.difference))
     given = f" ({plan.wish.difference.text})" if plan.wish.difference.is_share else ""
     return f"{plan.difference:.4g}{given}"
 
@@ -204,12 +204,21 @@ def _time(seconds: float | None) -> str:
         return NOTHING
     fits = ((name, size) for name, size in _UNITS if seconds < _LARGEST * size)
     name, size = next(fits, _UNITS[-1])
-    return f"{seconds / size:,.2g} {name}"
+    return f"{_rounded(seconds / size, 2)} {name}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    """A number of so many digits, or more where it is a whole one; with no powers of ten."""
+    return f"{value:,.0f}" if value >= 10**digits - 0.5 else f"{value:.{digits}g}"
+
+
+def _ratio(value: float) -> str:
+    return telling([value], 1.0, lambda value: f"{value:.4g}")(value)
 
 
 def _detects(outlook: Outlook, geometric: bool) -> str:
     if outlook.detectable is None:
         return NOTHING
     if geometric:
-        return f"{exp(outlook.detectable):.3g}"
+        return _ratio(exp(outlook.detectable))
     return number_format([outlook.detectable], digits=3)(outlook.detectable)

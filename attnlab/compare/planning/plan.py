@@ -174,8 +174,9 @@ def _plan_task(
 
 
 def _is_settled(outlook: Outlook) -> bool:
-    """Whether all differences are the same, so that more seeds are no question."""
-    return outlook.spread is not None and not outlook.spread.deviation
+    """Whether all differences of enough seeds are the same, so that more are no question."""
+    is_known = outlook.spread is not None and outlook.n >= ENOUGH_SEEDS
+    return is_known and not outlook.spread.deviation  # type: ignore[union-attr]
 
 
 class _Aim(NamedTuple):

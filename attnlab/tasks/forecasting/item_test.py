@@ -15,6 +15,8 @@ from scipy.special import stdtr
 from attnlab.errors import RequestError
 from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
 
+_ROUNDING = 1e-12  # of the largest loss: differences that vary by no more are the same
+
 
 class DieboldMariano(NamedTuple):
     """The statistic, above 0 where the first losses are larger, and its two-sided p value."""
@@ -37,12 +39,12 @@ def diebold_mariano(
         horizon: How many steps ahead the forecasts are.
 
     Returns:
-        The test; None where it isn't defined: fewer than `horizon` + 2 losses, or differences whose
-        estimated variance isn't above 0.
+        The test; None where it isn't defined: fewer than `horizon` + 2 losses, or differences that
+        only rounding sets apart, or whose estimated variance isn't above 0.
     """
     difference = np.subtract(losses, reference)
     n = len(difference)
-    if n < horizon + 2:
+    if n < horizon + 2 or np.ptp(difference) <= _ROUNDING * np.max(np.abs([losses, reference])):
         return None
     centred = difference - difference.mean()
     covariances = [float(centred[lag:] @ centred[: n - lag]) / n for lag in range(horizon)]

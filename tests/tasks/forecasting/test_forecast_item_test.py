@@ -51,6 +51,12 @@ def test_diebold_mariano_says_where_it_is_not_defined(losses, horizon):
     assert diebold_mariano(losses, np.zeros(len(losses)), horizon) is None
 
 
+def test_diebold_mariano_takes_no_rounding_for_a_difference():
+    losses = np.arange(40) * 0.1
+    assert diebold_mariano(losses + 0.1, losses) is None
+    assert diebold_mariano(losses * (1 + 1e-14), losses) is None
+
+
 def test_diebold_mariano_averages_losses_over_seeds(runs):
     """The published errors, split over two seeds so that only their mean loss is the published."""
     first, second = np.array([1, 1, -1, 2, 3.0]), np.array([3, 6, -6, 0, 9.0])
