@@ -194,7 +194,8 @@ def telling(
     values: Iterable[float | None], line: float, write: Callable[[float], str]
 ) -> Callable[[float], str]:
     """The way to write values, with more decimals where one would read as a line that it is off."""
-    off = [value for value in values if value is not None and value != line]
+    known = (value for value in values if value is not None and math.isfinite(value))
+    off = [value for value in known if value != line]
     if not any(write(value) == write(line) for value in off):
         return write
     decimals = 1 - math.floor(math.log10(min(abs(value - line) for value in off)) + 1e-9)

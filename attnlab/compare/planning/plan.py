@@ -175,8 +175,8 @@ def _plan_task(
 
 def _is_settled(outlook: Outlook) -> bool:
     """Whether all differences of enough seeds are the same, so that more are no question."""
-    is_known = outlook.spread is not None and outlook.n >= ENOUGH_SEEDS
-    return is_known and not outlook.spread.deviation  # type: ignore[union-attr]
+    found = outlook.spread
+    return found is not None and not found.deviation and outlook.n >= ENOUGH_SEEDS
 
 
 class _Aim(NamedTuple):
