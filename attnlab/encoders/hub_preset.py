@@ -210,7 +210,8 @@ def preset_file(path: str, name: str) -> Path:
 
 def is_handle(path: str) -> bool:
     """Whether keras-hub downloads a preset by this name; what has a `/` and no `://` is a path."""
-    if "://" in path or "/" in path or importlib.util.find_spec("keras_hub") is None:
+    is_name = "_" in path and "/" not in path  # as encoders of theirs; looking takes seconds
+    if not is_name or importlib.util.find_spec("keras_hub") is None:
         return "://" in path
     import_tensorflow()
     from keras_hub.src.utils.preset_utils import BUILTIN_PRESETS

@@ -190,7 +190,7 @@ def _require_validation(config: RunConfig, data: TaskData) -> None:
         if value is not None:
             raise RequestError(
                 f"{key}: expected a validation part, by which it goes, beside {key}={value}, but "
-                "the data have none."
+                "the data have none: give them one, or leave it out."
             )
 
 
