@@ -30,17 +30,17 @@ class _Cell(NamedTuple):
             behind, and what is kept.
         slopes: what was kept, the states before and those behind, of all steps: to what `inner`
             takes.
-        inner: the gradients of the states behind, and slopes: to that of the product, with gates,
-            and those of the states before but for the product.
-        entering: that gradient of the product, and what `inner` takes: to that of the inputs, with
-            gates; None: it is the same.
+        inner: the gradients of the states behind, and slopes: to those of the gates, and those of
+            the states before but for the product. The first gates are the product's, the last ones
+            the inputs'; both are the same ones, unless they are turned.
+        turned: by how many gates the inputs' are behind the product's, whose last ones come first.
     """
 
     kept: int
     step: Callable[..., tuple[tuple, tuple]]
     slopes: Callable[..., tuple]
     inner: Callable[[Sequence, Sequence], tuple]
-    entering: Callable[..., tf.Tensor] | None = None
+    turned: int = 0
 
 
 def recur(
@@ -155,15 +155,12 @@ def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
         z, r, n, inner = kept
         of_n = (1.0 - z) * (1.0 - n * n)
         of_z, of_r = (before[0] - n) * z * (1.0 - z), of_n * inner * r * (1.0 - r)
-        return _gates(of_z, of_r, of_n * r), z, of_n
+        return _gates(of_n * r, of_z, of_r, of_n), z
 
     def inner(gradients, slopes):
         return gradients[0][..., None, :] * slopes[0], (gradients[0] * slopes[1],)
 
-    def entering(of_product, gradients, slopes):
-        return tf.concat([of_product[..., :2, :], _gates(gradients[0] * slopes[2])], axis=-2)
-
-    cell = _Cell(4, step, slopes, inner, entering)
+    cell = _Cell(4, step, slopes, inner, turned=1)
     return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), taken, bias)
 
 
@@ -184,20 +181,20 @@ def _gates(*parts):
 def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
     """The states of a cell after each step of `inputs`, from the first states."""
     steps, units, count = _sizes(inputs)[0], kernel.shape[-2], len(first)
-    shape = inputs.shape[1:-1]
+    shape, gates = inputs.shape[1:-1], kernel.shape[-1] // units
 
     @tf.custom_gradient
     def scan(inputs, kernel, *others):
         first, biases = others[:count], others[count:]
-        apart = partial(tf.split, num_or_size_splits=inputs.shape[-1] // units, axis=-1)
+        apart = partial(tf.split, num_or_size_splits=gates, axis=-1)
         # Before the loop: XLA vectorizes no operation that takes several parts of a step's inputs.
         of_gates, offsets = apart(inputs), [apart(bias) for bias in biases]
 
-        def forward(at, states):
+        def forward(at, states, arrays):
             pairs = zip(apart(tf.matmul(states[0], kernel)), *offsets, strict=True)
             products = [sum(bias, product) for product, *bias in pairs]
             new, kept = cell.step([gate[at] for gate in of_gates], products, states)
-            return new, (*new, _gates(*kept)) if kept else new
+            return new, _write(arrays, at, (*new, _gates(*kept)) if kept else new)
 
         shapes = [(*shape, units)] * count + [(*shape, cell.kept, units)] * bool(cell.kept)
         _, arrays = _loop(forward, first, steps, taken, shapes, inputs.dtype)
@@ -208,25 +205,27 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
             before = [tf.concat([start[None], after[:-1]], 0) for start, after in pairs]
             kept = tf.unstack(arrays[count], axis=-2) if cell.kept else ()
             slopes = cell.slopes(kept, before, states)
-            transposed = tf.linalg.matrix_transpose(kernel)
+            there = cell.turned * units
+            transposed = tf.linalg.matrix_transpose(tf.roll(kernel, there, axis=-1))
 
-            def backward(at, later):
+            def backward(at, later, arrays):
                 pairs = zip(later, upstream, strict=True)
                 gradients = tuple(own + more[at] for own, more in pairs)
-                of_product, rest = cell.inner(gradients, [slope[at] for slope in slopes])
-                through = tf.matmul(_flat(of_product), transposed)
-                return (through + rest[0], *rest[1:]), gradients
+                found, rest = cell.inner(gradients, [slope[at] for slope in slopes])
+                (array,) = _write(arrays, at, (found,))
+                # Read again: XLA vectorizes no operation whose gates and units become one axis.
+                through = tf.matmul(_flat(array.read(at)[..., :gates, :]), transposed)
+                return (through + rest[0], *rest[1:]), [array]
 
-            zeros = tuple(map(tf.zeros_like, first))
-            settings = shapes[:count], inputs.dtype
-            d_first, gradients = _loop(backward, zeros, steps, taken, *settings, from_end=True)
-            d_products = d_inputs = cell.inner(gradients, slopes)[0]
-            if cell.entering:
-                d_inputs = cell.entering(d_products, gradients, slopes)
-            rows = _joined(_flat(d_products))
+            zeros, shapes = tuple(map(tf.zeros_like, first)), [(*shape, gates + cell.turned, units)]
+            settings = shapes, inputs.dtype
+            d_first, (found,) = _loop(backward, zeros, steps, taken, *settings, from_end=True)
+            rows = _joined(_flat(found[..., :gates, :]))
             d_kernel = tf.matmul(_joined(before[0]), rows, transpose_a=True)
-            d_biases = [tf.reduce_sum(rows, axis=-2, keepdims=True) for _ in biases]
-            return _flat(d_inputs), d_kernel, *d_first, *d_biases
+            d_bias = [tf.reduce_sum(rows, axis=-2, keepdims=True) for _ in biases]
+            of_product = [tf.roll(each, -there, axis=-1) for each in (d_kernel, *d_bias)]
+            d_inputs = _flat(found[..., cell.turned :, :])
+            return d_inputs, of_product[0], *d_first, *of_product[1:]
 
         return tuple(states), gradient
 
@@ -244,12 +243,13 @@ def _flat(gated):
 def _loop(
     body, states: tuple, steps, taken, shapes: Sequence[tuple], dtype, *, from_end: bool = False
 ) -> tuple[tuple, list]:
-    """The last states of `body(step, states) -> (states, values)`, and values (steps, ...) each.
+    """The last states of `body(step, states, arrays) -> (states, arrays)`, and (steps, ...) arrays.
 
-    Where no more than the first `taken` steps are taken, the other values are zeros.
+    Where no more than the first `taken` steps are taken, the rest of the arrays is zeros.
     """
     taken = steps if taken is None else taken
-    arrays = [tf.TensorArray(dtype, steps, element_shape=shape) for shape in shapes]
+    made = partial(tf.TensorArray, dtype, steps, clear_after_read=False)
+    arrays = [made(element_shape=shape) for shape in shapes]
     # Counted down, not from `taken`: XLA would compile anew for each value of what it slices by.
     start, change = (taken - 1, -1) if from_end else (0, 1)
 
@@ -257,14 +257,17 @@ def _loop(
         return at >= 0 if from_end else at < taken
 
     def advance(at, states, arrays):
-        states, values = body(at, states)
-        arrays = [array.write(at, value) for array, value in zip(arrays, values, strict=True)]
-        return at + change, states, arrays
+        return at + change, *body(at, states, arrays)
 
     _, states, arrays = tf.while_loop(
         goes_on, advance, (start, states, arrays), maximum_iterations=steps
     )
     return states, [array.stack() for array in arrays]
+
+
+def _write(arrays: Sequence, at, values: Sequence) -> list:
+    """The arrays, with a value of each at a place."""
+    return [array.write(at, value) for array, value in zip(arrays, values, strict=True)]
 
 
 def _joined(sequence):
