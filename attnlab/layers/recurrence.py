@@ -64,7 +64,7 @@ def recur(
     inputs = tf.transpose(sequence, [last - 1, *range(last - 1), last])  # (S, ..., B, F)
     input_bias = bias[..., :1, :] if cell == "gru" else bias[..., None, :]
     if kernel.shape[-2] == 1:
-        projected = inputs * kernel + input_bias
+        projected = _scaled(inputs, kernel, input_bias)
     else:
         projected = _parted(tf.matmul(_joined(inputs), kernel) + input_bias, inputs)
     if cell == "gru":
@@ -72,6 +72,19 @@ def recur(
     else:
         states = {"simple": simple, "lstm": lstm}[cell](projected, recurrent_kernel, first, taken)
     return tuple(tf.transpose(each, [*range(1, last), 0, last]) for each in states)
+
+
+@tf.custom_gradient
+def _scaled(inputs, kernel, bias):
+    """`x w + b` of one feature x, (S, ..., B, 1), as (S, ..., B, G)."""
+
+    def gradient(upstream):
+        rows = _joined(upstream)
+        of_both = tf.matmul(_with_ones(_joined(inputs)), rows, transpose_a=True)
+        of_inputs = tf.reduce_sum(upstream * kernel, axis=-1, keepdims=True)
+        return of_inputs, of_both[..., :1, :], of_both[..., 1:, :]
+
+    return inputs * kernel + bias, gradient
 
 
 def simple(inputs, kernel, first: tuple = (), taken=None) -> tuple:
@@ -220,12 +233,11 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
             zeros, shapes = tuple(map(tf.zeros_like, first)), [(*shape, gates + cell.turned, units)]
             settings = shapes, inputs.dtype
             d_first, (found,) = _loop(backward, zeros, steps, taken, *settings, from_end=True)
-            rows = _joined(_flat(found[..., :gates, :]))
-            d_kernel = tf.matmul(_joined(before[0]), rows, transpose_a=True)
-            d_bias = [tf.reduce_sum(rows, axis=-2, keepdims=True) for _ in biases]
-            of_product = [tf.roll(each, -there, axis=-1) for each in (d_kernel, *d_bias)]
-            d_inputs = _flat(found[..., cell.turned :, :])
-            return d_inputs, of_product[0], *d_first, *of_product[1:]
+            rows, entered = _joined(_flat(found[..., :gates, :])), _joined(before[0])
+            entered = _with_ones(entered) if biases else entered
+            of_product = tf.roll(tf.matmul(entered, rows, transpose_a=True), -there, axis=-1)
+            d_kernel, *d_biases = tf.split(of_product, [units] + [1] * len(biases), axis=-2)
+            return _flat(found[..., cell.turned :, :]), d_kernel, *d_first, *d_biases
 
         return tuple(states), gradient
 
@@ -275,6 +287,11 @@ def _joined(sequence):
     steps, *leading, batch, width = _sizes(sequence)
     order = [*range(1, len(leading) + 1), 0, len(leading) + 1, len(leading) + 2]
     return tf.reshape(tf.transpose(sequence, order), (*leading, steps * batch, width))
+
+
+def _with_ones(rows):
+    """Rows (..., N, W), a 1 behind each, for products that also sum up, which XLA does slowly."""
+    return tf.concat([rows, tf.ones_like(rows[..., :1])], axis=-1)
 
 
 def _parted(joined, sequence):
