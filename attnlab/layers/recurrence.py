@@ -2,9 +2,9 @@
 
 Automatic gradients of a loop keep every intermediate value of each step, and sum the gradient of
 the weights step by step. Here the loop forward keeps states and gates; the derivatives of the gates
-are found for all steps at once; the loop backward does no more than carry the gradient of the
-states; and what follows from that is again found for all steps at once: less than half the time on
-a CPU, for the same numbers.
+are found for all steps at once; the loop backward carries the gradient of the states and keeps that
+of the gates; and what follows from it is again found for all steps at once: less than half the time
+on a CPU, for the same numbers.
 
 Every function takes leading axes before the batch, for models whose weights are stacked.
 """
@@ -168,7 +168,7 @@ def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
         z, r, n, inner = kept
         of_n = (1.0 - z) * (1.0 - n * n)
         of_z, of_r = (before[0] - n) * z * (1.0 - z), of_n * inner * r * (1.0 - r)
-        return _gates(of_n * r, of_z, of_r, of_n), z
+        return _gates(of_n * r, of_z, of_r, of_n), z  # n, z, r of the product; z, r, n of the input
 
     def inner(gradients, slopes):
         return gradients[0][..., None, :] * slopes[0], (gradients[0] * slopes[1],)
