@@ -162,6 +162,19 @@ def test_all_translators_read_out_alike_unless_told_otherwise(compose):
     assert {config.model.settings["output"] for config in configs} == {"attentional"}
 
 
+def test_classifiers_read_alike_what_a_query_finds_unless_told_otherwise(compose):
+    readouts = {
+        name: compose("task=classify", f"attention={name}").model.settings["readout"]
+        for name in options("attention")
+    }
+    assert (readouts.pop("none"), readouts.pop("pooling")) == ("state", "context")
+    assert set(readouts.values()) == {"concat"}
+    told = compose("task=classify", "attention=luong_global", "model.readout=attentional_state")
+    assert told.model.settings["readout"] == "attentional_state"
+    forecaster = compose("task=sunspots", "attention=luong_global")
+    assert forecaster.model.settings["readout"] == "attentional_state"
+
+
 @pytest.mark.parametrize("name", ["rnn", "transformer"])
 def test_a_forecasters_settings_are_its_constructors(name):
     from attnlab.tasks.forecasting.models.forecaster import Forecaster

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attnlab.config.options import auto_value
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.classification"
@@ -13,10 +14,18 @@ _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 
 def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
+    """A run's configuration with what earlier versions didn't have, and an encoder's attention.
+
+    What is read behind a look is the same with every mechanism that has a query: Luong's
+    `attentional_state` is part of a decoder, and stays at chance where `concat` learns.
+    """
     task, model = document.get("task", {}), document.get("model", {})
     if task.get("name") in _ENCODED:
         document = {**document, "task": {"encoder": None, **task}}
+    if model.get("readout") == "auto":
+        mechanism = document.get("attention", {}).get("name")
+        if auto_value(mechanism, "model.readout", "concat") == "attentional_state":
+            document = {**document, "model": {**model, "readout": "concat"}}
     if model.get("name") != "pretrained":
         return document
     from attnlab.encoders.opening import as_the_encoder
