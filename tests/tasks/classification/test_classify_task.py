@@ -79,7 +79,9 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     (trained.folder / "one.txt").write_text("what an awful\nbread")
     code, out, err = trained("classify", "latest", "--file", "one.txt", "lovely rain")
     assert (code, out.split()) == (0, ["good", "bad"]), err
-    assert "tokens are read" not in err
+    assert "tokens are read" not in err and "--file" not in err
+    _, _, err = trained("classify", "latest", "one.txt")
+    assert "warning: one.txt is read as words; --file one.txt reads it\n" in err
     _, _, err = trained("classify", "latest", "lovely " * 99, "bread " * 99)
     assert "of a text the first " in err and "the end of 'lovely lovely " in err
     assert err.count("tokens are read") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,8 @@ def command(
         else [*texts, *(read_text(path, "--file") for path in files)]
     )
     (_check_images if images else _check_texts)(given, figure)
+    for name in () if images else filter(isfile, texts):
+        click.echo(f"attnlab: warning: {name} is read as words; --file {name} reads it", err=True)
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch, average)
