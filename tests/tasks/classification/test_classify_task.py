@@ -139,7 +139,7 @@ def test_a_sweep_of_models_is_compared_item_by_item(lab):
 @pytest.mark.parametrize("attention", ["luong_global", "luong_local"])
 def test_agreement_is_learned_at_the_defaults(lab, attention):
     """Readout and clipping decide: others leave these two at chance."""
-    code, _, err = lab("task=classify", f"attention={attention}", "trainer.epochs=8", UNTRACKED)
+    code, _, err = lab("task=classify", f"attention={attention}", UNTRACKED)
     assert code == 0, err
     (run,) = lab.run_folders()
     assert json.loads((run / "metrics.json").read_text())["test"]["accuracy"] > 0.99
