@@ -47,13 +47,14 @@ def test_a_setting_is_explained(capsys, words):
 def test_defaults_are_those_of_each_task(capsys):
     assert main(["explain", "trainer.epochs=3"]) == 0
     said = capsys.readouterr().out
-    others = "5 with task=answer,ett,masked_words; 15 with task=classify; "
-    others += "100 with task=digits; 40 with task=series,sunspots; 12 with task=translate"
+    others = "4 with task=answer; 15 with task=classify; "
+    others += "100 with task=digits; 5 with task=ett,masked_words; "
+    others += "40 with task=series,sunspots; 12 with task=translate"
     assert said.endswith(f"default 30; {others}\n")
     assert main(["explain", "optimizer.learning_rate"]) == 0
     assert "(optimizer=adam)" in (said := capsys.readouterr().out)
-    others = "0.005 with task=answer,classify; 0.002 with task=digits,masked_words; "
-    others += "0.0003 with task=ett; 0.001 with task=images"
+    others = "0.004 with task=answer; 0.005 with task=classify; "
+    others += "0.002 with task=digits,masked_words; 0.0003 with task=ett; 0.001 with task=images"
     assert f"default 0.003; {others}\n" in said
 
 
