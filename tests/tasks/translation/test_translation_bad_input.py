@@ -31,6 +31,11 @@ REQUESTS = [
     (f"{SMALL} attention=luong_global model.input_feeding=true model.output=maxout", "input_feed"),
     (f"{SMALL} model.initial_state=copy", "initial_state"),
     (f"{SMALL} attention=multi_head model.tie_embeddings=all", "tie_embeddings"),
+    (
+        "data=recall data.length=512",
+        "task.max_length: expected at least 512, the words of a sequence of data=recall, got 100.",
+    ),
+    ("data=reverse data.longest=96", "task.max_length: expected at least 101"),
     ("trainer.batch_by=words", "trainer.batch_by: expected one of items, tokens, got words."),
     ("model.anchor=true", "model.anchor: there is no such key."),
     ("data=tatoeba data.path=nowhere.txt", "nowhere.txt"),
