@@ -136,13 +136,7 @@ class Translate:
         return made
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
-        """Refuse what `build` would, and sequences cut off; called before a corpus is prepared."""
-        longest, most = self.corpus.uncut, self.text.max_length
-        if most is not None and longest > most:
-            raise RequestError(
-                f"task.max_length: expected at least {longest}, the words of a sequence of "
-                f"data={self.corpus.name}, got {most}."
-            )
+        """Refuse what `build` would, whatever the corpus; called before it is prepared."""
         self._build(attention, model, 8, 8, 1, 1)
 
     def _build(self, attention: Callable[[], Attention], model: Option, *sizes: int) -> Translator:

@@ -33,9 +33,9 @@ REQUESTS = [
     (f"{SMALL} attention=multi_head model.tie_embeddings=all", "tie_embeddings"),
     (
         "data=recall data.length=512",
-        "task.max_length: expected at least 512, the words of a sequence of data=recall, got 100.",
+        "task.max_length: expected at least data.length=512, got 100.",
     ),
-    ("data=reverse data.longest=96", "task.max_length: expected at least 101"),
+    ("data=reverse data.longest=101", "task.max_length: expected at least data.longest=101"),
     ("trainer.batch_by=words", "trainer.batch_by: expected one of items, tokens, got words."),
     ("model.anchor=true", "model.anchor: there is no such key."),
     ("data=tatoeba data.path=nowhere.txt", "nowhere.txt"),

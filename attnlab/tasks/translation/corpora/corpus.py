@@ -44,7 +44,6 @@ class Corpus(NamedCorpus):
     # `source` lets no source sentence stand in two parts, `pair` deals out single pairs
     split: str = "source"
     reverse: bool = False  # translate from the second language into the first
-    uncut: int = 0  # words of the longest sequence, where one that is cut off can't be answered
     # whether one of `own_parts` is held out from train, by sources as `clean` makes them
     holds_out: bool = False
     clean: Callable[[str], str] | None = None

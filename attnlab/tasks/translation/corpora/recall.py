@@ -72,7 +72,6 @@ class Recall(Corpus):
                 f"{symbols}, which make {possible:,}."
             )
         self.size, self.keys, self.length = pairs, keys, length
-        self.uncut = length
         self.symbols, self.seed = symbols, seed
 
     @cached_property

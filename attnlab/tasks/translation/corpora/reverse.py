@@ -39,7 +39,6 @@ class Reverse(Corpus):
         self, *, pairs: int = 50_000, symbols: int = 50, longest: int = 25, seed: int = 0
     ) -> None:
         self.size, self.symbols, self.longest, self.seed = pairs, symbols, longest, seed
-        self.uncut = longest + _LONGER
 
     @cached_property
     def _held_out(self) -> list[tuple[int, ...]]:
