@@ -8,7 +8,8 @@ import shutil
 import socket
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ SWEEP = ("-m", "task=fib", "attention=bahdanau,multi_head", "seed=0,1")
 SETTINGS = (f"trainer.epochs={EPOCHS}", "model.units=8", "trainer.jit=false", "sweep.name=seen")
 NAMES = [f"fib-{attention}-s{seed}" for attention in ("bahdanau", "multi_head") for seed in (0, 1)]
 PATIENCE = 120_000  # milliseconds
+ATTEMPTS = 5
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,11 +69,25 @@ def page(server):
         page.set_default_timeout(PATIENCE)
         page.goto(f"{server}/#/experiments/1/runs")
         parent = page.get_by_role("row").filter(has_text="seen").first
-        parent.get_by_role("button").first.click()
-        for name in NAMES:
-            page.get_by_role("link", name=name).first.wait_for()
+        links = [page.get_by_role("link", name=name).first for name in NAMES]
+        press(parent.get_by_role("button").first, links[0].wait_for)
+        for link in links:
+            link.wait_for()
         yield page
         browser.close()
+
+
+def press(target, shows: Callable[..., None]) -> None:
+    """Click until what that opens shows: a page that still draws itself may lose a click."""
+    from playwright.sync_api import TimeoutError as Late
+
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            target.click(timeout=PATIENCE / ATTEMPTS)
+            return shows(timeout=PATIENCE / ATTEMPTS)
+        except Late:
+            if attempt == ATTEMPTS:
+                raise
 
 
 def picture(page, name: str) -> None:
@@ -103,11 +119,12 @@ def test_the_curves_of_a_sweep_can_be_compared(page):
         box = rows.nth(number).get_by_role("checkbox")
         if box.count():
             box.first.click()
-    page.get_by_role("button", name="Compare").first.click()
-    page.get_by_text("Run details").wait_for()
+    compare = page.get_by_role("button", name="Compare").first
+    press(compare, page.get_by_text("Run details").wait_for)
     text = page.inner_text("body")
     assert all(name in text for name in NAMES)
-    page.get_by_role("link", name="val_loss").click()
+    link = page.get_by_role("link", name="val_loss")
+    press(link, partial(page.wait_for_url, re.compile("#/metric")))
     curves = chart(page)
     picture(page, "compare")
     assert {curve["name"].split()[0] for curve in curves} == set(NAMES)
@@ -116,8 +133,9 @@ def test_the_curves_of_a_sweep_can_be_compared(page):
 
 def test_the_charts_group_by_attention(page):
     page.goto(page.url.partition("?")[0] + "?compareRunsMode=CHART")
-    page.get_by_role("button", name="Group by").click()
-    page.get_by_role("menuitemcheckbox", name="attention.name").click()
+    group = page.get_by_role("menuitemcheckbox", name="attention.name")
+    press(page.get_by_role("button", name="Group by"), group.wait_for)
+    group.click()
     page.keyboard.press("Escape")
     for group in ("bahdanau", "multi_head"):
         page.get_by_text(f"Group: {group}").first.wait_for()
@@ -139,9 +157,10 @@ def test_description_parameters_figures_and_weights_of_a_run_open(page):
     page.get_by_text("attention.name").first.wait_for()
     page.get_by_text(re.compile("^test rmse ")).first.wait_for()
     assert page.get_by_role("cell", name="persistence").first.is_visible()
-    page.get_by_role("tab", name="Artifacts").click()
-    page.get_by_text("plots").first.click()
-    page.get_by_text("loss.png").first.click()
+    plots, figure = page.get_by_text("plots").first, page.get_by_text("loss.png").first
+    press(page.get_by_role("tab", name="Artifacts"), plots.wait_for)
+    press(plots, figure.wait_for)
+    figure.click()
     page.locator("img[src*='loss'], img[src^='blob:'], [class*=image] img").first.wait_for()
     picture(page, "figure")
     page.get_by_text("weights").first.click()
