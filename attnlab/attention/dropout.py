@@ -10,7 +10,7 @@ from keras import ops
 
 
 class Dropout(keras.layers.Dropout):
-    """`keras.layers.Dropout` with two draws out of one random number.
+    """`keras.layers.Dropout` with four draws out of one random number of 64 bits.
 
     So the probability is rounded to a multiple of 2^-16, and what remains is scaled by exactly the
     share that remains. While a step is traced, `rate` may be a tensor, and rate and random state
@@ -36,9 +36,9 @@ class Dropout(keras.layers.Dropout):
             given = zip(self.noise_shape, shape, strict=True)
             shape = [size if fixed is None else fixed for fixed, size in given]
         size, seed = math.prod(shape), tf.cast(seed, tf.int32)
-        numbers = (size + 1) // 2
+        numbers = (size + 3) // 4
         # XLA takes five times as long for whole epochs where it may choose the algorithm itself.
-        draws = tf.random.stateless_uniform((numbers,), seed, None, None, tf.int32, alg="philox")
+        draws = tf.random.stateless_uniform((numbers,), seed, None, None, tf.int64, alg="philox")
         draws = tf.reshape(tf.bitcast(draws, tf.uint16), (-1,))[:size]
         kept = tf.reshape(draws >= tf.cast(threshold, tf.uint16), shape)
         scale = 1.0 / (1.0 - threshold * 2**-16)
