@@ -84,7 +84,8 @@ def press(target, shows: Callable[..., None]) -> None:
     for attempt in range(1, ATTEMPTS + 1):
         try:
             target.click(timeout=PATIENCE / ATTEMPTS)
-            return shows(timeout=PATIENCE / ATTEMPTS)
+            shows(timeout=PATIENCE / ATTEMPTS)
+            return
         except Late:
             if attempt == ATTEMPTS:
                 raise
@@ -133,9 +134,9 @@ def test_the_curves_of_a_sweep_can_be_compared(page):
 
 def test_the_charts_group_by_attention(page):
     page.goto(page.url.partition("?")[0] + "?compareRunsMode=CHART")
-    group = page.get_by_role("menuitemcheckbox", name="attention.name")
-    press(page.get_by_role("button", name="Group by"), group.wait_for)
-    group.click()
+    choice = page.get_by_role("menuitemcheckbox", name="attention.name")
+    press(page.get_by_role("button", name="Group by"), choice.wait_for)
+    choice.click()
     page.keyboard.press("Escape")
     for group in ("bahdanau", "multi_head"):
         page.get_by_text(f"Group: {group}").first.wait_for()

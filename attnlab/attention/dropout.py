@@ -36,8 +36,9 @@ class Dropout(keras.layers.Dropout):
             given = zip(self.noise_shape, shape, strict=True)
             shape = [size if fixed is None else fixed for fixed, size in given]
         size, seed = math.prod(shape), tf.cast(seed, tf.int32)
+        # Of 64 bits, for XLA works out a whole block of Philox anew for each number that it hands
+        # out. It takes five times as long for whole epochs where it may choose the algorithm.
         numbers = (size + 3) // 4
-        # XLA takes five times as long for whole epochs where it may choose the algorithm itself.
         draws = tf.random.stateless_uniform((numbers,), seed, None, None, tf.int64, alg="philox")
         draws = tf.reshape(tf.bitcast(draws, tf.uint16), (-1,))[:size]
         kept = tf.reshape(draws >= tf.cast(threshold, tf.uint16), shape)
