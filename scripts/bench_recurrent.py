@@ -3,8 +3,9 @@
     python scripts/bench_recurrent.py
 
 A step on one batch, with Bahdanau's attention before the step and Luong's after it: against
-PyTorch (left out where torch is missing), against `fit` of a Keras RNN over a cell that attends,
-and as TensorFlow's graph against XLA. The exit code is 1 if a bound is missed.
+PyTorch (left out where torch is missing) and against `fit` of a Keras RNN over a cell that attends,
+as batches of one shape are trained, with XLA; and as TensorFlow's graph, as others are, against
+PyTorch. The exit code is 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from bench_translation import BATCH, Size, make_batch, report_xla
+from bench_translation import BATCH, Size, make_batch, report_steps
 from measuring import milliseconds, missed, report, turns
 
 RECURRENT = Size(256, 1, 0, 1, 14, 14, 8000)
 MECHANISMS = {"bahdanau": "before the step", "luong_global": "dot, after the step"}
 
 
-def make_recurrent(mechanism: str, jit: bool = False):
-    """Ours, ready to train."""
+def make_recurrent(mechanism: str, jit: bool | None = False):
+    """Ours, ready to train; without `jit` as batches of one shape are trained."""
     from attnlab.attention import BahdanauAttention, LuongGlobalAttention
     from attnlab.run.building import start_afresh
     from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
@@ -36,6 +37,7 @@ def make_recurrent(mechanism: str, jit: bool = False):
     sizes = {"source_size": RECURRENT.vocabulary, "target_size": RECURRENT.vocabulary}
     model = RecurrentTranslator(kind, RecurrentSettings(units=units, embedding=units), **sizes)
     model.build()
+    jit = model.sooner_on_xla if jit is None else jit
     return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1, jit=jit)
 
 
@@ -165,9 +167,9 @@ def main() -> int:
     """One step on one batch, over and over; GRU, 256 units."""
     batch, count = make_batch(RECURRENT), 30
     for mechanism, place in MECHANISMS.items():
-        program = make_recurrent(mechanism)
-        ours = partial(program.train, [batch], [1e-4], 0)
+        make = partial(make_recurrent, mechanism)
         if mechanism == "bahdanau":
+            ours = partial(make(jit=None).train, [batch], [1e-4], 0)
             own, fit = turns(count, ours, make_keras_recurrent()).T
             report("rnn bahdanau: fit / ours", fit / own, 3, True, milliseconds(own, fit))
         try:
@@ -175,10 +177,8 @@ def main() -> int:
         except ImportError:
             print("skip torch: it is not installed")
             continue
-        own, theirs = turns(count, ours, make_torch_recurrent(mechanism)).T
-        what = f"rnn {mechanism}, {place}: torch / ours"
-        report(what, theirs / own, 1.5, True, milliseconds(own, theirs))
-    report_xla("rnn bahdanau", partial(make_recurrent, "bahdanau"), batch)
+        torch_step = make_torch_recurrent(mechanism)
+        report_steps(f"rnn {mechanism}, {place}", make, batch, torch_step, 1.5, count)
     return 1 if missed else 0
 
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import numpy as np
-from measuring import checked, command, missed, report, turns
+from measuring import command, learner_of, missed, report, turns
 
 SEEDS, TURNS = 32, 5
 TRAINING = {
@@ -32,16 +32,8 @@ class Seeds:
     """The learners of one configuration for several seeds."""
 
     def __init__(self, overrides: list[str]) -> None:
-        from attnlab.run.building import make_task, start_afresh
-        from attnlab.run.loop import make_learner
-
-        self.learners, self.epoch = [], 0
-        for seed in range(SEEDS):
-            config = checked([*overrides, f"seed={seed}"])
-            task = make_task(config)
-            task.load(seed)
-            start_afresh(seed)
-            self.learners.append(make_learner(config, task))
+        self.learners = [learner_of(overrides, seed) for seed in range(SEEDS)]
+        self.epoch = 0
 
     def seconds(self, count: int, epochs: int) -> float:
         """What some epochs of the first learners take, together where they are several."""

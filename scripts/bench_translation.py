@@ -3,8 +3,9 @@
     python scripts/bench_translation.py [--data deu.txt] [--part train] [--quick]
 
     train    real target tokens a second on Tatoeba, against a plain keras.Model.fit
-    torch    a training step, against PyTorch's nn.Transformer (left out where torch is missing)
-    jit      how many steps of one shape make up for what XLA takes to compile it
+    torch    a training step, against PyTorch's nn.Transformer (left out where torch is missing):
+             as batches of one shape are trained, and where that is with XLA, as others are, too
+    jit      an epoch with XLA, against one as graph: of many shapes, and of one
     matmul   share that a training step reaches of the rate of its matrix products alone
 
 Each line has the median of the turns' ratios, their range, and the bound that the project holds
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from measuring import milliseconds, missed, report, turns
+from measuring import learner_of, milliseconds, missed, report, turns
 
 BATCH = 64
 
@@ -47,8 +48,6 @@ SIZES = {
     128: Size(128, 2, 512, 4, 7, 11, 3858),
 }
 
-# Those of a default run with XLA: 1,800 steps, six shapes.
-STEPS_OF_A_SHAPE = 300
 BOUNDS = {512: 1.15, 256: 1.25, 128: 1.4}  # how many times faster a step is to be than PyTorch's
 
 
@@ -79,12 +78,13 @@ def make_model(size: Size, **settings):
     return model
 
 
-def make_program(size: Size, jit: bool = False, **settings):
-    """Ours, ready to train."""
+def make_program(size: Size, jit: bool | None = False, **settings):
+    """Ours, ready to train; without `jit` as batches of one shape are trained."""
     from attnlab.tasks.translation.program import TranslationProgram
     from attnlab.training.optimizers import make_optimizer
 
     model = make_model(size, **settings)
+    jit = model.sooner_on_xla if jit is None else jit
     return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1, jit=jit)
 
 
@@ -216,35 +216,59 @@ def bench_torch(options: argparse.Namespace) -> None:
         print("skip torch: it is not installed")
         return
     for units, size in SIZES.items():
-        program, batch = make_program(size), make_batch(size)
         count = {512: 4, 256: 10, 128: 40}[units] // (2 if options.quick else 1)
-        ours, theirs = turns(
-            count, lambda p=program, b=batch: p.train([b], [1e-4], 0), make_torch_step(size)
-        ).T
-        detail = f"{np.median(theirs) * 1e3:.0f} against {np.median(ours) * 1e3:.0f} ms a step"
-        report(f"step d {units}: torch / ours", theirs / ours, BOUNDS[units], True, detail)
+        make, batch = partial(make_program, size), make_batch(size)
+        report_steps(f"step d {units}", make, batch, make_torch_step(size), BOUNDS[units], count)
+
+
+def report_steps(
+    name: str,
+    make: Callable,
+    batch: tuple[np.ndarray, np.ndarray],
+    theirs: Callable[[], object],
+    bound: float,
+    count: int,
+) -> None:
+    """A step of PyTorch over ours, which `make(jit=...)` makes; one as graph is to be no longer."""
+    program = make(jit=None)
+    programs = [program, make(jit=False)] if program.jit else [program]
+    steps = [partial(each.train, [batch], [1e-4], 0) for each in programs]
+    *ours, torch = turns(count, *steps, theirs).T
+    for own, least, where in zip(ours, (bound, 1), ("", ", as graph"), strict=False):
+        what = f"{name}{where}: torch / ours"
+        report(what, torch / own, least, True, milliseconds(own, torch))
 
 
 # --- XLA against the graph ---------------------------------------------------------------------
 
 
-def report_xla(name: str, make: Callable, batch: tuple[np.ndarray, np.ndarray]) -> None:
-    """What `trainer.jit=null` chooses for translators on a processor, the graph, against XLA.
-
-    XLA compiles once for every shape; `make(jit=...)` makes a program.
-    """
-    graph, xla = (partial(make(jit=jit).train, [batch], [1e-4], 0) for jit in (False, True))
-    (first,) = turns(1, xla, warm=False)[0]
-    steps = turns(10, graph, xla)
-    compiling, gain = first - np.median(steps[:, 1]), np.median(steps[:, 0] - steps[:, 1])
-    paid = compiling / gain if gain > 0 else np.inf
-    detail = f"{compiling:.1f} s to compile, then {milliseconds(*steps.T[::-1])}"
-    report(f"{name}: steps of a shape until XLA pays", paid, STEPS_OF_A_SHAPE, True, detail)
-
-
 def bench_jit(options: argparse.Namespace) -> None:
-    """A small Transformer, all batches of one shape."""
-    report_xla("Transformer d 128", partial(make_program, SIZES[128]), make_batch(SIZES[128]))
+    """What `trainer.jit=null` chooses for translators on a processor, an epoch of each.
+
+    XLA compiles for every shape, and pads sentences of many lengths so that these are few.
+    """
+    plans = {
+        "translate, bahdanau: XLA / graph": ["attention=bahdanau"],
+        "recall, bahdanau, one shape: graph / XLA": [
+            *("attention=bahdanau", "model=rnn", "model.units=64", "model.embedding=64"),
+            *("data=recall", "data.pairs=4000", "data.keys=16", "data.length=64"),
+            "data.symbols=64",
+        ],
+    }
+    for name, words in plans.items():
+        graph, xla = (
+            partial(train_epoch, learner_of(["task=translate", *words, f"trainer.jit={jit}"]))
+            for jit in ("false", "true")
+        )
+        seconds = turns(2, graph, xla).T
+        chosen, other = seconds if "XLA /" in name else seconds[::-1]
+        report(name, other / chosen, 1, True, milliseconds(chosen, other))
+
+
+def train_epoch(learner) -> None:
+    """All steps of an epoch."""
+    for chunk in learner.chunks(1):
+        learner.train(chunk, np.full(chunk.steps, 1e-4), 0)
 
 
 # --- training against matrix products ----------------------------------------------------------

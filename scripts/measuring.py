@@ -103,3 +103,15 @@ def checked(overrides: Sequence[str]):
     config.register_schema()
     with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):
         return config.from_hydra(compose("config", list(overrides)))
+
+
+def learner_of(overrides: Sequence[str], seed: int = 0):
+    """What trains the configuration that these words make."""
+    from attnlab.run.building import make_task, start_afresh
+    from attnlab.run.loop import make_learner
+
+    config = checked([*overrides, f"seed={seed}"])
+    task = make_task(config)
+    task.load(seed)
+    start_afresh(seed)
+    return make_learner(config, task)

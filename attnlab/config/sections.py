@@ -63,7 +63,8 @@ class TrainerConfig:
     jit: bool | None = ruled(
         None,
         "compile with XLA; false: TensorFlow's graphs; null: XLA, but on a CPU of models of texts "
-        "only for narrow recurrent ones, of images only for small ones, for it compiles for long",
+        "only for narrow recurrent ones, of translators only where all sentences are of one "
+        "length, of images only for small ones, for it compiles for long",
         type="bool",
         optional=True,
     )

@@ -85,7 +85,7 @@ def token_plan(
     by: str = "tokens",
     seed: int,
     epoch: int,
-    multiple: int = 1,
+    multiple: int | None = None,
 ) -> list[np.ndarray]:
     """Each pair once, in batches of near-equal lengths, drawn from (seed, epoch).
 
@@ -100,8 +100,8 @@ def token_plan(
         by: `tokens` or `items`.
         seed: the run's seed.
         epoch: the epoch's number, from 1.
-        multiple: lengths are rounded up to multiples of it. Above 1 all batches of one length have
-            equally many rows, for compilers; rows of -1 fill them up.
+        multiple: for compilers, lengths are rounded up to multiples of it, and all batches of one
+            length have equally many rows; rows of -1 fill them up. None: nothing is filled up.
 
     Returns:
         The row numbers of each batch, int64.
@@ -120,7 +120,7 @@ def length_plan(
     target_lengths: np.ndarray,
     *,
     size: int,
-    multiple: int = 1,
+    multiple: int | None = None,
 ) -> list[np.ndarray]:
     """The same by tokens with nothing drawn: shortest pairs first, equal ones in their order."""
     order = np.arange(len(source_lengths))
@@ -133,20 +133,21 @@ def _batches(
     target_lengths: np.ndarray,
     size: int,
     by: str,
-    multiple: int,
+    multiple: int | None,
 ) -> list[np.ndarray]:
     if by not in ("tokens", "items"):
         raise ValueError(f"by: expected tokens or items, got {by!r}")
     if not len(order):
         return []
+    unit = multiple or 1
     source, target = (
-        -(-np.asarray(lengths, np.int64)[order] // multiple)
+        -(-np.asarray(lengths, np.int64)[order] // unit)
         for lengths in (source_lengths, target_lengths)
     )
     longest = np.maximum(source, target)
     rows = np.argsort(_similarity(source, target), kind="stable")
-    order, longest = order[rows], longest[rows] * multiple
-    if multiple > 1:
+    order, longest = order[rows], longest[rows] * unit
+    if multiple is not None:
         return _equal_shapes(order, longest, size, by)
     ends = range(size, len(order), size) if by == "items" else _ends(longest, size)
     return np.split(order, list(ends))

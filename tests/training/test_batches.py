@@ -81,6 +81,7 @@ def test_batches_of_similar_rows_have_near_lengths_other_members_each_time_and_n
 
 
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=200)
+multiples = st.sampled_from([None, 1, 4, 8])
 kinds = st.sampled_from(["tokens", "items"])
 
 
@@ -94,22 +95,22 @@ def real_rows(plan):
     return [rows[rows >= 0] for rows in plan]
 
 
-@given(pairs=lengths, size=sizes, by=kinds, multiple=st.sampled_from([1, 4, 8]), seed=seeds)
+@given(pairs=lengths, size=sizes, by=kinds, multiple=multiples, seed=seeds)
 def test_each_pair_is_in_one_batch(pairs, size, by, multiple, seed):
     source, target = np.array(pairs).T
     plan = token_plan(source, target, size=size, by=by, seed=seed, epoch=3, multiple=multiple)
     assert sorted(np.concatenate(real_rows(plan))) == list(range(len(pairs)))
     assert all(len(rows) for rows in real_rows(plan))
-    assert multiple > 1 or all((rows >= 0).all() for rows in plan)
+    assert multiple or all((rows >= 0).all() for rows in plan)
 
 
-@given(pairs=lengths, size=sizes, multiple=st.sampled_from([1, 4, 8]), seed=seeds)
+@given(pairs=lengths, size=sizes, multiple=multiples, seed=seeds)
 def test_no_side_of_a_batch_has_more_tokens(pairs, size, multiple, seed):
     source, target = np.array(pairs).T
     plan = token_plan(source, target, size=size, seed=seed, epoch=1, multiple=multiple)
     for rows, real in zip(plan, real_rows(plan), strict=True):
         widest = max(source[real].max(), target[real].max())
-        padded = -(-widest // multiple) * multiple
+        padded = -(-widest // (multiple or 1)) * (multiple or 1)
         assert len(rows) * padded <= size or len(rows) == 1
 
 
@@ -156,6 +157,12 @@ def test_shapes_are_few_where_a_multiple_is_asked_for():
         rows_by_width.setdefault(width, set()).add(len(rows))
     assert rows_by_width == {8: {128}, 16: {64}, 24: {42}, 32: {32}, 40: {25}}
     assert sum((rows < 0).any() for rows in plan) <= len(rows_by_width)
+
+
+def test_pairs_of_one_length_have_one_shape():
+    plan = token_plan(*np.full((2, 103), 7), size=70, seed=0, epoch=1, multiple=1)
+    assert [len(rows) for rows in plan] == [10] * 11
+    assert sorted(np.concatenate(real_rows(plan))) == list(range(103))
 
 
 def test_no_pairs_no_batches():

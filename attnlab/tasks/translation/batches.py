@@ -33,11 +33,11 @@ def cut(row: np.ndarray, most: int) -> np.ndarray:
 
 
 def padded(
-    model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int = 1
+    model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Source and target of some rows, padded at the end so that `multiple` divides the steps.
+    """Source and target of some rows, padded at the end so that a `multiple` divides the steps.
 
-    Whatever `multiple` is, neither is wider than the model reaches: sources are cut as by
+    Whatever that is, neither is wider than the model reaches: sources are cut as by
     `cut_sources`, targets without an END, which nobody wrote there. A row of number -1 is all
     padding.
     """
@@ -53,7 +53,7 @@ def padded(
 
 
 def padded_batches(
-    model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int = 1
+    model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows of a part in batches of near-equal length, nothing shuffled."""
     lengths = part.source.lengths[rows], part.target.lengths[rows] - 1
@@ -63,5 +63,6 @@ def padded_batches(
     return [padded(model, part, each, multiple) for each in numbered]
 
 
-def _rounded(length: int, multiple: int) -> int:
-    return -(-int(length) // multiple) * multiple
+def _rounded(length: int, multiple: int | None) -> int:
+    unit = multiple or 1
+    return -(-int(length) // unit) * unit

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _CHUNK = 16
 # Under XLA each shape compiles, so widths are rounded up to this.
 _WIDTH_STEP = 8
+# Compiling the one shape of all sentences takes as long as some 250 to 450 steps gain.
+_STEPS_AN_EPOCH = 100
 # Test sentences whose attention is kept, and validation sentences drawn while training.
 _EXAMPLES, _DRAWN = 8, 2
 
@@ -58,25 +60,38 @@ class TranslationLearner:
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer
         self._seed, self._names = config.seed, config.names
-        jit = config.trainer.jit
-        self._jit = bool(tf.config.list_physical_devices("GPU")) if jit is None else jit
-        self._multiple = _WIDTH_STEP if self._jit else 1
         self._train = task.tokenized.parts["train"]
         # The decoder reads all but the last token of a target.
         self._lengths = self._train.source.lengths, self._train.target.lengths - 1
+        asked = config.trainer.jit
+        search_jit = bool(tf.config.list_physical_devices("GPU")) if asked is None else asked
+        one_shape, self._multiple = self._has_one_shape(), None
+        jit = search_jit or (asked is None and one_shape and self._is_sooner_on_xla(model))
+        if jit:
+            self._multiple = 1 if one_shape else _WIDTH_STEP
 
         def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
             smoothing = task.label_smoothing
-            program = TranslationProgram(model, optimizer, label_smoothing=smoothing, jit=self._jit)
-            search = Search(model, extra_length=task.extra_length, jit=self._jit)
+            program = TranslationProgram(model, optimizer, label_smoothing=smoothing, jit=jit)
+            search = Search(model, extra_length=task.extra_length, jit=search_jit)
             return _Compiled(model, optimizer, program, search)
 
         lengths = model.fixed_length, model.max_positions, task.extra_length
-        shared = cached_program(self, config, model, compile, self._jit, lengths)
+        shared = cached_program(self, config, model, compile, jit, lengths)
         self.model, self.optimizer = shared.model, shared.optimizer
         self._program, self._search = shared.program, shared.search
         self._program.reseed(config.seed)
         self._validation: list | None = None
+
+    def _has_one_shape(self) -> bool:
+        """Whether all sentences to train on have equally many tokens, as have those to score."""
+        parts = [self._task.tokenized.parts.get(name) for name in ("train", "validation")]
+        sides = zip(*((part.source, part.target) for part in parts if part), strict=True)
+        return all(len({*np.concatenate([part.lengths for part in side])}) == 1 for side in sides)
+
+    def _is_sooner_on_xla(self, model: keras.Model) -> bool:
+        """Whether a model whose sentences have one shape is sooner trained with XLA, on a CPU."""
+        return model.sooner_on_xla and sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
 
     def chunks(self, epoch: int) -> list[Batches]:
         """The epoch's batches, a few together."""

@@ -48,12 +48,17 @@ def learner(compose, pairs):
             *(f"attention={attention}", f"model={model}", *TINY[model]),
             *("trainer.batch_size=300", "trainer.epochs=2", *overrides),
         )
-        task = make_task(config)
-        task.load(config.seed)
-        start_afresh(config.seed)
-        return make_learner(config, task)
+        return learner_of(config)
 
     return make
+
+
+def learner_of(config):
+    """A learner of a configuration, its task loaded."""
+    task = make_task(config)
+    task.load(config.seed)
+    start_afresh(config.seed)
+    return make_learner(config, task)
 
 
 def trained(learner, epoch: int = 1, rate: float = RATE) -> tuple[np.ndarray, np.ndarray]:
@@ -167,6 +172,38 @@ def test_xla_learns_what_the_graph_does(learner):
     ]
     means = [np.average(values, weights=tokens) for values, tokens in losses]
     assert means[0] == pytest.approx(means[1], rel=0.2)  # the batches differ
+
+
+RECALL = ("task=translate", "data=recall", "model=rnn", "attention=bahdanau")
+
+
+@pytest.mark.parametrize(
+    "overrides, jit",
+    [
+        ((*RECALL, "trainer.batch_size=170"), True),
+        ((*RECALL, "trainer.batch_size=1700"), False),  # ten steps an epoch
+        ((*RECALL, "trainer.batch_size=170", "model.units=258"), False),
+        ((*RECALL, "trainer.batch_size=170", "trainer.jit=false"), False),
+        (("task=translate", "data=reverse", "data.pairs=1000", "trainer.batch_size=170"), False),
+    ],
+)
+def test_narrow_models_train_with_xla_where_all_sentences_have_one_length(compose, overrides, jit):
+    some = learner_of(compose("data.pairs=1000", *overrides))
+    assert some._program.jit == jit
+    assert not some._search.jit
+    shapes = {len(rows) for chunk in some.chunks(1) for rows in chunk}
+    assert len(shapes) == 1 or not jit
+
+
+@pytest.mark.slow
+def test_xla_learns_what_the_graph_does_where_sentences_have_one_length(compose):
+    own = ("data.pairs=1000", "trainer.batch_size=170", "model.units=12", "model.embedding=10")
+    means = []
+    for jit in ("null", "false"):
+        some = learner_of(compose(*RECALL, *own, "model.dropout=0", f"trainer.jit={jit}"))
+        losses, tokens = trained(some)
+        means.append((np.average(losses, weights=tokens), some.validate(1)["val_loss"]))
+    assert means[0] == pytest.approx(means[1], rel=0.02)  # the last batch differs
 
 
 def test_examples_hold_weights_and_labels_of_test_sentences(learner):
