@@ -54,6 +54,8 @@ def run() -> NoReturn:
     Exit handlers run and output is flushed, but Python is not taken down module by module: with
     TensorFlow loaded, that is a second in which nothing happens.
     """
+    # TensorFlow has threads of its own, which those of NumPy's products would wait for.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = main()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

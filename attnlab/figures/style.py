@@ -100,6 +100,9 @@ def save(figure: Figure, path: Path) -> Path:
         OSError: The file can't be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if engine := without_formulas(figure).get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine(None)  # who sees one draws everything twice
     with replacing(path) as temporary:
-        without_formulas(figure).savefig(temporary, dpi=DOTS_PER_INCH)
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
     return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
 from attnlab.training.together import runs_here, width_of
+from attnlab.training.weights_file import variable_values
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
@@ -99,7 +100,7 @@ class Session:
         self.state = TrainingState()
         self._monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
         self._checkpoints = Checkpoints(self.folder.checkpoint)
-        self._best_weights: list[np.ndarray] = []
+        self._best_values: list[np.ndarray] = []  # of the model's variables
         self._epoch_started = 0.0
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
 
@@ -113,13 +114,13 @@ class Session:
         learner = make_learner(self.config, self.task)
         learner.progress = self.screen.working
         self._stack(learner, checkpoint)
-        self._best_weights = learner.model.get_weights()
+        self._best_values = variable_values(learner)
         if self.resumed:
             self._restore(learner, checkpoint)
         self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.bars)
         drawing.start()
         self._train(learner)
-        learner.model.set_weights(self._best_weights)
+        _assign(learner.model.variables, self._best_values)
         self.screen.working(0, None, "scoring the test part")
         metrics, report = self._evaluate(learner)
         self.recorder.write_results(learner, metrics, report)
@@ -163,7 +164,7 @@ class Session:
             row = self._epoch(learner)
             self.state.end_epoch(row)
             if self._best_epoch() == self.state.epochs:
-                self._best_weights = learner.model.get_weights()
+                self._best_values = variable_values(learner)
             self.recorder.write_epoch(learner, row)
             training = (time.perf_counter() - self._saved_at) / runs_here()
             if training >= _TRAINING_PER_SAVING * self._saving_took:
@@ -273,9 +274,8 @@ class Session:
                 load_weights(learner.model, [path], "the best weights so far")
             except RequestError as error:
                 raise CannotGoOn(str(error)) from error
-            self._best_weights = learner.model.get_weights()
-        for variable, array in zip(variables, arrays, strict=True):
-            variable.assign(array)
+            self._best_values = variable_values(learner)
+        _assign(variables, arrays)
         log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)
 
     # The result
@@ -318,6 +318,11 @@ def make_learner(config: RunConfig, task: Task) -> Learner:
 def _variables(learner: Learner) -> list[Any]:
     """All that training changes, in an order that follows from the configuration."""
     return [*learner.model.variables, *learner.optimizer.variables]
+
+
+def _assign(variables: Sequence[Any], values: Sequence[np.ndarray]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
 
 
 def _require_finite(losses: np.ndarray, epoch: int, before: int) -> None:

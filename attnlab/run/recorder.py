@@ -69,7 +69,7 @@ class Recorder:
         epoch, content = int(row["epoch"]), None
         with self.writing(f"the weights of epoch {epoch}"):
             scratch = files.temporary(self.folder.weights_path(epoch))
-            content = weights_file(learner.model, scratch)
+            content = weights_file(learner, scratch)
         with self.writing("a figure"):
             learner.draw_epoch(epoch, self.folder.plots)
         inside = copy_context().run  # what it logs belongs to this run

@@ -416,6 +416,7 @@ class Learner(Protocol):
         stackable: how many runs of equal shapes are sooner trained in one stack than one by one;
             may be missing, as may
         width: how many there are in its stack; the runner sets it.
+        values: returns the values of the model's variables; where it is missing, they have them.
     """
 
     model: keras.Model

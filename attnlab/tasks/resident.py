@@ -69,6 +69,10 @@ class ResidentLearner:
         """What is trained."""
         return self.program.model
 
+    def values(self) -> list[np.ndarray]:
+        """See `Program.variable_values`."""
+        return self.program.variable_values()
+
     @property
     def optimizer(self) -> keras.Optimizer:
         """What trains it."""

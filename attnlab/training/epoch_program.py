@@ -299,6 +299,14 @@ class Program:
         self._values = _put(self._values, self._model.trainable_variables)
         return self._model
 
+    def variable_values(self) -> list[np.ndarray]:
+        """What the model's variables hold as soon as somebody asks for the `model`."""
+        trained = zip(self._model.trainable_variables, self._now(), strict=True)
+        known = {id(variable): value for variable, value in trained}
+        return [
+            known[id(each)] if id(each) in known else each.numpy() for each in self._model.variables
+        ]
+
     @property
     def optimizer(self) -> keras.Optimizer:
         """The optimizer, with its states."""
@@ -326,11 +334,11 @@ class Program:
         self._values, self._states = taken.values, taken.states
         return taken.losses
 
-    def predict(self, rows: np.ndarray, inputs: Any = None, width: int = 1) -> np.ndarray:
+    def predict(self, rows: np.ndarray, inputs: Any = None) -> np.ndarray:
         """Outputs of resident rows without dropout, in order: (len(rows), ...).
 
         `inputs` may stand in for the resident ones, in their shape. Rows of near-equal lengths are
-        read together, where lengths are known; and those of `width` runs.
+        read together, where lengths are known; and those of several runs, as they train.
         """
         if len(rows) == 0:
             return np.zeros((0, *self.targets.shape[1:]), np.float32)
@@ -340,7 +348,7 @@ class Program:
             order = np.argsort(self._lengths[rows], kind="stable")
         plan = filled_plan(rows[order], _PREDICTION_BATCH)
         widths = self.compiled.widths(plan, self._lengths)
-        outputs = take(self.compiled, Rows(self._now(), inputs, plan, widths), width)
+        outputs = take(self.compiled, Rows(self._now(), inputs, plan, widths), self.width)
         return outputs[: len(rows)][np.argsort(order)]
 
     def attend(self, inputs: np.ndarray) -> np.ndarray | None:
@@ -349,7 +357,7 @@ class Program:
 
     def evaluate(self, rows: np.ndarray) -> float:
         """Mean loss over resident rows, each of equal weight."""
-        outputs = tf.constant(self.predict(rows, width=self.width))
+        outputs = tf.constant(self.predict(rows))
         losses = self.loss(tf.gather(self.targets, rows), outputs)
         return float(np.mean(np.asarray(losses, np.float64)))
 

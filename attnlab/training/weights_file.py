@@ -10,8 +10,9 @@ import errno
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import h5py
@@ -24,35 +25,48 @@ _HDF5_OVERHEAD = 8192
 _FIRST = 1_000_003
 
 
+class Trainer(Protocol):
+    """What trains a model; `values`, `variable_values` of its own, may be missing."""
+
+    model: keras.Model
+
+
+def variable_values(trainer: Trainer) -> list[np.ndarray]:
+    """The values of `model.variables`, some of which may not be in them yet."""
+    own = getattr(trainer, "values", None)
+    return own() if own else [np.asarray(variable) for variable in trainer.model.variables]
+
+
 class _Layout(NamedTuple):
     """A model's file: its bytes, and by variable where the values lie that change."""
 
     content: bytearray
     places: list[tuple[int, int]]  # index in `model.variables`, offset in the file
 
-    def filled(self, model: keras.Model) -> bytes:
-        """The bytes with the values that the model has now."""
-        variables = model.variables
+    def filled(self, values: Sequence[np.ndarray]) -> bytes:
+        """The bytes with these values of the variables."""
         for index, offset in self.places:
-            values = np.asarray(variables[index])
-            self.content[offset : offset + values.nbytes] = values.tobytes()
+            own = values[index]
+            self.content[offset : offset + own.nbytes] = own.tobytes()
         return bytes(self.content)
 
 
 # None where a layer saves something else than its variables as they are.
-_layouts: WeakKeyDictionary[keras.Model, _Layout | None] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[Trainer, _Layout | None] = WeakKeyDictionary()
 
 
-def weights_file(model: keras.Model, scratch: Path) -> bytes:
-    """What `model.save_weights` writes, with a file for it to write to, which is gone then.
+def weights_file(trainer: Trainer, scratch: Path) -> bytes:
+    """What its `model.save_weights` writes, with a file to write to, which is gone then.
 
     Raises `OSError` where it can't be written.
     """
     try:
-        if model not in _layouts:
-            _layouts[model] = _layout(model, scratch)
-        layout = _layouts[model]
-        return _saved(model, scratch) if layout is None else layout.filled(model)
+        if trainer not in _layouts:
+            _layouts[trainer] = _layout(trainer.model, scratch)
+        layout = _layouts[trainer]
+        if layout is None:
+            return _saved(trainer.model, scratch)
+        return layout.filled(variable_values(trainer))
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -73,7 +87,8 @@ def _layout(model: keras.Model, path: Path) -> _Layout | None:
         file.visititems(note)
     layout = _Layout(content, places)
     known = all(0 <= index < len(variables) for index, _ in places)
-    return layout if known and layout.filled(model) == _saved(model, path) else None
+    values = [np.asarray(variable) for variable in variables]
+    return layout if known and layout.filled(values) == _saved(model, path) else None
 
 
 def _saved(model: keras.Model, path: Path) -> bytes:

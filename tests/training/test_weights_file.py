@@ -28,6 +28,13 @@ def make_model(dense=keras.layers.Dense):
     return keras.Model(inputs, keras.layers.Dense(5, use_bias=False)(hidden))
 
 
+class Trainer:
+    """What trains a model."""
+
+    def __init__(self, model):
+        self.model = model
+
+
 @pytest.fixture
 def calls(monkeypatch):
     """How often Keras itself saves."""
@@ -41,10 +48,11 @@ def calls(monkeypatch):
 @pytest.mark.parametrize(("dense", "by_keras"), [(keras.layers.Dense, 2), (Doubled, 5)])
 def test_each_file_is_that_of_keras(tmp_path, calls, dense, by_keras):
     model, other = make_model(dense), make_model(dense)
+    trainer = Trainer(model)
     for number in range(4):
         model.set_weights([np.full(w.shape, number / 7) for w in model.get_weights()])
         (tmp_path / "ours.weights.h5").write_bytes(
-            weights_file(model, tmp_path / "scratch.weights.h5")
+            weights_file(trainer, tmp_path / "scratch.weights.h5")
         )
         other.load_weights(tmp_path / "ours.weights.h5")
         for found, expected in zip(other.get_weights(), model.get_weights(), strict=True):
@@ -59,5 +67,5 @@ def test_a_full_disk_is_an_os_error_before_hdf5_meets_it(tmp_path, monkeypatch, 
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 0))
     with pytest.raises(OSError) as caught:
-        weights_file(make_model(), tmp_path / "scratch.weights.h5")
+        weights_file(Trainer(make_model()), tmp_path / "scratch.weights.h5")
     assert caught.value.errno == errno.ENOSPC and calls == []
