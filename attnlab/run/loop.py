@@ -28,7 +28,7 @@ from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
 from attnlab.training.together import runs_here, width_of
-from attnlab.training.weights_file import variable_values
+from attnlab.training.trainer import variable_values
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]

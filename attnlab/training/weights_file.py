@@ -12,29 +12,19 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import h5py
 import keras
 import numpy as np
 
+from attnlab.training.trainer import Trainer, variable_values
+
 # Bytes of a file that each variable takes beside its numbers, amply.
 _HDF5_OVERHEAD = 8192
 # Of the numbers that stand for variables: no product or sum of one is another's.
 _FIRST = 1_000_003
-
-
-class Trainer(Protocol):
-    """What trains a model; `values`, `variable_values` of its own, may be missing."""
-
-    model: keras.Model
-
-
-def variable_values(trainer: Trainer) -> list[np.ndarray]:
-    """The values of `model.variables`, some of which may not be in them yet."""
-    own = getattr(trainer, "values", None)
-    return own() if own else [np.asarray(variable) for variable in trainer.model.variables]
 
 
 class _Layout(NamedTuple):
