@@ -119,6 +119,19 @@ def test_a_rate_of_zero_changes_no_weight():
         np.testing.assert_array_equal(weight, old)
 
 
+def test_values_of_variables_are_known_before_anybody_asks_for_the_model():
+    program = make_program(dropout=0.5)
+    plan = shuffled_plan(np.arange(ROWS), 4, 1, 1)
+    program.train(plan, RATES[:6], 0)
+    known = program.variable_values()
+    variables = program.model.variables
+    assert len(known) == len(variables) > len(program.model.trainable_variables)
+    for value, variable in zip(known, variables, strict=True):
+        np.testing.assert_array_equal(value, variable.numpy())
+    variables[0].assign(known[0] + 1.0)  # as by who restores a checkpoint
+    np.testing.assert_array_equal(program.variable_values()[0], known[0] + 1.0)
+
+
 def test_predictions_come_in_order_and_losses_are_means_over_rows():
     program = make_program()
     inputs, targets = data()
