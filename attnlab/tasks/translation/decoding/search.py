@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -79,9 +80,9 @@ class Search:
         found: list[list[Hypothesis]] = [[] for _ in rows]
         done = 0
         for places, decoded in self._decoded(rows):
-            sentences = zip(*(part.numpy() for part in decoded), strict=True)
-            for place, parts in zip(places, sentences, strict=False):  # then rows that fill up
-                found[place] = self._ranked(*parts)
+            ranked = self._ranked(*(part.numpy() for part in decoded))
+            for place, hypotheses in zip(places, ranked, strict=False):  # then rows that fill up
+                found[place] = hypotheses
             done += len(places)
             if self.told:
                 self.told(done, len(rows))
@@ -124,13 +125,18 @@ class Search:
             return decode_greedily(self.model, source, limits, longest, shrink=shrink)
         return decode_by_beam(self.model, source, limits, longest, self.settings, shrink=shrink)
 
-    def _ranked(self, tokens, lengths, logs) -> list[Hypothesis]:
+    def _ranked(self, tokens, lengths, logs) -> list[list[Hypothesis]]:
+        """Of (B, K, T), (B, K) and (B, K) each row's hypotheses, the best one first."""
         scores = penalized(logs, lengths + 1.0, self.settings.length_penalty)
-        order = np.argsort(-scores, kind="stable")
-        known = [place for place in order if not np.isneginf(logs[place])]
-        known = known or list(order[:1])  # logits that are not finite lead nowhere
+        order = np.argsort(-scores, axis=1, kind="stable")
+        columns = (tokens, lengths.tolist(), scores.tolist(), logs.tolist(), order.tolist())
+        return [self._best_of(*row) for row in zip(*columns, strict=True)]
+
+    def _best_of(self, tokens, lengths, scores, logs, order) -> list[Hypothesis]:
+        known = [place for place in order if logs[place] != -math.inf]
+        known = known or order[:1]  # logits that are not finite lead nowhere
         return [
-            Hypothesis(tokens[place, : lengths[place]], float(scores[place]), float(logs[place]))
+            Hypothesis(tokens[place, : lengths[place]], scores[place], logs[place])
             for place in known[: self.settings.n_best]
         ]
 
