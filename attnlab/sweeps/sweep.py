@@ -218,7 +218,7 @@ _COUNTED = {
     NOT_RUN: NOT_RUN,
 }
 _UNDONE = {
-    KILLED: "were ended from outside; the same command goes on",
+    KILLED: "were cut off; the same command goes on",
     RUNNING: "are still under way in another process; the same command, later, takes in what "
     "comes of them",
     NOT_RUN: "were not run; the same command goes on",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import shutil
 import signal
 import subprocess
@@ -378,3 +379,14 @@ def test_the_first_cause_of_an_error_has_no_passwords():
             raise RuntimeError("request failed") from error
     except RuntimeError as error:
         assert first_cause(error) == "cannot reach http://host/x at all"
+
+
+def test_a_cause_without_a_word_is_passed_over():
+    try:
+        try:
+            raise queue.Empty
+        except queue.Empty:
+            {}["connection"]
+    except KeyError as error:
+        assert first_cause(error) == "'connection'"
+    assert first_cause(queue.Empty()) == "Empty"

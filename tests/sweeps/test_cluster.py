@@ -54,7 +54,7 @@ def test_a_job_that_the_system_ends_stops_no_other(attnlab):
         out, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert sorted(row["state"] for row in table(sweep_folder(attnlab))) == ["completed", "killed"]
-    assert err.endswith("1 of 2 jobs were ended from outside; the same command goes on\n")
+    assert err.endswith("1 of 2 jobs were cut off; the same command goes on\n")
 
 
 @pytest.mark.slow

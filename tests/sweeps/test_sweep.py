@@ -251,7 +251,7 @@ def test_what_the_cluster_ended_was_killed_whatever_it_says_itself(grid, does, r
         return [TimeoutError("taken away")]
 
     sweep = grid(ended, bound=False)
-    with pytest.raises(SweepFailed, match="1 of 1 jobs were ended from outside; the same command"):
+    with pytest.raises(SweepFailed, match="1 of 1 jobs were cut off; the same command"):
         sweep.carry_out()
     assert states(sweep) == "killed"
 

@@ -217,7 +217,12 @@ def create_store(uri: str, artifact_root: Path) -> None:
 
 
 def first_cause(error: BaseException) -> str:
-    """The first cause of an error in one line, without passwords; a clear sentence as it is."""
-    while (error.__cause__ or error.__context__) and not isinstance(error, RequestError):
-        error = error.__cause__ or error.__context__  # type: ignore[assignment]
-    return without_password(" ".join(str(error).split()) or type(error).__name__)[:300]
+    """The first cause of an error that says something, in one line, without passwords.
+
+    A clear sentence stays as it is.
+    """
+    cause, said = error, str(error)
+    while (cause.__cause__ or cause.__context__) and not isinstance(cause, RequestError):
+        cause = cause.__cause__ or cause.__context__  # type: ignore[assignment]
+        said = str(cause).strip() or said
+    return without_password(" ".join(said.split()) or type(cause).__name__)[:300]
