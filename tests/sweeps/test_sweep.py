@@ -480,7 +480,7 @@ def test_an_interrupted_trial_is_free_for_the_next_command(search, training):
 def test_a_trial_whose_run_another_process_makes_is_left_open(search, training, run_of):
     training(lambda number: "running" if number == 0 else "completed")
     sweep = search(at_work, trials=2)
-    with pytest.raises(SweepFailed, match="1 of 2 jobs were ended|still under way"):
+    with pytest.raises(SweepFailed, match="1 of 2 jobs were cut off|still under way"):
         sweep.carry_out()
     assert sweep.launcher.launched == [2]
     training(lambda number: "completed")
