@@ -19,4 +19,4 @@ class Trainer(Protocol):
 def variable_values(trainer: Trainer) -> list[np.ndarray]:
     """The values of `model.variables`, some of which may not be in them yet."""
     own = getattr(trainer, "values", None)
-    return own() if own else [np.asarray(variable) for variable in trainer.model.variables]
+    return own() if own else [np.array(variable) for variable in trainer.model.variables]

@@ -87,7 +87,7 @@ class TranslationLearner:
         """Whether all sentences to train on have equally many tokens, as have those to score."""
         parts = [self._task.tokenized.parts.get(name) for name in ("train", "validation")]
         sides = zip(*((part.source, part.target) for part in parts if part), strict=True)
-        return all(len({*np.concatenate([part.lengths for part in side])}) == 1 for side in sides)
+        return all(np.ptp(np.concatenate([part.lengths for part in side])) == 0 for side in sides)
 
     def _is_sooner_on_xla(self, model: keras.Model) -> bool:
         """Whether a model whose sentences have one shape is sooner trained with XLA, on a CPU."""
