@@ -24,7 +24,7 @@ SPECIAL_TOKENS = ("[ PAD ]", "[ UNKNOWN ]", "[ START ]", "[ END ]")
 BYTES = 256
 _DEFAULT_BPE_SIZE = 8000
 _NO_LIMIT = 2**31 - 1
-_WORD = word_pattern(r"[\p{L}\p{M}\p{N}_]", r"\p{Nd}")
+_WORD = word_pattern(r"[\p{L}\p{M}\p{N}_]", r"\p{Nd}", r"\p{M}")
 _PATTERNS = {"word": rf" ?(?:{_WORD})", "char": r"[\s\S]", "bpe": rf" ?(?:{_WORD})|\s"}
 
 

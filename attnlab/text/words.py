@@ -16,7 +16,8 @@ def split_words(text: str) -> list[str]:
     """Words and single punctuation marks, in their order, without the white space.
 
     Apostrophes and hyphens between letters, and points, commas and colons between digits, belong
-    to the word: "don't", "geht's", "E-Mail", "3.50", "10:30". So do combining marks.
+    to the word: "don't", "geht's", "E-Mail", "3.50", "10:30". So do combining marks, as they do to
+    a mark or symbol before them.
     """
     return _pattern(text.isascii()).findall(text)
 
@@ -26,16 +27,20 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _pattern(text.isascii()).finditer(text)]
 
 
-def word_pattern(letter: str, digit: str) -> str:
-    """The regular expression of one word or mark, for classes in some engine's own spelling."""
+def word_pattern(letter: str, digit: str, combining: str) -> str:
+    """The regular expression of one word or mark, for classes in some engine's own spelling.
+
+    Letters are all that a word may be made of, `combining` those marks that combine.
+    """
     inside = rf"['’-]{letter}+|(?<={digit})[.,:](?={digit}){letter}+"
-    return rf"{letter}+(?:{inside})*|\S"
+    return rf"{letter}+(?:{inside})*|\S{combining}*"
 
 
 @functools.cache
 def _pattern(ascii_only: bool) -> re.Pattern[str]:
-    marks = "" if ascii_only else "".join(_mark_ranges())
-    return re.compile(word_pattern(rf"[\w{marks}]" if marks else r"\w", r"\d"))
+    # ASCII has none: any of them will do, and is sooner looked for than all.
+    marks = "\u0300" if ascii_only else "".join(_mark_ranges())
+    return re.compile(word_pattern(rf"[\w{marks}]", r"\d", f"[{marks}]"))
 
 
 def _mark_ranges() -> Iterator[str]:
