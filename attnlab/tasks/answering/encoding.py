@@ -12,8 +12,6 @@ What a model gives is about the places of START, which stands for "no answer her
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,7 +19,7 @@ import numpy as np
 
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
-from attnlab.text.words import split_words, word_spans
+from attnlab.text.words import word_spans
 
 
 class Cut(NamedTuple):
@@ -52,28 +50,9 @@ def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
     """
     whole = normalized(text)
     (tokens,) = tokenizer.encode([whole])
-    words = _words(text)
+    words = word_spans(text)  # as many as of the normalised text
     spans = [words[min(number, len(words) - 1)] for number in tokenizer.word_numbers(whole)]
     return Cut(tokens, spans)
-
-
-def _words(text: str) -> list[tuple[int, int]]:
-    """Where each of `split_words(normalized(text))` stands in a text.
-
-    Composed characters may be cut otherwise, as "=" and a stroke over it are: such words stand for
-    all up to the white space around.
-    """
-    if unicodedata.is_normalized("NFC", text):
-        return word_spans(text)
-    words = []
-    for chunk in re.finditer(r"\S+", text):
-        begin, found = chunk.start(), word_spans(chunk[0])
-        count = len(split_words(normalized(chunk[0])))
-        if len(found) == count:
-            words += [(begin + start, begin + end) for start, end in found]
-        else:
-            words += [chunk.span()] * count
-    return words
 
 
 def cut_question(tokenizer: Tokenizer, question: str) -> list[int]:
