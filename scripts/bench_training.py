@@ -153,7 +153,7 @@ import_tensorflow()
 from attnlab.training import weights_file
 drawing.start = ending.wait = lambda: None
 ending.begin = lambda recorder: None
-weights_file.weights_file = lambda model, path: b""
+weights_file.WeightsFiles.next = lambda files, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.profile import spent
 from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 
+if TYPE_CHECKING:
+    from attnlab.training.weights_file import WeightsFiles
+
 log = logging.getLogger("attnlab")
 _disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
 
@@ -32,6 +35,7 @@ class Recorder:
         self.config, self.folder, self.tracker = config, folder, tracker
         self._write_failed = False
         self._writing: Future[None] | None = None  # of the last epoch
+        self._weights_files: WeightsFiles | None = None
 
     @spent("saving")
     def write_request(self, task: Task, data: TaskData) -> None:
@@ -64,12 +68,13 @@ class Recorder:
     @spent("saving")
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
         """An epoch's weights, numbers and figures; the disk is waited for while the next trains."""
-        from attnlab.training.weights_file import weights_file
+        from attnlab.training.weights_file import WeightsFiles
 
         epoch, content = int(row["epoch"]), None
         with self.writing(f"the weights of epoch {epoch}"):
             scratch = files.temporary(self.folder.weights_path(epoch))
-            content = weights_file(learner, scratch)
+            self._weights_files = self._weights_files or WeightsFiles(learner)
+            content = self._weights_files.next(scratch)
         with self.writing("a figure"):
             learner.draw_epoch(epoch, self.folder.plots)
         inside = copy_context().run  # what it logs belongs to this run

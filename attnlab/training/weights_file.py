@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import h5py
 import keras
@@ -41,24 +40,29 @@ class _Layout(NamedTuple):
         return bytes(self.content)
 
 
-# None where a layer saves something else than its variables as they are.
-_layouts: WeakKeyDictionary[Trainer, _Layout | None] = WeakKeyDictionary()
+class WeightsFiles:
+    """The files of weights that a model leaves as it is trained, one after another."""
 
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+        # None where a layer saves something else than its variables as they are.
+        self._layout: _Layout | None = None
+        self._is_first = True
 
-def weights_file(trainer: Trainer, scratch: Path) -> bytes:
-    """What its `model.save_weights` writes, with a file to write to, which is gone then.
+    def next(self, scratch: Path) -> bytes:
+        """What `model.save_weights` writes now, with a file to write to, which is gone then.
 
-    Raises `OSError` where it can't be written.
-    """
-    try:
-        if trainer not in _layouts:
-            _layouts[trainer] = _layout(trainer.model, scratch)
-        layout = _layouts[trainer]
-        if layout is None:
-            return _saved(trainer.model, scratch)
-        return layout.filled(variable_values(trainer))
-    finally:
-        scratch.unlink(missing_ok=True)
+        Raises `OSError` where it can't be written.
+        """
+        try:
+            if self._is_first:
+                self._layout = _layout(self._trainer.model, scratch)
+                self._is_first = False
+            if self._layout is None:
+                return _saved(self._trainer.model, scratch)
+            return self._layout.filled(variable_values(self._trainer))
+        finally:
+            scratch.unlink(missing_ok=True)
 
 
 def _layout(model: keras.Model, path: Path) -> _Layout | None:

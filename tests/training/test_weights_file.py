@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from attnlab.training.weights_file import weights_file
+from attnlab.training.weights_file import WeightsFiles
 
 
 class Doubled(keras.layers.Dense):
@@ -48,12 +48,11 @@ def calls(monkeypatch):
 @pytest.mark.parametrize(("dense", "by_keras"), [(keras.layers.Dense, 2), (Doubled, 5)])
 def test_each_file_is_that_of_keras(tmp_path, calls, dense, by_keras):
     model, other = make_model(dense), make_model(dense)
-    trainer = Trainer(model)
+    files = WeightsFiles(Trainer(model))
     for number in range(4):
         model.set_weights([np.full(w.shape, number / 7) for w in model.get_weights()])
-        (tmp_path / "ours.weights.h5").write_bytes(
-            weights_file(trainer, tmp_path / "scratch.weights.h5")
-        )
+        content = files.next(tmp_path / "scratch.weights.h5")
+        (tmp_path / "ours.weights.h5").write_bytes(content)
         other.load_weights(tmp_path / "ours.weights.h5")
         for found, expected in zip(other.get_weights(), model.get_weights(), strict=True):
             np.testing.assert_array_equal(found, expected)
@@ -67,5 +66,5 @@ def test_a_full_disk_is_an_os_error_before_hdf5_meets_it(tmp_path, monkeypatch, 
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 0))
     with pytest.raises(OSError) as caught:
-        weights_file(Trainer(make_model()), tmp_path / "scratch.weights.h5")
+        WeightsFiles(Trainer(make_model())).next(tmp_path / "scratch.weights.h5")
     assert caught.value.errno == errno.ENOSPC and calls == []
