@@ -1,8 +1,9 @@
 # Two commands on a fresh machine: `make demo` and `make test`.
-PYTHON ?= python3
-VENV ?= .venv
+# `or` and not `?=`: a variable that is empty counts as unset.
+PYTHON := $(or $(PYTHON),python3)
+VENV := $(or $(VENV),.venv)
 BIN := $(VENV)/bin
-export ATTNLAB_RUNS ?= $(CURDIR)/runs
+export ATTNLAB_RUNS := $(if $(strip $(ATTNLAB_RUNS)),$(ATTNLAB_RUNS),$(CURDIR)/runs)
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow lint format bench clean

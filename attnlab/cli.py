@@ -27,6 +27,7 @@ from attnlab.config.arguments import (
     refuse_class,
 )
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
+from attnlab.process.variables import variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
 from attnlab.run import interrupts, profile
@@ -321,7 +322,7 @@ def _report(error: BaseException) -> int:
         # The reader of our output has gone, as `| head` does: nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    if os.environ.get(_DEBUG) == "1":
+    if variable(_DEBUG) == "1":
         import traceback
 
         traceback.print_exception(error)

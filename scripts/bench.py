@@ -30,6 +30,8 @@ from typing import Any
 
 from measuring import LINES, ROOT, Line
 
+from attnlab.process.variables import variable
+
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(path.stem for path in HERE.glob("bench_*.py"))
 PACKAGES = (
@@ -44,7 +46,7 @@ PACKAGES = (
 )
 # Sets of instructions that decide how fast a processor multiplies, the later the faster.
 INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "amx_tile")
-RUNS = Path(os.environ.get("ATTNLAB_RUNS", ROOT / "runs"))
+RUNS = Path(variable("ATTNLAB_RUNS") or ROOT / "runs")
 
 
 def machine() -> dict[str, Any]:

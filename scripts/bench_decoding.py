@@ -22,6 +22,8 @@ import numpy as np
 from bench_translation import SIZES, Size, make_model, padded, read_pairs
 from measuring import missed, report, turns
 
+from attnlab.process.variables import variable
+
 CTRANSLATE2_BOUNDS = {128: 1.0, 512: 0.7}
 # Steps of training: enough for translations that end.
 STEPS = {128: 300, 512: 60}
@@ -216,7 +218,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
     parser.add_argument("--quick", action="store_true", help="fewer turns and sentences")
-    folder = os.environ.get("ATTNLAB_REALDATA")
+    folder = variable("ATTNLAB_REALDATA")
     default = str(Path(folder) / "tatoeba" / "deu.txt") if folder else None
     parser.add_argument("--data", default=default, help="Tatoeba's English-German file")
     options = parser.parse_args(words)

@@ -27,6 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from measuring import learner_of, milliseconds, missed, report, turns
 
+from attnlab.process.variables import variable
+
 BATCH = 64
 
 
@@ -326,7 +328,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter turns")
-    folder = os.environ.get("ATTNLAB_REALDATA")
+    folder = variable("ATTNLAB_REALDATA")
     default = str(Path(folder) / "tatoeba" / "deu.txt") if folder else None
     parser.add_argument("--data", default=default, help="Tatoeba's English-German file")
     options = parser.parse_args(words)

@@ -56,7 +56,9 @@ def report(
     sys.stdout.flush()
     if not line.fits:
         missed.append(what)
-    if path := os.environ.get(LINES):
+    from attnlab.process.variables import variable
+
+    if path := variable(LINES):
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps({**asdict(line), "detail": detail}) + "\n")
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab"
 KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
-EVERYWHERE = {"errors", "__init__"}
+EVERYWHERE = {"errors", "process", "__init__"}
 KIND = {"tasks.base", "tasks.kinds"}
 OF_A_KIND = {
     *(
@@ -88,6 +88,7 @@ BELOW = {
     "attention": set(),
     "config": set(),
     "errors": set(),
+    "process": set(),
     "__init__": set(),
 }
 TENSOR_ROOMS = {"attention", "encoders", "layers", "training", "run", "tasks.resident", *KINDS}

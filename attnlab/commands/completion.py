@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from click.shell_completion import ShellComplete
 
 from attnlab.commands import command, verbs
+from attnlab.process.variables import variable
 
 # What Hydra offers, too, and no user may change.
 _NOT_FOR_USERS = ("_target_=", ".rules.")
@@ -32,7 +33,7 @@ def complete(
         overrides: those among some words.
         hydra: runs Hydra with some arguments.
     """
-    line = os.environ.get("COMP_LINE", "")
+    line = variable("COMP_LINE") or ""
     words = _words(line)[1:]
     start = "" if line.endswith(" ") or not words else words.pop()
     with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stderr(io.StringIO()):

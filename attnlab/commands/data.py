@@ -18,6 +18,7 @@ from attnlab.config.options import option_class, option_content, options
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.errors import RequestError
+from attnlab.process.variables import variable
 from attnlab.tasks.base import Shelf, Stored, load
 from attnlab.tasks.kinds import kinds
 from attnlab.terminal.console import plain_console, plain_table
@@ -96,7 +97,7 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
 
 def _cache(data: str | None) -> Path:
     """The folder of downloads that `--data` names, or the default one."""
-    return Path(data or os.environ.get("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
+    return Path(data or variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
 def _shelves() -> dict[str, Shelf]:

@@ -36,6 +36,7 @@ from attnlab.config.sections import (
     TrainerConfig,
 )
 from attnlab.errors import RequestError
+from attnlab.process.variables import variable
 
 HYDRA_SETTINGS = (
     "hydra.run.dir=.",
@@ -79,9 +80,15 @@ class Schema:
 
 
 def register_schema() -> None:
-    """Make known to Hydra what conf/config.yaml refers to: the typed sections, `model_settings`."""
+    """Register with Hydra the names that conf/config.yaml uses: the typed sections, functions."""
     ConfigStore.instance().store(name="schema", node=Schema, provider="attnlab")
     OmegaConf.register_new_resolver("model_settings", model_settings, replace=True)
+    OmegaConf.register_new_resolver("variable", _variable, replace=True)
+
+
+def _variable(name: str, otherwise: str) -> str:
+    """The value of an environment variable, or another if it is unset or empty."""
+    return variable(name) or otherwise
 
 
 def model_settings(task: str, attention: str, model: str) -> str:

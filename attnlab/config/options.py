@@ -21,6 +21,7 @@ import yaml
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
+from attnlab.process.variables import variable
 
 CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
 _ENTRY_POINTS = "attnlab.config"
@@ -38,15 +39,15 @@ def conf_folder() -> Path:
 
 def add_folder(folder: str) -> None:
     """Look for options in one more folder, in this process and in those that it starts."""
-    known = os.environ.get(CONFIG_DIR)
+    known = variable(CONFIG_DIR)
     path = str(Path(folder).expanduser().absolute())
     os.environ[CONFIG_DIR] = os.pathsep.join([path, *([known] if known else [])])
 
 
 def own_folders() -> list[Path]:
     """The user's folders of YAML files, and those of installed packages."""
-    given = os.environ.get(CONFIG_DIR, "").split(os.pathsep)
-    return [Path(text).expanduser().absolute() for text in given if text] + _installed()
+    given = (variable(CONFIG_DIR) or "").split(os.pathsep)
+    return [Path(text).expanduser().absolute() for text in given if text.strip()] + _installed()
 
 
 @cache

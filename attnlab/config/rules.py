@@ -122,8 +122,8 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
 
 
 def _written(value: Any) -> str:
-    """As it stands in YAML, but for `True` and `False`."""
-    return "null" if value is None else str(value)
+    """As in YAML, except `True` and `False`."""
+    return "null" if value is None else str(value) or '""'
 
 
 def _fits(value: Any, rule: Rule) -> bool:
@@ -132,7 +132,7 @@ def _fits(value: Any, rule: Rule) -> bool:
         numeric = rule.type == "float" and isinstance(value, int)
         if isinstance(value, bool) and expected is not bool:
             return False
-        if not (isinstance(value, expected) or numeric):
+        if not (isinstance(value, expected) or numeric) or value == "":
             return False
     if rule.choices is not None and value not in rule.choices:
         return False

@@ -15,6 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from attnlab.process.variables import variable
+
 # The command as it was typed, for the processes of a sweep, too.
 TYPED = "ATTNLAB_COMMAND"
 PACKAGES = (
@@ -42,12 +44,12 @@ def environment() -> dict[str, Any]:
         "processor_model": _processor_model(),
         "cpus": processors(),
         "gpu": has_gpu(),
-        "xla_flags": os.environ.get("XLA_FLAGS", "").replace(OWN_XLA_FLAG, "").strip() or None,
-        "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
+        "xla_flags": (variable("XLA_FLAGS") or "").replace(OWN_XLA_FLAG, "").strip() or None,
+        "threads": {name: value for name in THREADS if (value := variable(name))},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
         "user": user(),
-        "command": os.environ.get(TYPED) or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": variable(TYPED) or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
 
 
@@ -66,7 +68,7 @@ def processors() -> int:
 
 def has_gpu() -> bool:
     """Whether TensorFlow may find a GPU on this machine, told without importing it."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # empty hides all GPUs from CUDA
         return False
     return any(any(Path("/dev").glob(name)) for name in ("nvidia[0-9]*", "kfd", "dxg"))
 

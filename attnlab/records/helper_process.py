@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from attnlab.process.variables import variable
+
 _SECONDS_AT_EXIT = 2
 Message = Mapping[str, Any]
 
@@ -46,13 +48,13 @@ class HelperProcess:
         self._listeners: dict[int, Listener] = {}
         self._owner, self._over = os.getpid(), False
         # `python -m` is to find this package, and not the working folder.
-        paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+        paths = [str(Path(__file__).resolve().parents[2]), variable("PYTHONPATH")]
         found = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=None if os.environ.get("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
+            stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
             env={**environment, **os.environ, **found},
             start_new_session=True,  # a Ctrl-C in the terminal is not for it
             bufsize=0,

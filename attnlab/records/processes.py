@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from attnlab.process.variables import variable
+
 _SLURM = "SLURM_JOB_ID"
 _RUNNING = "RUNNING,COMPLETING,SUSPENDED,STOPPED"
 _PATIENCE = 20.0  # seconds for Slurm's answer
@@ -23,7 +25,7 @@ def this_process() -> dict[str, Any]:
     In a job of Slurm also its number, by which other hosts can ask about it.
     """
     pid = os.getpid()
-    job = os.environ.get(_SLURM)
+    job = variable(_SLURM)
     known = {"host": socket.gethostname(), "pid": pid, "pid_started": _start(pid)}
     return known | ({"slurm_job": job} if job else {})
 
@@ -53,7 +55,7 @@ def _is_queued(job: object, anew: bool) -> bool:
     """Whether a job of Slurm runs as it did; True where that can't be known."""
     if not isinstance(job, str) or not job.isdigit():
         return True
-    if job == os.environ.get(_SLURM):
+    if job == variable(_SLURM):
         return False  # this process: the job was put back into the queue and began again
     running = _running_jobs(anew)
     return running is None or job in running

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError, explained
+from attnlab.process.variables import variable
 from attnlab.records import files
 from attnlab.records.status import Status
 
@@ -216,7 +217,7 @@ class ListedRun(NamedTuple):
 
 def default_runs_folder() -> Path:
     """The folder of all runs: `$ATTNLAB_RUNS`, else `runs` here."""
-    return Path(os.environ.get("ATTNLAB_RUNS") or "runs").absolute()
+    return Path(variable("ATTNLAB_RUNS") or "runs").absolute()
 
 
 def list_runs(runs: Path) -> list[ListedRun]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from attnlab.process.variables import variable
 
 _OTHER = "other"
 _seconds: dict[str, float] = {}
@@ -42,7 +43,7 @@ def told() -> Iterator[None]:
         yield
     finally:
         _count()
-        if os.environ.get("ATTNLAB_PROFILE") == "1":
+        if variable("ATTNLAB_PROFILE") == "1":
             _tell()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from attnlab.compare.tables import number_format, telling
 from attnlab.config.arguments import quoted
 from attnlab.page.html import page_text
 from attnlab.page.parts import Code, Section, Table, Text
+from attnlab.process.variables import variable
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import ListedRun
 from attnlab.report.content import Told, runs_page
@@ -135,4 +135,4 @@ def _commands(found: Results, runs: str | None) -> list[str]:
         f"attnlab -m {shlex.join([*words, *place, f'sweep.name={name}'])}"
         for name, words in commands
     ]
-    return [os.environ.get(TYPED, f"attnlab study {found.study.name}"), *sweeps]
+    return [variable(TYPED) or f"attnlab study {found.study.name}", *sweeps]

@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from attnlab.process.variables import variable
+
 _OPTIONS = "--xla_backend_extra_options"
 
 
@@ -17,7 +19,7 @@ def vectorize_short_loops() -> None:
     XLA reads this when it first compiles. What a user has told XLA of that stays, and so does a
     file of flags.
     """
-    flags = os.environ.get("XLA_FLAGS", "").strip()
+    flags = (variable("XLA_FLAGS") or "").strip()
     if not flags or (flags.startswith("-") and _OPTIONS not in flags):
         ours = f"{_OPTIONS}=xla_cpu_disable_loop_unrolling"
         os.environ["XLA_FLAGS"] = f"{flags} {ours}".strip()

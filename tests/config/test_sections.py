@@ -41,7 +41,7 @@ def test_a_rule_in_words(rule, words):
         ({"type": "float", "above": 0, "below": 1}, [0.5, 1e-300], [0, 1, math.nan, "0.5", False]),
         ({"type": "float"}, [3, -0.5], [math.inf, -math.inf, math.nan]),
         ({"type": "bool"}, [True, False], [0, 1, "true", None]),
-        ({"type": "str"}, ["", "7"], [7, None]),
+        ({"type": "str"}, [" ", "7"], ["", 7, None]),
         ({"choices": ["a", "b"]}, ["a", "b"], ["A", None, 0]),
         ({"type": "int", "min": 1, "optional": True}, [None, 1], [0]),
         ({"choices": ["a", None]}, ["a", None], ["b"]),

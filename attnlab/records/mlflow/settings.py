@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import string
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+
+from attnlab.process.variables import variable
 
 # What MLflow does unless the user's environment says otherwise: give up soon on a server that does
 # not answer (its own default is four minutes), print nothing, report nothing to anyone.
@@ -26,7 +27,7 @@ _OF_PATHS = "".join({*string.printable} - {*"%?#"})
 
 def default_uri(runs: Path) -> str:
     """The store to use: `$MLFLOW_TRACKING_URI`, else an SQLite file in the runs folder."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or store_uri(runs)
+    return variable("MLFLOW_TRACKING_URI") or store_uri(runs)
 
 
 def store_uri(runs: Path) -> str:

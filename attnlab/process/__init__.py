@@ -1,0 +1,1 @@
+"""What every process of this project sets up: its variables, its Python, its output."""
