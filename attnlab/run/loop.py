@@ -108,6 +108,8 @@ class Session:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
         self.recorder = recorder
         self.recorder.write_request(self.task, self.data)
+        if self.task.kind.preface:
+            self.screen.say(self.task.kind.preface(self.data))
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         done = checkpoint.state["history"] if checkpoint else []

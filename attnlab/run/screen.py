@@ -47,6 +47,13 @@ class Screen:
             self._say(f"{what}: {far}")
         self._progress.update(self._entries[what], completed=done, total=total, text=far)
 
+    def say(self, lines: Sequence[str]) -> None:
+        """Show lines that stay, above the bars; run.log has them, too."""
+        for line in lines:
+            log.info(line)  # which `-v` shows
+            if not self._quiet and logs.verbosity == 0:
+                self._progress.console.print(f"attnlab: {line}", soft_wrap=True, markup=False)
+
     def training(self, epochs: int, done: int, shown: Sequence[str]) -> None:
         """Begin the epochs, of which some may be done; `shown` are columns of the history."""
         self._epochs, self._done, self._shown = epochs, done, shown

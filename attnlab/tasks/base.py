@@ -257,6 +257,8 @@ class Kind:
         text_columns: columns of predictions.csv that are text even where they look like numbers.
         tries: model or task -> what to try after a run of it, others under ``; `{run}` is the run
             as verbs are told of it, `{other}` another mechanism.
+        preface: gives, by a task's data, lines that are shown before training, such as the classes
+            with their counts; None: nothing to show.
         resolved: gives a run's config.yaml, as plain mappings, with the values for which `auto`
             stood when the run was made; None: nothing to resolve.
     """
@@ -281,6 +283,7 @@ class Kind:
     monitored: str = "val_loss"
     text_columns: tuple[str, ...] = ()
     tries: Mapping[str, str] = field(default_factory=dict)
+    preface: Callable[[Any], Sequence[str]] | None = None
     resolved: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
     def metric(self, name: str) -> Metric | None:

@@ -99,7 +99,7 @@ class TextTask:
             content = json.loads(path.read_text(encoding="utf-8"))
             saved = content["text"]
             take(content)
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
         if saved != self.text:
             raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")

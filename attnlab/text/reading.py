@@ -12,6 +12,8 @@ from attnlab.errors import RequestError, explained
 LONGEST_TEXT = 1_000_000  # bytes
 STANDARD_INPUT = Path("-")
 _NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
+_TEXT_ENDINGS = (".txt", ".text", ".md", ".markdown")
+_OF_FILE_MANAGERS = ("thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "@eadir", "$recycle.bin")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -50,10 +52,27 @@ def is_utf8(name: str) -> bool:
     return True
 
 
+def printable(name: str) -> str:
+    r"""Make the name of a file text: bytes that are not UTF-8 become `\xe9`."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def is_hidden(path: PurePath) -> bool:
     """Whether a file manager hides a file of a folder, or put it beside the others."""
     folders = (part for part in path.parts if part not in (".", ".."))
-    return any(part.startswith((".", "__MACOSX")) for part in folders)
+    return any(
+        part.startswith((".", "__MACOSX")) or part.casefold() in _OF_FILE_MANAGERS
+        for part in folders
+    )
+
+
+def is_text_name(name: str) -> bool:
+    """Whether a file's name says that it is plain text: .txt, .text, .md, .markdown, or no ending.
+
+    What has more than 8 characters after its last dot, or digits only, has no ending: `msg.17`.
+    """
+    ending = PurePath(name).suffix.lower()
+    return ending in _TEXT_ENDINGS or len(ending) > 9 or ending[1:].isdigit() or ending in ("", ".")
 
 
 def check_utf8(text: str, where: str) -> None:

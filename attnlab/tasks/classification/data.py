@@ -12,6 +12,8 @@ import numpy as np
 from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
 from attnlab.text.cleaning import one_line
 
+_MOST_CLASSES = 12  # that are listed before training
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -39,6 +41,9 @@ class LabelledItems:
     digest: str
     classes: Sequence[str]  # names, in the order of their numbers
     parts: Mapping[str, Any]  # `train`, `validation`, `test`
+    said: Sequence[str] = ()  # what a user should know of how the items were read
+
+    noun: ClassVar[str]
 
     def counts(self) -> dict[str, int]:
         """Items by part."""
@@ -52,13 +57,30 @@ class LabelledItems:
             for name, count in counted.items()
         }
 
+    def class_counts(self) -> dict[str, int]:
+        """Training items of each class."""
+        return dict(self.describe()["train"])
+
+    def preface(self) -> list[str]:
+        """What a user should know before training: the classes, and how the items were read."""
+        counted = self.describe()
+        shown = [
+            f"{label} {'/'.join(str(each[label]) for each in counted.values())}"
+            for label in self.classes[:_MOST_CLASSES]
+        ]
+        sizes = counted["train"].values()
+        more = len(self.classes) - len(shown)
+        rest = f" and {more:,} more, with {min(sizes):,} to {max(sizes):,} in train" if more else ""
+        parts = ", ".join([*counted][:-1]) + f" and {[*counted][-1]}"
+        head = f"{len(self.classes):,} classes, with their {self.noun}s in {parts}"
+        return [f"{head}: {', '.join(shown)}{rest}.", *self.said]
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts(LabelledItems):
     """Texts with classes; `parts` are of `Part`."""
 
     cut: int = 0  # texts of all parts of which the end was cut off
-    said: Sequence[str] = ()  # what the user should know of how the texts were read
 
     noun: ClassVar[str] = "text"
 
@@ -73,7 +95,7 @@ class LabelledTexts(LabelledItems):
 
     def notes(self) -> list[str]:
         """What the report should say of the data, a sentence each."""
-        notes, count = [*self.said], len(self.parts["train"])
+        notes, count = self.preface(), len(self.parts["train"])
         if self.cut:
             total = sum(self.counts().values())
             notes.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import methodcaller
 from typing import Any
 
 from attnlab.config.options import auto_value
@@ -71,6 +72,7 @@ KIND = Kind(
         *("text", "image", "label", "prediction", "group"),
         *("majority", "word_counts", "logistic_regression", "nearest"),  # baselines
     ),
+    preface=methodcaller("preface"),
     resolved=resolved_config,
     tries={
         "pretrained": "attnlab classify {run} ..., or model.start=drawn and attnlab compare",

@@ -40,6 +40,7 @@ class Classify(TextTask):
     Attributes:
         monitor: the validation metric that chooses the best epoch, and its direction.
         classes: names, in the order of their numbers, once the corpus is loaded or read.
+        class_counts: training items of each class, in the same order.
         data: the corpus in tokens, once it is loaded.
 
     The settings are those of conf/task/classify.yaml; `cache` is the folder of downloads.
@@ -49,6 +50,7 @@ class Classify(TextTask):
     name: ClassVar[str] = "classify"
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     classes: Sequence[str]
+    class_counts: Mapping[str, int]
     data: LabelledTexts
     length: int  # S, to which all texts are padded
 
@@ -106,6 +108,7 @@ class Classify(TextTask):
             cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
             said=self.corpus.notes,
         )
+        self.class_counts = self.data.class_counts()
         return self.data
 
     def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> Part:
@@ -197,7 +200,7 @@ class Classify(TextTask):
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, the classes, and how texts are treated."""
-        self.save_text(folder, classes=list(self.classes), length=self.length)
+        self.save_text(folder, classes=dict(self.class_counts), length=self.length)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then texts can be classified without the corpus.
@@ -208,7 +211,8 @@ class Classify(TextTask):
 
         def take(content: Mapping[str, Any]) -> None:
             self.length = int(content["length"])
-            self.classes = [str(name) for name in content["classes"]]
+            self.class_counts = {str(name): int(n) for name, n in content["classes"].items()}
+            self.classes = [*self.class_counts]
 
         self.read_text(folder, take)
 

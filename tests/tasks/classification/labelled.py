@@ -29,7 +29,7 @@ def labelled(
     train: Part, test: Part, classes: Sequence[str] = CLASSES, cut: int = 0
 ) -> LabelledTexts:
     return LabelledTexts(
-        "made up", "a test", "0" * 64, classes, {"train": train, "test": test}, cut
+        "made up", "a test", "0" * 64, classes, {"train": train, "test": test}, cut=cut
     )
 
 

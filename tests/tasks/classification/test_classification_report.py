@@ -112,13 +112,14 @@ def test_groups_are_in_natural_order():
 
 
 def test_texts_that_were_cut_and_training_texts_that_were_drawn_are_noted(monkeypatch):
-    assert build_report(DATA, "test", PROBABILITIES).notes == []
+    (classes,) = build_report(DATA, "test", PROBABILITIES).notes
+    assert classes.startswith("3 classes, with their texts in train")
     for module in (baselines, data):
         monkeypatch.setattr(module, "MOST_TEXTS", 30)
     notes = build_report(labelled(TRAIN, TEST, cut=7), "test", PROBABILITIES).notes
-    assert len(notes) == 2
-    assert "7 of the 100 texts were cut" in notes[0]
-    assert "got 30 of the 60 training texts" in notes[1]
+    assert len(notes) == 3
+    assert "7 of the 100 texts were cut" in notes[1]
+    assert "got 30 of the 60 training texts" in notes[2]
 
 
 def test_what_is_not_finite_is_left_undefined():

@@ -60,6 +60,9 @@ def test_a_run_learns_and_is_used_by_every_verb(trained):
     _, out, _ = trained("classify", "latest", "--json", "awful")
     found = json.loads(out)
     assert found["class"] == "bad" and sum(found["probabilities"].values()) == pytest.approx(1)
+    counted = metrics["notes"][0]
+    assert all(f"{label} {count}/" in counted for label, count in found["classes"].items())
+    assert [*found["classes"]] == ["bad", "good"] and "2 classes, with their texts in" in counted
     _, out, _ = trained("classify", "latest", "--scores", "awful")
     score, name = out.split()
     assert name == "bad" and float(score) == pytest.approx(found["probabilities"]["bad"], abs=1e-4)

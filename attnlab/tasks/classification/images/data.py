@@ -34,8 +34,6 @@ class ImagePart:
 class LabelledImages(LabelledItems):
     """Images with classes; `parts` are of `ImagePart`."""
 
-    said: Sequence[str] = ()  # what the user should know of how the images were read
-
     noun: ClassVar[str] = "image"
 
     @property
@@ -57,4 +55,4 @@ class LabelledImages(LabelledItems):
             f"The baselines logistic_regression and nearest got {MOST_IMAGES:,} of the {count:,} "
             "training images, drawn at random."
         )
-        return [*self.said, *([capped] if count > MOST_IMAGES else [])]
+        return [*self.preface(), *([capped] if count > MOST_IMAGES else [])]

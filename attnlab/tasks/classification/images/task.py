@@ -41,6 +41,7 @@ class Images:
     Attributes:
         monitor: the validation metric that chooses the best epoch, and its direction.
         classes: names, in the order of their numbers, once the corpus is loaded or read.
+        class_counts: training items of each class, in the same order.
         shape: (height, width, channels) of an image.
         data: the corpus, once it is loaded.
 
@@ -51,6 +52,7 @@ class Images:
     name: ClassVar[str] = "images"
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     classes: Sequence[str]
+    class_counts: Mapping[str, int]
     shape: tuple[int, int, int]
     data: LabelledImages
     source: ImageSource | None = None  # of an encoder that was trained before
@@ -92,6 +94,7 @@ class Images:
             parts={name: self._part(images) for name, images in parts.items()},
             said=self.corpus.notes,
         )
+        self.class_counts = self.data.class_counts()
         return self.data
 
     def _part(self, images: Sequence[LabelledImage]) -> ImagePart:
@@ -195,7 +198,8 @@ class Images:
 
     def save(self, folder: Path) -> None:
         """Write the classes, the size of images, and what makes an encoder again."""
-        write_json(folder / _FILE, {"classes": list(self.classes), "shape": list(self.shape)})
+        content = {"classes": dict(self.class_counts), "shape": list(self.shape)}
+        write_json(folder / _FILE, content)
         if self.source:
             save_source(folder, self.source)
 
@@ -208,13 +212,13 @@ class Images:
         path = folder / _FILE
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            classes = [str(name) for name in content["classes"]]
+            counts = {str(name): int(n) for name, n in content["classes"].items()}
             shape = tuple(int(size) for size in content["shape"])
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
         if shape != self.shape:
             raise RequestError(f"{path}: expected images of {self.shape}, got {shape}.")
-        self.classes = classes
+        self.classes, self.class_counts = [*counts], counts
         self.source, self._is_saved = saved_image_source(folder), True
 
 

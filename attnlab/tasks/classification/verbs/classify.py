@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from os.path import isfile
 from pathlib import Path
@@ -70,10 +70,12 @@ def command(
 ) -> None:
     """Say the class of TEXTs, of files, or of standard input line by line, by a trained RUN.
 
-    A run of images takes image files, PNG or JPEG of any size, grey, in colour or transparent.
+    A run of images takes image files, such as PNG or JPEG, of any size, grey, in colour or
+    transparent.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a class a
-    line; with --scores its probability first, with a tab between; with --json an object a line.
+    line; with --scores its probability first, with a tab between; with --json an object a line,
+    whose `classes` are the classes with their numbers of training items.
     """
     folder = find(run, runs)
     require_kind(folder, KIND)
@@ -103,7 +105,7 @@ def command(
         found = iter(task.shares(trained.model, asked) if asked else ())
         for item in some:
             shares = next(found) if images or item.strip() else None
-            click.echo(_written(task.classes, noun, str(item), shares, scores, form))
+            click.echo(_written(task.class_counts, noun, str(item), shares, scores, form))
     if figure:
         drawn = (_image_maps if images else _words)(trained, given)
         save_figure(drawn, figure, "--attention")
@@ -139,7 +141,7 @@ def _chunks(items: Any) -> Iterator[list[Any]]:
 
 
 def _written(
-    classes: Sequence[str],
+    counts: Mapping[str, int],
     noun: str,
     item: str,
     shares: np.ndarray | None,
@@ -151,10 +153,11 @@ def _written(
         return (
             json.dumps({noun: item, "class": None, "probabilities": {}}) if form == "json" else ""
         )
-    best = int(shares.argmax())
+    best, classes = int(shares.argmax()), [*counts]
     if form == "json":
         known = {name: round(float(each), 6) for name, each in zip(classes, shares, strict=True)}
         content = {noun: item, "class": classes[best], "probabilities": known}
+        content["classes"] = dict(counts)  # of what it was trained on
         return json.dumps(content, ensure_ascii=False)
     return f"{shares[best]:.4f}\t{classes[best]}" if scores else classes[best]
 

@@ -19,7 +19,7 @@ from attnlab.tasks.classification.images.corpora import cifar10, fashion_mnist
 from attnlab.tasks.classification.images.corpora.cifar10 import Cifar10
 from attnlab.tasks.classification.images.corpora.digits import Digits
 from attnlab.tasks.classification.images.corpora.fashion_mnist import FashionMnist, read_idx
-from attnlab.tasks.classification.images.corpora.image_files import read_image
+from attnlab.tasks.classification.images.corpora.image_files import is_image_name, read_image
 from attnlab.tasks.classification.images.corpora.image_folder import ImageFolder
 
 DRAW = np.random.default_rng(3)
@@ -96,14 +96,13 @@ def test_a_folder_for_each_class_is_read_at_one_size(folder, tmp_path):
     }
 
 
-def test_images_of_other_formats_are_left_out_and_told(folder, tmp_path, caplog):
-    opened(ImageFolder(path=str(folder), size=8), tmp_path)
-    assert caplog.text == ""
-    for other in ("one.webp", "two.GIF", ".three.bmp"):
-        (folder / "dog" / other).write_bytes(b"")
-    assert len([*opened(ImageFolder(path=str(folder), size=8), tmp_path).items()]) == 12
-    assert "2 images that are neither .png nor .jpg are left out, such as dog/one.webp" in (
-        caplog.text
+def test_files_that_are_no_images_are_counted_in_a_note(folder, tmp_path):
+    (folder / "dog/one.heic").write_bytes(b"")
+    corpus = opened(ImageFolder(path=str(folder), size=8), tmp_path)
+    assert len([*corpus.items()]) == 12
+    assert corpus.notes == (
+        "2 files are no images by the name and left out: .txt (1), .heic (1), such as "
+        "cat/notes.txt.",
     )
 
 
@@ -138,17 +137,21 @@ def wrong(folder: Path, case: str) -> str:
     cats = sorted(folder.glob("cat/[0-9]*"))
     if case == "broken":
         cats[0].write_bytes(cats[0].read_bytes()[:60])
-        return r"00\.png: expected a whole PNG or JPEG image, but: "
+        return r"00\.png: expected a whole image, such as a PNG or JPEG, but: "
     if case == "no image":
         cats[0].write_text("some text")
-        return r"00\.png: expected a whole PNG or JPEG image, but: there is none"
+        return r"00\.png: expected a whole image, such as a PNG or JPEG, but: there is none"
     if case == "one class":
         for path in cats:
             path.unlink()
+        (folder / "cat/notes.txt").unlink()
+        (folder / "cat/.hidden.png").unlink()
+        (folder / "cat").rmdir()
         return r"expected images of two or more classes, got 'dog' alone\."
-    if case == "name":
-        cats[0].rename(cats[0].with_name("\udce9.png"))
-        return r"data\.path: expected names of files in UTF-8, got 'cat/\\udce9\.png'\."
+    if case == "no cat":
+        for path in cats:
+            path.unlink()
+        return r"data\.path: no image that can be read in cat \(\.txt\) of .*data\.allow_empty=true"
     if case == "one example":
         for path in cats[1:]:
             path.unlink()
@@ -158,11 +161,11 @@ def wrong(folder: Path, case: str) -> str:
         )
     for path in folder.glob("*/[0-9]*"):
         path.unlink()
-    return r"data\.path: expected a folder for each class with \.png or \.jpg files, got .*none\."
+    return r"data\.path: .* has no folder with images, only \.txt\."
 
 
 @pytest.mark.parametrize(
-    "case", ["broken", "no image", "one class", "one example", "name", "empty"]
+    "case", ["broken", "no image", "one class", "one example", "no cat", "empty"]
 )
 def test_a_folder_that_will_not_do_is_refused_in_a_sentence(folder, tmp_path, case):
     message = wrong(folder, case)
@@ -210,18 +213,86 @@ def test_images_of_all_sorts_become_pixels(tmp_path):
 )
 def test_what_is_no_image_is_told_in_the_same_words_each_time(tmp_path, content, message):
     (tmp_path / "x.png").write_bytes(content)
-    with pytest.raises(RequestError, match=f"expected a whole PNG or JPEG image, {message}"):
+    with pytest.raises(
+        RequestError, match=f"expected a whole image, such as a PNG or JPEG, {message}"
+    ):
         read_image(tmp_path / "x.png", (4, 4, 3))
 
 
+FORMATS = {"png": "PNG", "BMP": "BMP", "tif": "TIFF", "ppm": "PPM", "gif": "GIF", "tga": "TGA"}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_formats_without_loss_are_read_to_the_pixel(tmp_path, ending):
+    expected = pixels(3, 5, 1).repeat(3, axis=2) if ending == "gif" else pixels(3, 5, 3)
+    Image.fromarray(expected).save(tmp_path / f"x.{ending}", format=FORMATS[ending])
+    assert is_image_name(f"x.{ending}")
+    np.testing.assert_array_equal(read_image(tmp_path / f"x.{ending}", (3, 5, 3)), expected)
+
+
+def test_webp_and_jpeg_of_another_name_are_read(tmp_path):
+    expected = pixels(3, 5, 3)
+    Image.fromarray(expected).save(tmp_path / "x.webp", lossless=True)
+    np.testing.assert_array_equal(read_image(tmp_path / "x.webp", (3, 5, 3)), expected)
+    Image.new("RGB", (5, 3), (200, 100, 50)).save(tmp_path / "x.jfif", format="JPEG", quality=100)
+    found = read_image(tmp_path / "x.jfif", (3, 5, 3)).astype(int)
+    assert np.abs(found - (200, 100, 50)).max() <= 2
+    for name in ("x.jfif", "X.WEBP", "x.JPE", "x.tiff"):
+        assert is_image_name(name)
+    assert not any(map(is_image_name, ("x.eps", "x.pdf", "x.txt", "x", "x.heic", "x.mpg")))
+
+
+def test_cmyk_half_transparent_and_deep_pixels_have_their_values(tmp_path):
+    ink = np.full((2, 3, 4), (255, 0, 0, 0), np.uint8)  # cyan alone
+    clear = np.full((2, 3, 4), (200, 100, 0, 51), np.uint8)  # a fifth of it, on white
+    deep = np.full((2, 3), 0x80FF, np.uint16)
+    sorts = {
+        "ink.tif": (Image.fromarray(ink, "CMYK"), (0, 255, 255)),
+        "clear.png": (Image.fromarray(clear), (244, 224, 204)),
+        "deep.tif": (Image.fromarray(deep), (128, 128, 128)),
+        "deep.png": (Image.fromarray(deep), (128, 128, 128)),
+        "bits.png": (Image.fromarray(np.ones((2, 3), bool)), (255, 255, 255)),
+    }
+    for name, (image, expected) in sorts.items():
+        image.save(tmp_path / name)
+        found = read_image(tmp_path / name, (2, 3, 3))
+        np.testing.assert_array_equal(found, np.full((2, 3, 3), expected), err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_pixels_without_a_known_range_are_refused(tmp_path, dtype):
+    Image.fromarray(np.ones((2, 3), dtype)).save(tmp_path / "x.tif")
+    with pytest.raises(RequestError, match=r"x\.tif: expected 8 or 16 bits for each channel"):
+        read_image(tmp_path / "x.tif", (2, 3, 3))
+
+
+@pytest.mark.parametrize("ending", ["gif", "tif", "png", "webp"])
+def test_of_several_frames_the_first_is_read_and_a_note_says_so(folder, tmp_path, ending):
+    frames = [Image.new("RGB", (4, 4), (value,) * 3) for value in (0, 255)]
+    path = folder / f"cat/several.{ending}"
+    options = {"lossless": True} if ending == "webp" else {}
+    frames[0].save(path, save_all=True, append_images=frames[1:], **options)
+    assert not read_image(path, (4, 4, 3)).any()
+    corpus = opened(ImageFolder(path=str(folder), size=8), tmp_path)
+    assert corpus.notes[1:] == ("1 file has several images, of which the first is read.",)
+
+
+def test_file_names_that_are_not_utf8_are_read_and_shown_with_escapes(folder, tmp_path):
+    (folder / "cat/00.png").rename(folder / "cat/00\udce9.png")
+    images = opened(ImageFolder(path=str(folder), size=8), tmp_path).items()
+    assert next(images).name == "cat/00\\xe9.png"
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_images_are_turned_as_pil_turns_them(tmp_path, orientation):
+@pytest.mark.parametrize("ending", ["png", "tif", "webp"])
+def test_images_are_turned_as_pil_turns_them(tmp_path, orientation, ending):
     image = Image.fromarray(pixels(3, 5, 3))
     exif = image.getexif()
     exif[0x0112] = orientation
-    image.save(tmp_path / "turned.png", exif=exif)
-    expected = np.asarray(ImageOps.exif_transpose(Image.open(tmp_path / "turned.png")))
-    found = read_image(tmp_path / "turned.png", expected.shape)
+    image.save(tmp_path / f"turned.{ending}", exif=exif, lossless=True)
+    image.getexif()[0x0112] = orientation
+    expected = np.asarray(ImageOps.exif_transpose(image))
+    found = read_image(tmp_path / f"turned.{ending}", expected.shape)
     np.testing.assert_array_equal(found, expected)
 
 

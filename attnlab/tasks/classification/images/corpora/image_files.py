@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import struct
 import warnings
-from pathlib import Path
-from typing import Any
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
+from attnlab.text.reading import printable
 
-SUFFIXES = (".png", ".jpg", ".jpeg")
-_FORMATS = ("PNG", "JPEG")
+# What Pillow only names, or can't read without another program.
+_NOT_READ = {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"}
+# Formats whose files may have several images that are worth as much as the first.
+_OF_SEVERAL = {"AVIF", "FLI", "GIF", "PNG", "TIFF", "WEBP"}
 _WHITE = (255, 255, 255, 255)
 _ORIENTATION = 0x0112  # in EXIF
 # By its number, as `PIL.ImageOps.exif_transpose` has it, which fails where another tag is odd.
@@ -30,39 +34,87 @@ _UPRIGHT = {
 _BROKEN = (OSError, ValueError, SyntaxError, LookupError, TypeError, AttributeError, struct.error)
 
 
+class ReadImage(NamedTuple):
+    """An image file as it was read."""
+
+    pixels: np.ndarray  # (height, width, channels) uint8
+    frames: int  # how many images are in the file, such as the pages of a TIFF; the first is read
+
+
+@cache
+def _formats() -> frozenset[str]:
+    """The formats that Pillow reads here, by its names for them."""
+    from PIL import Image
+
+    Image.init()
+    return frozenset(Image.OPEN) - _NOT_READ
+
+
+@cache
+def _endings() -> frozenset[str]:
+    from PIL import Image
+
+    known = Image.registered_extensions()
+    return frozenset(ending for ending, name in known.items() if name in _formats())
+
+
+def is_image_name(name: str) -> bool:
+    """Whether a file's name ends, in any case, like those of images that Pillow reads."""
+    return PurePath(name).suffix.lower() in _endings()
+
+
 def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
-    """The pixels of a PNG or JPEG file in a shape: (height, width, channels) uint8.
+    """The pixels of an image file in a shape; see `read_image_file`."""
+    return read_image_file(path, shape).pixels
+
+
+def read_image_file(path: Path, shape: tuple[int, int, int]) -> ReadImage:
+    """Read an image file in a shape, (height, width, channels).
 
     It is turned as its EXIF says, laid on white where it is transparent, made grey or coloured as
     the channels (1 or 3) want it, and stretched or shrunk by bilinear filtering to height and
-    width.
+    width. Of 16 bits a channel the upper 8 count.
 
     Raises:
-        RequestError: it can't be read, is no such image, is broken, or far too large.
+        RequestError: it can't be read, is no image that Pillow reads, is broken, far too large, or
+            has pixels without a known range.
     """
     from PIL import Image, UnidentifiedImageError
 
-    try:
+    where = printable(str(path))
+    with explained(f"{where}: can't be read"):
         content = path.read_bytes()
-    except OSError as error:
-        raise RequestError(f"{path}: can't be read ({error.strerror}).") from error
     height, width, channels = shape
+    expected = f"{where}: expected a whole image, such as a PNG or JPEG, but"
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
+            with Image.open(io.BytesIO(content), formats=[*_formats()]) as image:
+                frames = image.n_frames if image.format in _OF_SEVERAL else 1  # type: ignore[attr-defined]
                 image.load()
+                _check_range(image, where)
                 flat = _flat(_upright(image)).convert("L" if channels == 1 else "RGB")
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        raise RequestError(f"{path}: expected an image, got one of too many pixels.") from error
+        raise RequestError(f"{where}: expected an image, got one of too many pixels.") from error
     except UnidentifiedImageError as error:
         what = "there is none in it" if content else "the file is empty"
-        raise RequestError(f"{path}: expected a whole PNG or JPEG image, but: {what}.") from error
+        raise RequestError(f"{expected}: {what}.") from error
+    except RequestError:
+        raise
     except _BROKEN as error:
-        raise RequestError(f"{path}: expected a whole PNG or JPEG image, but: {error}.") from error
+        raise RequestError(f"{expected}: {error}.") from error
     if flat.size != (width, height):
         flat = flat.resize((width, height), Image.Resampling.BILINEAR)
-    return np.asarray(flat, np.uint8).reshape(shape)
+    return ReadImage(np.asarray(flat, np.uint8).reshape(shape), frames)
+
+
+def _check_range(image: Any, where: str) -> None:
+    """Refuse numbers of 32 bits: what is white among them isn't known."""
+    if image.mode == "F" or (image.mode == "I" and image.format not in ("PNG", "PPM")):
+        raise RequestError(
+            f"{where}: expected 8 or 16 bits for each channel of a pixel, got 32: save it with 8."
+        )
 
 
 def _upright(image: Any) -> Any:

@@ -1,0 +1,306 @@
+"""A folder of classes, perhaps divided into parts: which files are of which part and class."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from attnlab.errors import RequestError
+from attnlab.tasks.text_corpus import PARTS
+from attnlab.text.reading import is_hidden, is_utf8, printable
+
+# Names of a part's folder, in lower case, without what separates words and without a last word
+# such as `set`.
+_PART_NAMES = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev", "development"), "validation"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
+_LAST_WORD = re.compile(r"(?<=.)(set|data|split)$")
+_EXPECTED = "FOLDER/CLASS/FILE, or FOLDER/train/CLASS/FILE with validation and test like train"
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class FileSort:
+    """What the files of a corpus are."""
+
+    noun: str  # image, text
+    is_usable: Callable[[str], bool]  # whether a file is one, by its name
+
+
+@dataclass(frozen=True)
+class ClassFiles:
+    """The files of a folder by part and class, and what a user should know of the others."""
+
+    parts: Mapping[str, Mapping[str, Sequence[Path]]]
+    notes: tuple[str, ...]
+    is_divided: bool  # whether the folder has folders of parts
+
+    def by_turns(self, part: str) -> Iterator[tuple[str, Path]]:
+        """Class and file: one of each class, then the next of each."""
+        columns = [[(label, path) for path in own] for label, own in self.parts[part].items()]
+        for row in itertools.zip_longest(*columns):
+            yield from filter(None, row)
+
+
+def find_files(folder: Path, key: str, sort: FileSort, *, allow_empty: bool) -> ClassFiles:
+    """Find the files of each part and class below a folder; links are followed.
+
+    A folder named like a part (see `part_of`) is one if it has folders with files. If there is no
+    such folder, all files are of `train`.
+
+    Args:
+        folder: the folder, or what a user gave for one.
+        key: the setting that names the folder, for messages.
+        sort: which files count.
+        allow_empty: leave out folders without a usable file, which are refused otherwise.
+
+    Raises:
+        RequestError: there is no such folder, no class in it, or parts and classes can't be told
+            apart.
+    """
+    if not folder.is_dir():
+        what = ", a file: unpack an archive first" if folder.is_file() else ", which isn't there"
+        raise RequestError(f"{key}: expected a folder with one for each class, got {folder}{what}.")
+    return _Reader(folder, key, sort, allow_empty).read()
+
+
+def part_of(name: str) -> str | None:
+    """The part that a folder's name stands for, in any case; None if it is no such name.
+
+    For example `Train`, `training_set`, `val`, `dev`, `Test data`.
+    """
+    word = re.sub(r"[\s_.-]", "", name.casefold())
+    return _PART_NAMES.get(_LAST_WORD.sub("", word))
+
+
+def shown(path: PurePath, folder: PurePath) -> str:
+    """A path below a folder as text; see `printable`."""
+    return printable(path.relative_to(folder).as_posix())
+
+
+@dataclass(eq=False)
+class _Tree:
+    """A folder with what is below it."""
+
+    path: Path
+    folders: dict[str, _Tree] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)  # usable ones directly in it
+    others: list[Path] = field(default_factory=list)
+
+    def all_files(self) -> Iterator[Path]:
+        yield from self.files
+        for folder in self.folders.values():
+            yield from folder.all_files()
+
+    def all_others(self) -> Iterator[Path]:
+        yield from self.others
+        for folder in self.folders.values():
+            yield from folder.all_others()
+
+    def inner(self) -> Counter[str]:
+        """Usable files by the name of their folder, of the folders below this one."""
+        found: Counter[str] = Counter()
+        for name, folder in self.folders.items():
+            found[name.casefold()] += len(folder.files)
+            found += folder.inner()
+        return +found
+
+    @property
+    def is_empty(self) -> bool:
+        return next(self.all_files(), None) is None
+
+
+@dataclass
+class _Reader:
+    folder: Path
+    key: str
+    sort: FileSort
+    allow_empty: bool
+
+    def read(self) -> ClassFiles:
+        root = self._scan(self.folder, ())
+        places = self._parts(root)
+        is_divided = root not in places.values()
+        empty = self._empty(root, places)
+        parts = {part: self._classes(tree) for part, tree in places.items() if not tree.is_empty}
+        loose = [
+            *(root.files if is_divided else ()),
+            *(f for t in places.values() for f in t.files),
+        ]
+        notes = [
+            *(self._about_parts(places) if is_divided else ()),
+            *self._about_empty(empty),
+            *self._about_others(root),
+            *self._about_loose(loose),
+            *_about_case(parts["train"]),
+        ]
+        return ClassFiles(parts, tuple(notes), is_divided)
+
+    def _scan(self, path: Path, above: tuple[tuple[int, int], ...]) -> _Tree:
+        tree = _Tree(path)
+        try:
+            status = path.stat()
+            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+        except OSError as error:
+            raise self._refused(f"{path} can't be read ({error.strerror})") from error
+        here = (status.st_dev, status.st_ino)
+        if here in above:  # a link to a folder that it is in
+            return tree
+        for entry in entries:
+            if is_hidden(PurePath(entry.name)):
+                continue
+            if entry.is_dir():
+                tree.folders[entry.name] = self._scan(path / entry.name, (*above, here))
+            elif entry.is_file() or entry.is_symlink():  # no pipe; a broken link shows when read
+                usable = self.sort.is_usable(entry.name)
+                (tree.files if usable else tree.others).append(path / entry.name)
+        return tree
+
+    def _parts(self, root: _Tree) -> dict[str, _Tree]:
+        """The folder of each part; all in one if there are none."""
+        filled = {name: tree for name, tree in root.folders.items() if not tree.is_empty}
+        named = {name: part for name in filled if (part := part_of(name))}
+        parts = {name: part for name, part in named.items() if filled[name].inner()}
+        classes = [name for name in filled if name not in parts]
+        if not parts:
+            flat = [*named]
+            if len(flat) > 1 or (flat and len(filled) == 1):
+                raise self._refused(
+                    f"{_listed(flat)} in {root.path} could be parts or classes: they hold "
+                    f"{self.sort.noun}s, not a folder for each class"
+                )
+            return {"train": root}
+        if classes:
+            raise self._refused(
+                f"{root.path} has folders of parts ({_listed(parts)}) and others with "
+                f"{self.sort.noun}s ({_listed(classes)}), which are no part of a known name"
+            )
+        for part in parts.values():
+            if len(same := [name for name, other in parts.items() if other == part]) > 1:
+                raise self._refused(f"{root.path} has several folders for {part}: {_listed(same)}")
+        if "train" not in parts.values():
+            raise self._refused(f"{root.path} has {_listed(parts)}, but no folder train")
+        return {part: filled[name] for name, part in parts.items()}
+
+    def _empty(self, root: _Tree, places: Mapping[str, _Tree]) -> list[str]:
+        """Folders of classes and parts without a usable file; refused unless they are allowed.
+
+        Of other folders beside parts, such as `annotations`, nothing is expected.
+        """
+        is_divided = root not in places.values()
+        beside = [*root.folders.values()]
+        trees = [tree for tree in beside if not is_divided or part_of(tree.path.name)]
+        trees += [each for tree in places.values() if is_divided for each in tree.folders.values()]
+        found = [_with_content(tree, self.folder) for tree in trees if tree.is_empty]
+        if all(tree.is_empty for tree in places.values()):
+            raise self._refused(f"{root.path} has no folder with {self.sort.noun}s{_but(root)}")
+        if found and not self.allow_empty:
+            raise RequestError(
+                f"{self.key}: no {self.sort.noun} that can be read in {_listed(found)} of "
+                f"{root.path}: data.allow_empty=true leaves such folders out."
+            )
+        aside = [tree for tree in beside if tree.is_empty and tree not in trees]
+        return found + [_with_content(tree, self.folder) for tree in aside]
+
+    def _classes(self, tree: _Tree) -> dict[str, list[Path]]:
+        filled = {name: each for name, each in tree.folders.items() if not each.is_empty}
+        self._require_classes(tree, filled)
+        found: defaultdict[str, list[Path]] = defaultdict(list)
+        for name, each in filled.items():
+            if not is_utf8(name):
+                raise RequestError(
+                    f"{self.key}: expected names of classes in UTF-8, got "
+                    f"{shown(each.path, self.folder)}: rename the folder."
+                )
+            found[unicodedata.normalize("NFC", name)] += each.all_files()
+        return dict(sorted(found.items()))
+
+    def _require_classes(self, tree: _Tree, filled: Mapping[str, _Tree]) -> None:
+        """Refuse folders that have the same folders in them: these may be the classes."""
+        if not filled:
+            raise self._refused(
+                f"{tree.path} has {len(tree.files):,} {self.sort.noun}s, but no folders with them"
+            )
+        inner = {name: each.inner() for name, each in filled.items()}
+        direct = sum(len(each.files) for each in filled.values())
+        if len(filled) == 1:
+            ((name, only),) = filled.items()
+            if not direct:
+                raise self._refused(
+                    f"the only folder in {tree.path} is {name!r}, which has the folders "
+                    f"{_listed(only.folders)}: {self.key}={tree.path / name} may be the right one"
+                )
+            return
+        common = set.intersection(*map(set, inner.values()))
+        nested = sum(names[name] for names in inner.values() for name in common)
+        if any(len(names) > 1 for names in inner.values()) and nested > direct:
+            raise self._refused(
+                f"the folders {_listed(filled)} in {tree.path} all have the folders "
+                f"{_listed(sorted(common))}, so they don't look like classes, and their names are "
+                "not those of parts"
+            )
+
+    def _refused(self, what: str) -> RequestError:
+        return RequestError(f"{self.key}: {what}. Expected {_EXPECTED}.")
+
+    def _about_parts(self, places: Mapping[str, _Tree]) -> Iterator[str]:
+        found = [f"{part} from {places[part].path.name}" for part in PARTS if part in places]
+        missing = [part for part in PARTS if part not in places]
+        rest = f"; {' and '.join(missing)} from shares of train" if missing else ""
+        yield f"Parts of {self.folder.name}: {', '.join(found)}{rest}."
+
+    def _about_empty(self, empty: Sequence[str]) -> Iterator[str]:
+        if empty:
+            yield f"Folders without {self.sort.noun}s are left out: {_listed(empty)}."
+
+    def _about_others(self, root: _Tree) -> Iterator[str]:
+        others = [*root.all_others()]
+        if others:
+            kinds = Counter(path.suffix.lower() or "no extension" for path in others)
+            counted = [f"{kind} ({count:,})" for kind, count in kinds.most_common()]
+            yield (
+                f"{len(others):,} file{'s are no' if len(others) > 1 else ' is no'} "
+                f"{self.sort.noun}{'s' * (len(others) > 1)} by the name and left out: "
+                f"{_listed(counted)}, such as {shown(others[0], self.folder)}."
+            )
+
+    def _about_loose(self, loose: Sequence[Path]) -> Iterator[str]:
+        if loose:
+            yield (
+                f"{len(loose):,} {self.sort.noun}{'s are' if len(loose) > 1 else ' is'} in no "
+                f"class's folder and left out, such as {shown(loose[0], self.folder)}."
+            )
+
+
+def _about_case(classes: Iterable[str]) -> Iterator[str]:
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for label in classes:
+        alike[label.casefold()].append(label)
+    found = [" and ".join(labels) for labels in alike.values() if len(labels) > 1]
+    if found:
+        yield f"Classes that differ only in case count as different ones: {_listed(found)}."
+
+
+def _with_content(tree: _Tree, folder: Path) -> str:
+    """An empty folder with the extensions of what it has."""
+    kinds = sorted({path.suffix.lower() or path.name for path in tree.all_others()})
+    return f"{shown(tree.path, folder)} ({_listed(kinds) if kinds else 'empty'})"
+
+
+def _but(root: _Tree) -> str:
+    kinds = sorted({path.suffix.lower() or path.name for path in root.all_others()})
+    return f", only {_listed(kinds)}" if kinds else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = [*names]
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
