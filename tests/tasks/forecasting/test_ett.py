@@ -115,7 +115,7 @@ def test_files_that_are_missing_short_or_damaged_are_named(tmp_path):
     with pytest.raises(RequestError, match=r"ETTh1\.csv: expected the 1,920 rows .* got 1,919"):
         loaded(tmp_path)
     (tmp_path / "ETTh1.csv").write_bytes(gzip.compress(bytes(999))[:-9])
-    with pytest.raises(RequestError, match=r"ETTh1\.csv: expected a CSV file, but: "):
+    with pytest.raises(RequestError, match=r"ETTh1\.csv: expected a CSV or TSV file, but: "):
         loaded(tmp_path)
 
 

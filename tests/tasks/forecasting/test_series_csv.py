@@ -85,11 +85,11 @@ def test_a_cell_that_is_no_finite_number_is_named_with_its_row_in_the_file(csv_f
         (b"\n# nothing\n", "got an empty file"),
         (b"x\n", "got the header \\['x'\\] alone"),
         (b"x\n1\n", "at least 2 rows of numbers, got 1"),
-        (b"x\n\0\n", "binary"),
-        (b"x\n\x81\n", "can't decode byte 0x81 in position 2"),
+        (b"x\n\0\n", "a zero byte"),
+        (b"x\n\x81\n", "expected cp1252 text, got the byte 0x81 in line 2; task.encoding"),
         (b"x\n3,5\n4,5\n", "row 2: expected 1 cells, got 2"),
         (b"t,x\na,1\nb\n", "row 3: expected 2 cells, got 1"),
-        (b"x\n" + b"9" * 200_000, "row 2: expected CSV cells"),
+        (b"x\n" + b"9" * 200_000, "row 2, column 'x': expected a finite number, got '9{60}...'"),
     ],
     ids=["empty", "no_rows", "header", "one", "nul", "bytes", "long", "short", "huge"],
 )
@@ -112,7 +112,7 @@ def test_a_file_with_many_columns_lists_only_the_first(csv_file):
 
 @pytest.mark.parametrize("name", ["missing.csv", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
-    with pytest.raises(RequestError, match="expected a CSV file"):
+    with pytest.raises(RequestError, match="expected a CSV or TSV file"):
         read_series(tmp_path / name)
 
 

@@ -5,15 +5,10 @@ import pandas as pd
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.csv_file import decimal_mark, to_number
 from attnlab.tasks.forecasting.data.csv_series import Reading, read_series
-from attnlab.tasks.forecasting.data.times import (
-    find_step,
-    next_labels,
-    parse_times,
-    season,
-    to_labels,
-)
+from attnlab.tasks.forecasting.data.reading.dates import read_times
+from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, to_number
+from attnlab.tasks.forecasting.data.times import next_labels, season
 
 
 @pytest.mark.parametrize(
@@ -69,30 +64,31 @@ def read(tmp_path):
     ],
 )
 def test_common_forms_of_times_and_their_step(labels, known, step):
-    times, found = find_step(parse_times(labels))
+    times, found = read_times(labels).times.regular()
     assert found == step
-    assert known is None or to_labels(times, step) == known
-    assert next_labels(to_labels(times, step)[-2], step, 1) == to_labels(times, step)[-1:]
+    shown = times.labels(step)
+    assert known is None or shown == known
+    assert next_labels(shown[-2], step, 1) == shown[-1:]
 
 
 def test_working_days_go_on_over_the_weekend():
     days = [f"{day:%d.%m.%Y}" for day in pd.date_range("2020-01-01", periods=8, freq="B")]
-    times, step = find_step(parse_times(days))
+    times, step = read_times(days).times.regular()
     around = next_labels("2020-01-13", step, 1, before=2)
     assert (step, around) == ("B", ["2020-01-10", "2020-01-13", "2020-01-14"])
 
 
 @pytest.mark.parametrize("label", ["", "Monday", "05:00", "12", "1.5", "2020-13", "a"])
 def test_what_is_no_date_is_no_time(label):
-    assert parse_times([label]).isna().all()
+    assert read_times([label]) is None
 
 
-def test_days_and_months_that_can_not_be_told_apart_need_a_form():
+def test_days_and_months_that_the_column_leaves_open_get_a_note():
     labels = ["01/02/2020", "01/03/2020"]
-    with pytest.raises(RequestError, match=r"task\.time_format: .*'%m/%d/%Y' and '%d/%m/%Y'"):
-        parse_times(labels)
-    assert find_step(parse_times(labels, "%d/%m/%Y"))[1] == "1MS"
-    assert find_step(parse_times(labels, "%m/%d/%Y"))[1] == "1D"
+    found = read_times(labels)
+    assert "01/02/2020 are read as %d/%m/%Y, though %m/%d/%Y fits, too" in found.notes[0]
+    for form, step in [("%d/%m/%Y", "1MS"), ("%m/%d/%Y", "1D")]:
+        assert read_times(labels, form).times.regular()[1] == step
 
 
 def test_rows_are_sorted_with_a_note(read):
@@ -109,7 +105,8 @@ def test_rows_are_sorted_with_a_note(read):
 def test_years_in_front_are_times_and_a_column_of_such_numbers_alone_is_not(read):
     assert read(["1901,3", "1900,2"]).times == ["1900", "1901"]
     assert read(["1901", "1900"], header="x").values.tolist() == [1901, 1900]
-    assert read(["1901,3", "1901,2"], column=None).values.tolist() == [3, 2]
+    twice = read(["1901,3", "1901,2"], header="value,x", column=None)
+    assert (twice.values.tolist(), twice.times) == ([3, 2], ["0", "1"])
 
 
 MONTHS = [f"2020-{month:02d},{month}" for month in range(1, 13)]
@@ -121,13 +118,13 @@ MONTHS = [f"2020-{month:02d},{month}" for month in range(1, 13)]
         ([*MONTHS, "2020-04,9"], {}, "column 'when': .* rows 5 and 14 both have 2020-04"),
         (MONTHS[:3] + MONTHS[5:], {}, "row 5: expected 2020-04 after 2020-03, got 2020-06; task"),
         (MONTHS[:3] + MONTHS[5:7] + MONTHS[8:], {}, r"got 2020-06 \(2 such places\); task.missing"),
-        ([*MONTHS, "soon,3"], {}, "row 14: expected a time as in .* got 'soon'"),
+        ([*MONTHS, "soon,3"], {}, "row 14: expected a time as 2020-01, got 'soon'; task.time_f"),
         (["2020-01-01,1", "2020-01-02,2", "2020-01-03,3", "2020-01-04 12:00,4"],
          {"missing": "interpolate"}, "row 5: expected a time of the step 1D after 2020-01-03"),
         (["2020-01-01 00:00,1", "2020-01-01 00:01,2", "2220-01-01 00:00,3"],
          {"missing": "interpolate"}, "row 4: expected 2020-01-01 00:02"),
         ([",1", *MONTHS], {"time_column": "when"}, "row 2: expected a time"),
-        ([*MONTHS, "2021-01,"], {}, "row 14, .*got ''; task.missing=interpolate fills empty"),
+        ([*MONTHS, "2021-01,"], {}, "row 14, .*got ''; task.missing=interpolate fills missing"),
         ([*MONTHS, "2021-01,"], {"missing": "interpolate"}, "first and the last row"),
         ([*MONTHS, "2021-01,closed"], {"missing": "interpolate"}, "row 14, .*got 'closed'$"),
         (MONTHS, {"time_format": "%d/%m/%Y"}, "task.time_format: expected a form that a column"),

@@ -9,8 +9,8 @@ from pathlib import Path
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
-from attnlab.tasks.classification.corpora.table_file import TableFile, read_table
 from attnlab.tasks.classification.corpora.text_files import checked_text
+from attnlab.tasks.tables import Row, TableFormat, read_table
 from attnlab.tasks.text_corpus import OwnFiles
 
 
@@ -46,21 +46,22 @@ class Table(OwnFiles, Corpus):
         columns = {"text": self.text, "label": self.label}
         columns |= {} if self.group is None else {"group": self.group}
         numbered = all(isinstance(column, int) for column in columns.values())
-        table = read_table(file, self.encoding, with_header=not numbered)
+        form = TableFormat(
+            has_header=lambda first: not numbered,
+            encoding_key="data.encoding",
+            content="rows of texts and classes",
+        )
+        table = read_table(file, self.encoding, form)
         places = {key: table.find(column, f"data.{key}") for key, column in columns.items()}
         if len({*places.values()}) < len(places):
             keys = ", ".join(f"data.{key}" for key in places)
             raise RequestError(f"{keys}: expected different columns, got one of them twice.")
-        return [_labelled(table, number, places) for number in range(len(table.rows))]
+        return [_labelled(row, places, f"{file}: row {row.line}") for row in table.rows]
 
 
-def _labelled(table: TableFile, number: int, places: dict[str, int]) -> Labelled:
-    """A row as a text; raises `RequestError` where it has no text, no class, or other cells."""
-    line, cells = table.rows[number]
-    where = f"{table.path}: row {line}"
-    if len(cells) != len(table.header):
-        raise RequestError(f"{where}: expected {len(table.header)} cells, got {len(cells)}.")
-    found = {key: cells[at] for key, at in places.items()}
+def _labelled(row: Row, places: dict[str, int], where: str) -> Labelled:
+    """A row as a text; raises `RequestError` if it has no text or no class."""
+    found = {key: row.cells[at] for key, at in places.items()}
     text = checked_text(found["text"], where)
     label, group = (
         unicodedata.normalize("NFC", found.get(key, "").strip()) for key in ("label", "group")

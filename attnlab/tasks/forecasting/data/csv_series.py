@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.csv_file import Table, decimal_mark, read_table, to_number
-from attnlab.tasks.forecasting.data.times import find_step, parse_times, to_labels
-
-if TYPE_CHECKING:
-    import pandas as pd
+from attnlab.tasks.forecasting.data.csv_file import SeriesTable, read_table
+from attnlab.tasks.forecasting.data.reading.columns import (
+    TimeColumns,
+    find_times,
+    given_times,
+    refuse_unread_times,
+)
+from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, is_missing, to_number
+from attnlab.tasks.forecasting.data.times import Calendar, Counts
 
 LARGEST = 1e150  # beyond it a squared error leaves float64
-_YEAR = re.compile("1[5-9][0-9][0-9]|20[0-9][0-9]")
-_EMPTY = {"", "na", "n/a", "nan", "null"}
+_SHOWN = 60  # letters of a wrong cell
 _MOST_STEPS = 10  # of a series that is filled up, for each row that there is
 
 
@@ -70,38 +71,129 @@ class Reading:
         return {"point": ".", "comma": ","}.get(self.decimal or other or "")
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Numbers of a table's rows with their times, in the order of the file."""
+
+    table: SeriesTable
+    name: str  # of the series' column
+    numbers: np.ndarray  # (n, 1 + K) float64: the series and its inputs; NaN: missing
+    lines: np.ndarray  # (n,) each row's line in the file
+    times: TimeColumns | None  # None: the rows are in order of time
+    notes: tuple[str, ...] = ()
+
+    def take(self, index: np.ndarray) -> Columns:
+        """Some rows, such as those of one of several series in a file."""
+        times = self.times.take(index) if self.times else None
+        numbers, lines = self.numbers[index], self.lines[index]
+        return replace(self, numbers=numbers, lines=lines, times=times)
+
+
 def read_series(
     path: str | Path,
     column: str | int | None = None,
-    time_column: str | int | None = None,
+    time_column: str | int | Sequence[str | int] | None = None,
     reading: Reading | None = None,
 ) -> TimeSeries:
-    """Read one column of a CSV file as a series, see `read_table`; another one may have its times.
-
-    Columns are names, or numbers from 1; a name wins where both fit. `column` is by default the
-    only one of numbers, or the last; `time_column` "auto" is the first one of dates, if any. Rows
-    with times are sorted by them, and have to be a step apart.
+    """Read one column of a CSV file as a series, see `read_columns` and `series_of`.
 
     Raises:
-        RequestError: the file can't be read, has no such column, has fewer than two rows, a cell
-            that is not a finite number or no time, doubled or missing times; names the row.
+        RequestError: as of these.
     """
-    path, reading = Path(path).expanduser(), reading or Reading()
-    timed = [name for name in (time_column,) if name not in (None, "auto")]
+    reading = reading or Reading()
+    return series_of(read_columns(path, column, time_column, reading), reading)
+
+
+def read_columns(
+    path: str | Path,
+    column: str | int | None,
+    time_column: str | int | Sequence[str | int] | None,
+    reading: Reading,
+) -> Columns:
+    """Read a column of a CSV file, the inputs, and the times of its rows; see `read_table`.
+
+    Columns are names, or numbers from 1; a name wins where both fit. `column` is by default the
+    only one of numbers, or the last of these. `time_column` "auto" finds the times, see
+    `find_times`; several columns have their parts.
+
+    Raises:
+        RequestError: the file can't be read, has no such column or several of its name, has fewer
+            than two rows, a cell that is not a finite number or no time; names the row.
+    """
+    path = Path(path).expanduser()
+    timed = [time_column] if isinstance(time_column, str | int) else [*(time_column or ())]
+    asked = [] if timed == ["auto"] else timed
     names = [name for name in (column, *reading.inputs) if name is not None]
-    table = read_table(path, reading.encoding, [*names, *timed])
-    places, time_at = [table.find(name) for name in names], None
-    if time_column is not None:
-        time_at = table.find(timed[0]) if timed else _first_of_dates(table, places, reading)
+    table = read_table(path, reading.encoding, [*names, *asked])
+    places, times = [table.find(name) for name in names], None
+    if asked:
+        times = given_times(table, [table.find(name) for name in asked], reading.time_format)
+    elif timed:
+        times = find_times(table, places, reading.time_format)
     if column is None:
-        places.insert(0, _only_numeric(table, {time_at, *places}))
-    rows = _rows(table, places, time_at, reading)
+        places.insert(0, _default_column(table, {*places, *(times.places if times else ())}))
+        times = times if times is None or places[0] not in times.places else None
+    if timed and times is None:
+        refuse_unread_times(table, places)
+    for at in () if asked or times is None else times.places:
+        table.check_name(at)
+    return _columns(table, places, times, reading, no_times=bool(timed) and times is None)
+
+
+def _columns(
+    table: SeriesTable,
+    places: list[int],
+    times: TimeColumns | None,
+    reading: Reading,
+    *,
+    no_times: bool,
+) -> Columns:
+    """The columns at some places, with the times of their rows."""
+    every = [*places, *(times.places if times else ())]
+    if len({*every}) < len(every):
+        given = ", ".join(table.header[at] for at in every)
+        raise RequestError(f"{table.path}: expected each column in one place, got {given}")
+    numbers = np.column_stack([_numbers(table, at, reading) for at in places])
+    if len(numbers) < 2:
+        raise RequestError(f"{table.path}: expected at least 2 rows of numbers, got {len(numbers)}")
+    if times is None and table.blank:
+        raise RequestError(
+            f"{table.path}: row {table.blank[0]} is blank, and no column of times shows whether a "
+            f"value is missing there: delete the row, or write NA into it"
+        )
+    notes = times.notes if times else ()
+    if times and len(times.places) > 1:
+        notes = (f"Times are read from the columns {times.name}.", *notes)
+    if no_times:
+        notes = ("No time column: rows are taken in file order.",)
+    return Columns(table, table.header[places[0]], numbers, np.array(table.lines), times, notes)
+
+
+def _default_column(table: SeriesTable, taken: set[int]) -> int:
+    """The only column of numbers, or else the last of them, or the last column."""
+    columns = range(len(table.header))
+    numeric = [at for at in columns if at not in taken and table.is_numeric(at)]
+    found = numeric[-1] if numeric else columns[-1]
+    table.check_name(found)
+    return found
+
+
+def series_of(columns: Columns, reading: Reading) -> TimeSeries:
+    """The series of some rows, which have to be a step apart once they are in order of time.
+
+    Raises:
+        RequestError: doubled or missing times, a missing number in the first or last row.
+    """
+    path = columns.table.path
+    rows = _Rows(columns.numbers, [*map(str, range(len(columns.numbers)))], notes=columns.notes)
+    if columns.times is not None:
+        rows = _in_order(columns, columns.times, reading)
     filled = np.isnan(rows.numbers).any(axis=1)
     rows = _interpolated(path, rows) if filled.any() else rows
     return TimeSeries(
         values=rows.numbers[:, 0],
         times=rows.labels,
-        name=table.header[places[0]],
+        name=columns.name,
         source=str(path),
         inputs=rows.numbers[:, 1:] if reading.inputs else None,
         step=rows.step or None,
@@ -110,130 +202,88 @@ def read_series(
     )
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True)
+class _Rows:
     numbers: np.ndarray  # (n, 1 + K), NaN where one is to be filled in
     labels: list[str]
     step: str = ""
     notes: tuple[str, ...] = ()
 
 
-def _rows(table: Table, places: list[int], time_at: int | None, reading: Reading) -> _Rows:
-    """The columns at some places, in order of time."""
-    if len({*places, time_at}) <= len(places):
-        given = ", ".join(table.header[at] for at in (*places, time_at) if at is not None)
-        raise RequestError(f"{table.path}: expected each column in one place, got {given}")
-    numbers = np.column_stack([_numbers(table, at, reading) for at in places])
-    if len(numbers) < 2:
-        raise RequestError(f"{table.path}: expected at least 2 rows of numbers, got {len(numbers)}")
-    if time_at is None:
-        return _Rows(numbers, [*map(str, range(len(numbers)))])
-    return _in_order(table, time_at, numbers, reading)
-
-
-def _first_of_dates(table: Table, taken: list[int], reading: Reading) -> int | None:
-    """The first column that begins with a time: no number, but in the first one a year."""
-    width = min(len(row.cells) for row in table.rows)
-    for at in (at for at in range(width) if at not in taken):
-        cells = table.cells(at)
-        years = at == 0 < width - 1 and all(map(_YEAR.fullmatch, cells))
-        if table.is_numeric(at) and not (years and len({*cells}) == len(cells)):
-            continue
-        if parse_times(cells[:1], reading.time_format).notna().all():
-            return at
-    if reading.time_format:
-        raise RequestError(
-            f"task.time_format: expected a form that a column of {table.path} has, got "
-            f"{reading.time_format}; task.time_column names the column"
-        )
-    return None
-
-
-def _only_numeric(table: Table, taken: set[int | None]) -> int:
-    """The only column of numbers, or else the last one."""
-    columns = range(len(table.rows[0].cells))
-    numeric = [at for at in columns if at not in taken and table.is_numeric(at)]
-    return numeric[0] if len(numeric) == 1 else columns[-1]
-
-
-def _numbers(table: Table, at: int, reading: Reading) -> np.ndarray:
-    """A column's numbers, (n,); NaN for empty cells where they may be."""
-    cells = table.cells(at)
-    name = table.header[at] if at < len(table.header) else f"column {at + 1}"
+def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
+    """A column's numbers, (n,); NaN for missing cells if they may be."""
+    cells, name = table.cells(at), table.header[at]
     mark = reading.mark or decimal_mark(cells, table.separator)
     if mark is None:
         raise RequestError(
             f"task.decimal: expected point or comma, since the numbers of {table.path}, column "
             f"{name!r}, can be read in both ways, got null"
         )
+    empty = np.array([is_missing(cell) for cell in cells])
     numbers = np.array([to_number(cell, mark) for cell in cells])
-    empty = np.array([cell.lower() in _EMPTY for cell in cells])
     may_lack = empty & (reading.missing == "interpolate")
     wrong = ~(np.abs(numbers) <= LARGEST) & ~may_lack  # NaN compares false
     if not wrong.any():
         return np.where(empty, math.nan, numbers)
     first = int(wrong.argmax())
     bound = f" of at most {LARGEST:g}" if math.isfinite(numbers[first]) else ""
-    advice = "; task.missing=interpolate fills empty cells" if empty[first] else ""
+    advice = "; task.missing=interpolate fills missing cells" if empty[first] else ""
+    shown = cells[first] if len(cells[first]) < _SHOWN else cells[first][:_SHOWN] + "..."
     raise RequestError(
         f"{table.path}: row {table.rows[first].line}, column {name!r}: expected a finite "
-        f"number{bound}, got {cells[first]!r}{advice}"
+        f"number{bound}, got {shown!r}{advice}"
     )
 
 
-def _in_order(table: Table, at: int, numbers: np.ndarray, reading: Reading) -> _Rows:
+def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Rows:
     """The rows by their times, which are a step apart."""
-    place = f"{table.path}: column {table.header[at]!r}"
-    cells, lines = np.array(table.cells(at)), np.array([row.line for row in table.rows])
-    form = reading.time_format
-    times = parse_times(cells.tolist(), form)
-    if times.isna().any():
-        first = int(times.isna().argmax())
-        wanted = f"in the form {form}" if form else "as in the rows before, such as 2020-01-31"
-        raise RequestError(
-            f"{place}, row {lines[first]}: expected a time {wanted} (task.time_format names "
-            f"another form), got {str(cells[first])!r}"
-        )
-    order = np.argsort(times, kind="stable")
-    doubled = np.flatnonzero(times[order][1:] == times[order][:-1])
+    place = f"{columns.table.path}: column {found.name!r}"
+    lines, instants = columns.lines, found.times.instants
+    order = np.argsort(instants, kind="stable")
+    doubled = np.flatnonzero(instants[order][1:] == instants[order][:-1])
     if len(doubled):
         first, second = order[doubled[0] : doubled[0] + 2]
         more = f" ({len(doubled)} such times)" if len(doubled) > 1 else ""
         raise RequestError(
             f"{place}: expected each time once, but rows {lines[first]} and {lines[second]} both "
-            f"have {cells[first]}{more}"
+            f"have {found.texts[first]}{more}; task.time_column=null takes the rows in file order"
         )
-    how = "newest first" if times.is_monotonic_decreasing else "out of order"
-    note = f"{place}: the rows stand {how}, so they were sorted."
-    ordered, step = find_step(times[order])
-    notes = () if times.is_monotonic_increasing else (note,)
-    rows = _Rows(numbers[order], to_labels(ordered, step), step, notes)
-    return _on_grid(place, rows, ordered, lines[order], reading.missing)
+    notes = columns.notes
+    if np.any(order[1:] < order[:-1]):
+        newest_first = np.all(order[1:] < order[:-1])
+        how = "newest first" if newest_first else "out of order"
+        notes = (*notes, f"{place}: the rows are {how}, so they were sorted.")
+    times, step = found.times.take(order).regular()
+    rows = _Rows(columns.numbers[order], times.labels(step), step, notes)
+    return _on_grid(place, rows, times, lines[order], reading.missing)
 
 
 def _on_grid(
-    place: str, rows: _Rows, times: pd.DatetimeIndex, lines: np.ndarray, missing: str
+    place: str, rows: _Rows, times: Calendar | Counts, lines: np.ndarray, missing: str
 ) -> _Rows:
     """The rows a step apart: with NaN where one is `missing`, if it is to be interpolated."""
-    import pandas as pd
-
-    expected = times[:-1] + pd.tseries.frequencies.to_offset(rows.step)
-    gaps = np.flatnonzero(expected != times[1:]) + 1
+    gaps = times.gaps(rows.step)
     if not len(gaps):
         return rows
-    first, wanted = gaps[0], to_labels(expected, rows.step)[gaps[0] - 1]
-    mend = "task.missing=interpolate fills gaps"
-    length = (times[-1] - times[0]) / (expected[0] - times[0])
-    if missing == "interpolate" and length <= _MOST_STEPS * len(times):
-        grid = pd.date_range(times[0], times[-1], freq=rows.step)
-        if times.isin(grid).all():
-            numbers = pd.DataFrame(rows.numbers, times).reindex(grid).to_numpy()
-            return rows._replace(numbers=numbers, labels=to_labels(grid, rows.step))
-        first, mend = int(times.isin(grid).argmin()), "gaps are filled by whole steps"
+    first, expected = gaps[0], times.after(rows.step)
+    wanted = expected.labels(rows.step)[first - 1]
+    advice = "task.missing=interpolate fills gaps"
+    length = (times.axis[-1] - times.axis[0]) / (expected.axis[0] - times.axis[0])
+    if missing == "interpolate" and length <= _MOST_STEPS * len(lines):
+        grid = times.grid(rows.step)
+        if np.isin(times.axis, grid.axis).all():
+            numbers = np.full((len(grid), rows.numbers.shape[1]), math.nan)
+            numbers[np.isin(grid.axis, times.axis)] = rows.numbers
+            return replace(rows, numbers=numbers, labels=grid.labels(rows.step))
+        first, advice = (
+            int(np.isin(times.axis, grid.axis).argmin()),
+            "gaps are filled by whole steps",
+        )
         wanted = f"a time of the step {rows.step}"
     several = f" ({len(gaps)} such places)" if len(gaps) > 1 else ""
     raise RequestError(
         f"{place}, row {lines[first]}: expected {wanted} after {rows.labels[first - 1]}, got "
-        f"{rows.labels[first]}{several}; {mend}, task.time_column=null goes by the order of rows"
+        f"{rows.labels[first]}{several}; {advice}, task.time_column=null goes by the order of rows"
     )
 
 
@@ -249,7 +299,7 @@ def _interpolated(path: Path, rows: _Rows) -> _Rows:
         )
     note = (
         f"{lacking.sum()} of {len(lacking)} rows are interpolated, the first is "
-        f"{rows.labels[lacking.argmax()]}; no window forecasts one or begins right behind one."
+        f"{rows.labels[lacking.argmax()]}; no window forecasts one or starts right after one."
     )
     numbers = pd.DataFrame(rows.numbers).interpolate().to_numpy()
-    return rows._replace(numbers=numbers, notes=(*rows.notes, note))
+    return replace(rows, numbers=numbers, notes=(*rows.notes, note))

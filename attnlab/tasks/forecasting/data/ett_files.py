@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
-from attnlab.tasks.forecasting.data.csv_file import file_content
+from attnlab.tasks.tables import file_content
 
 URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small"
 # SHA-256 of the published files.

@@ -1,93 +1,277 @@
-"""The times of a series: read from text, put on a regular step, and gone on with."""
+"""The times of a series: their step, their labels, and the times that follow."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from attnlab.errors import RequestError
+import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_DAYS = (
-    *("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y"),
-    *("%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
-)
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-_MONTHS = ("%m/%Y", "%m.%Y", "%m-%Y", "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%Y%m")
-_FORMS = ("ISO8601", *_MONTHS, *(f"{day}{clock}" for day in _DAYS for clock in _CLOCKS))
 # Step -> steps a season; a year has 52 weeks and a day or two.
 _SEASONS = {"1MS": 12, "2MS": 6, "3MS": 4, "7D": 52, "1D": 7, "B": 5}
-_QUARTER = re.compile(r"(?:(\d{4})[-/ ]?)?Q([1-4])(?:[-/ ]?(\d{4}))?", re.IGNORECASE)
+_SHORT = np.timedelta64(20, "h")  # a day across a change of clocks has 23 or 25
+_COUNT_STEP = re.compile(r"\d+(\.\d+)?")
+_LABEL = re.compile(
+    r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(-(?P<day>\d\d)(?P<clock> [\d:.]+)?)?)?"
+    r"((?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d))?(\[(?P<zone>[^\]]+)\])?"
+)
 
 
-def parse_times(labels: Sequence[str], form: str | None = None) -> pd.DatetimeIndex:
-    """Text to times, NaT where it is none in the form of the first one.
+@dataclass(frozen=True)
+class Calendar:
+    """Dates and clock times as people read them where the values were measured.
 
-    Known are ISO dates and times, years, `2020-Q1`, months and days as spreadsheets write them;
-    `form` is one in the letters of `strptime`. Times with an offset become UTC.
-
-    Raises:
-        RequestError: days and months can be told apart in no row.
+    Steps below a day are judged by absolute time, others by the local calendar: a month or a day
+    has another length where clocks change.
     """
-    import pandas as pd
 
-    texts = [_QUARTER.sub(_first_month, label) for label in labels]
+    local: np.ndarray  # (n,) datetime64[us]; NaT: not a time
+    offset: np.ndarray | None = None  # (n,) timedelta64[us] ahead of UTC; None: not known
+    zone: str = ""  # such as Europe/Berlin, if the text names one
+    by_instant: bool = False  # whether the step is one of absolute time
 
-    def read(form: str, texts: list[str]) -> pd.DatetimeIndex:
-        return pd.to_datetime(texts, format=form, utc=True, errors="coerce").tz_localize(None)
+    def __len__(self) -> int:
+        return len(self.local)
 
-    forms = [f for f in ([form] if form else _FORMS) if read(f, texts[:1]).notna().all()]
-    if not forms:
-        return pd.DatetimeIndex([pd.NaT] * len(texts))
-    found = {each: read(each, texts) for each in forms}
-    best = max(found, key=lambda each: found[each].notna().sum())
-    for other, times in found.items():
-        if times.notna().all() and not times.equals(found[best]):
-            raise RequestError(
-                f"task.time_format: expected one of '{best}' and '{other}', since both fit every "
-                f"row, such as {labels[0]}, got null"
-            )
-    return found[best]
+    @property
+    def instants(self) -> np.ndarray:
+        """Absolute times if offsets are known, for sorting and comparing: datetime64[us]."""
+        return self.local if self.offset is None else self.local - self.offset
+
+    @property
+    def axis(self) -> np.ndarray:
+        """The times that steps are counted in."""
+        return self.instants if self.by_instant else self.local
+
+    @property
+    def invalid(self) -> np.ndarray:
+        """(n,) bool: not a time."""
+        return np.isnat(self.local)
+
+    def take(self, index: np.ndarray) -> Calendar:
+        """The times at some positions."""
+        offset = None if self.offset is None else self.offset[index]
+        return replace(self, local=self.local[index], offset=offset)
+
+    def regular(self) -> tuple[Calendar, str]:
+        """Rising times, as exact as their commonest step, and its name in pandas.
+
+        Months, quarters and years (`1MS`, `3MS`, `12MS`) are given by their first day; other steps
+        are working days (`B`) or a fixed length (`1D`, `7D`, `h`, `15min`).
+        """
+        times = replace(self, by_instant=self._counts_instants())
+        by_months = _months(times.axis)
+        if by_months:
+            months, step = by_months
+            return Calendar(months.to_timestamp().to_numpy().astype("M8[us]")), step
+        return times, _fixed_step(times.axis)
+
+    def _counts_instants(self) -> bool:
+        if self.offset is None:
+            return False
+        absolute, local = np.diff(self.instants), np.diff(self.local)
+        if _commonest(absolute) >= _SHORT:
+            return False
+        return len({*absolute}) == 1 or len({*local}) > 1
+
+    def after(self, step: str, count: int = 1) -> Calendar:
+        """Each time, so many steps later."""
+        import pandas as pd
+
+        moved = pd.DatetimeIndex(self.axis) + count * pd.tseries.frequencies.to_offset(step)
+        return self._at(moved.to_numpy(), self.offset)
+
+    def gaps(self, step: str) -> np.ndarray:
+        """Positions of the times that are no step after the one before."""
+        expected = self.after(step).axis[:-1]
+        return np.flatnonzero(expected != self.axis[1:]) + 1
+
+    def grid(self, step: str) -> Calendar:
+        """All times from the first to the last, a step apart."""
+        import pandas as pd
+
+        axis = pd.date_range(self.axis[0], self.axis[-1], freq=step, unit="us").to_numpy()
+        before = np.searchsorted(self.axis, axis, side="right") - 1
+        return self._at(axis, None if self.offset is None else self.offset[before])
+
+    def beyond(self, step: str, count: int, before: int) -> Calendar:
+        """For one time: so many times up to it, and so many after it."""
+        import pandas as pd
+
+        start = self.axis[0]
+        known = pd.date_range(end=start, periods=before, freq=step, unit="us")
+        times = pd.date_range(start, periods=count + 1, freq=step, unit="us")[1:]
+        axis = known.append(times).to_numpy()
+        return self._at(axis, None if self.offset is None else np.repeat(self.offset, len(axis)))
+
+    def _at(self, axis: np.ndarray, offset: np.ndarray | None) -> Calendar:
+        """Other times on the same axis; a zone knows its offsets better than the times before."""
+        axis = axis.astype("M8[us]")
+        if self.zone:
+            offset = zone_offsets(axis, self.zone, by_instant=self.by_instant)
+        local = axis + offset if self.by_instant and offset is not None else axis
+        return replace(self, local=local, offset=offset)
+
+    def labels(self, step: str) -> list[str]:
+        """The times as text, as exact as their step: `2020`, `2020-Q3`, `2020-07`, `2020-07-31`.
+
+        A clock time has its offset or zone with it, if known: `2020-07-31 14:00+02:00`.
+        """
+        import pandas as pd
+
+        times = pd.DatetimeIndex(self.local)
+        if step == "3MS" and (times.month % 3 == 1).all():
+            return [f"{time.year}-Q{time.quarter}" for time in times]
+        form, length = "%Y-%m-%d", _below_a_day(step)
+        if step.endswith("MS"):
+            whole_years = int(step[:-2]) % 12 == 0 and (times.month == 1).all()
+            form = "%Y" if whole_years else "%Y-%m"
+        elif length or (times != times.normalize()).any():
+            shown = times.append(times[-1:] + length) if length else times  # as exact as the step
+            form += " %H:%M:%S" if shown.second.any() or shown.microsecond.any() else " %H:%M"
+            form += ".%f" if shown.microsecond.any() else ""
+        texts = times.strftime(form).tolist()
+        if self.offset is None or "%H" not in form:
+            return texts
+        zone = f"[{self.zone}]" if self.zone else ""
+        return [f"{text}{_signed(own)}{zone}" for text, own in zip(texts, self.offset, strict=True)]
 
 
-def _first_month(found: re.Match[str]) -> str:
-    return f"{found[1] or found[3]}-{3 * int(found[2]) - 2:02d}"
+@dataclass(frozen=True)
+class Counts:
+    """Times that are numbers: steps since a start that nobody named."""
 
+    values: np.ndarray  # (n,) float64; NaN: not a number
 
-def find_step(times: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, str]:
-    """Two or more times that rise, as exact as their commonest step, and its name in pandas.
+    def __len__(self) -> int:
+        return len(self.values)
 
-    Of months, quarters and years (`1MS`, `3MS`, `12MS`) the first day stands; else the step is a
-    working day (`B`) or a fixed length (`1D`, `7D`, `h`, `15min`).
-    """
-    import pandas as pd
+    @property
+    def instants(self) -> np.ndarray:
+        """The numbers."""
+        return self.values
 
-    steps, months = pd.Series(times[1:] - times[:-1]), times.to_period("M")
-    common, on_one_day = steps.mode()[0], times.day.nunique() == 1 or times.is_month_end.all()
-    by_months = months.is_unique and (on_one_day or (steps % common).any())  # not 30 days each
-    if common >= pd.Timedelta(28, "D") and by_months:
-        count = pd.Series(months.year * 12 + months.month).diff().mode()[0]
-        return months.to_timestamp(), f"{count:.0f}MS"
-    if common % pd.Timedelta(1, "D"):
-        return times, pd.tseries.frequencies.to_offset(common).freqstr
-    working = common.days == 1 and len(times) > 5 and times.day_of_week.max() < 5
-    return times, "B" if working else f"{common.days}D"
+    axis = instants
+
+    @property
+    def invalid(self) -> np.ndarray:
+        """(n,) bool: not a number."""
+        return np.isnan(self.values)
+
+    def take(self, index: np.ndarray) -> Counts:
+        """The numbers at some positions."""
+        return Counts(self.values[index])
+
+    def regular(self) -> tuple[Counts, str]:
+        """The numbers and their commonest step, such as `1` or `0.5`."""
+        return self, _plain(float(_commonest(np.round(np.diff(self.values), 9))))
+
+    def after(self, step: str, count: int = 1) -> Counts:
+        """Each number, so many steps later."""
+        return Counts(np.round(self.values + count * float(step), 9))
+
+    def gaps(self, step: str) -> np.ndarray:
+        """Positions of the numbers that are no step after the one before."""
+        off = np.diff(self.values) - float(step)
+        return np.flatnonzero(np.abs(off) > 1e-3 * float(step)) + 1
+
+    def grid(self, step: str) -> Counts:
+        """All numbers from the first to the last, a step apart."""
+        count = round((self.values[-1] - self.values[0]) / float(step)) + 1
+        return Counts(np.round(self.values[0] + float(step) * np.arange(count), 9))
+
+    def beyond(self, step: str, count: int, before: int) -> Counts:
+        """For one number: so many up to it, and so many after it."""
+        steps = np.arange(1 - before, count + 1)
+        return Counts(np.round(self.values[0] + float(step) * steps, 9))
+
+    def labels(self, step: str) -> list[str]:
+        """The numbers as text."""
+        return [_plain(float(value)) for value in self.values]
 
 
 def season(step: str) -> int | None:
     """Steps a season, given the name of one: a year's months, quarters or weeks, a week's days.
 
-    Of steps that a day is made of, a day; None for others, such as years.
+    Of steps that a day is made of, a day; None for others, such as years and mere counts.
     """
     import pandas as pd
 
-    if step in _SEASONS:
-        return _SEASONS[step]
+    if step in _SEASONS or _COUNT_STEP.fullmatch(step):
+        return _SEASONS.get(step)
     day, length = pd.Timedelta(1, "D"), _below_a_day(step)
     return day // length if length and not day % length else None
+
+
+def next_labels(last: str, step: str, count: int, before: int = 0) -> list[str]:
+    """The labels that follow one of a series, after as many up to it as `before` says.
+
+    Raises:
+        ValueError: it is no such label.
+    """
+    if _COUNT_STEP.fullmatch(step):
+        return Counts(np.array([float(last)])).beyond(step, count, before).labels(step)
+    return _read_label(last, step).beyond(step, count, before).labels(step)
+
+
+def zone_offsets(times: np.ndarray, zone: str, *, by_instant: bool = False) -> np.ndarray:
+    """How far a zone is ahead of UTC at local or absolute times: timedelta64[us].
+
+    A time that clocks show twice is the first of the two, unless the times have it already. One
+    that clocks leave out has no offset (NaT).
+
+    Raises:
+        KeyError: there is no such zone.
+    """
+    import pandas as pd
+
+    if by_instant:
+        local = pd.DatetimeIndex(times, tz="UTC").tz_convert(zone).tz_localize(None)
+        return local.to_numpy().astype("M8[us]") - times
+    again = np.isin(np.arange(len(times)), _repeated(times))
+    index = pd.DatetimeIndex(times).tz_localize(zone, ambiguous=~again, nonexistent="NaT")
+    absolute = index.tz_convert("UTC").tz_localize(None).to_numpy().astype("M8[us]")
+    return times - absolute
+
+
+def _repeated(times: np.ndarray) -> np.ndarray:
+    """Positions of times that were there before."""
+    order = np.argsort(times, kind="stable")
+    return order[1:][times[order][1:] == times[order][:-1]]
+
+
+def _commonest(steps: np.ndarray) -> np.generic:
+    found, counts = np.unique(steps, return_counts=True)
+    return found[counts.argmax()]
+
+
+def _months(axis: np.ndarray) -> tuple[pd.PeriodIndex, str] | None:
+    """The months of times that are months apart, and the name of the step; None for others."""
+    import pandas as pd
+
+    times = pd.DatetimeIndex(axis)
+    steps, months = pd.Series(times[1:] - times[:-1]), times.to_period("M")
+    common, on_one_day = steps.mode()[0], times.day.nunique() == 1 or times.is_month_end.all()
+    by_months = months.is_unique and (on_one_day or (steps % common).any())  # not 30 days each
+    if common < pd.Timedelta(28, "D") or not by_months:
+        return None
+    count = pd.Series(months.year * 12 + months.month).diff().mode()[0]
+    return months, f"{count:.0f}MS"
+
+
+def _fixed_step(axis: np.ndarray) -> str:
+    import pandas as pd
+
+    times = pd.DatetimeIndex(axis)
+    common = pd.Series(times[1:] - times[:-1]).mode()[0]
+    if common % pd.Timedelta(1, "D"):
+        return pd.tseries.frequencies.to_offset(common).freqstr
+    working = common.days == 1 and len(times) > 5 and times.day_of_week.max() < 5
+    return "B" if working else f"{common.days}D"
 
 
 def _below_a_day(step: str) -> pd.Timedelta | None:
@@ -97,26 +281,25 @@ def _below_a_day(step: str) -> pd.Timedelta | None:
     return None if step[-1] in "SDB" else pd.Timedelta(pd.tseries.frequencies.to_offset(step))
 
 
-def to_labels(times: pd.DatetimeIndex, step: str) -> list[str]:
-    """Times as text, no more exact than their step: `2020`, `2020-Q3`, `2020-07`, `2020-07-31`."""
-    if step == "3MS" and (times.month % 3 == 1).all():
-        return [f"{time.year}-Q{time.quarter}" for time in times]
-    form, length = "%Y-%m-%d", _below_a_day(step)
-    if step.endswith("MS"):
-        whole_years = int(step[:-2]) % 12 == 0 and (times.month == 1).all()
-        form = "%Y" if whole_years else "%Y-%m"
-    elif length or (times != times.normalize()).any():
-        told = times.append(times[-1:] + length) if length else times  # as exact as the step
-        form += " %H:%M:%S" if told.second.any() or told.microsecond.any() else " %H:%M"
-        form += ".%f" if told.microsecond.any() else ""
-    return times.strftime(form).tolist()
+def _read_label(label: str, step: str) -> Calendar:
+    found = _LABEL.fullmatch(label)
+    if not found:
+        raise ValueError(f"expected a label of a series, got {label!r}")
+    month = found["month"] or (3 * int(found["quarter"]) - 2 if found["quarter"] else 1)
+    clock = (found["clock"] or "").strip()
+    day = f"{found['year']}-{int(month):02d}-{found['day'] or '01'}"
+    local = np.array([np.datetime64(f"{day}T{clock}" if clock else day, "us")])
+    if not found["sign"]:
+        return Calendar(local)
+    minutes = int(found["sign"] + "1") * (60 * int(found["hours"]) + int(found["minutes"]))
+    offset = np.array([np.timedelta64(minutes, "m").astype("m8[us]")])
+    return Calendar(local, offset, found["zone"] or "", by_instant=bool(_below_a_day(step)))
 
 
-def next_labels(last: str, step: str, count: int, before: int = 0) -> list[str]:
-    """The labels that follow one of `to_labels`, behind as many up to it as `before` says."""
-    import pandas as pd
+def _signed(offset: np.timedelta64) -> str:
+    minutes = int(offset / np.timedelta64(1, "m"))
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
 
-    start = parse_times([last])[0]
-    known = pd.date_range(end=start, periods=before, freq=step, unit="us")
-    times = pd.date_range(start, periods=count + 1, freq=step, unit="us")[1:]
-    return to_labels(known.append(times), step)
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number.is_integer() else repr(number)

@@ -143,7 +143,7 @@ GOOD = "text,label\nfine,a\n"
     [
         ("", {}, "{path}: expected rows of texts and classes, got an empty file."),
         ("\n\n", {}, "{path}: expected rows of texts and classes, got an empty file."),
-        ("text,label\n", {}, "{path}: expected rows of texts and classes, got its header alone."),
+        ("text,label\n", {}, "{path}: expected rows of texts and classes, got the header "),
         (GOOD + " ,b\n", {}, "{path}: row 3: expected a text, got an empty one."),
         (
             GOOD + "x, \n",
@@ -157,7 +157,11 @@ GOOD = "text,label\nfine,a\n"
             {},
             "{path}: row 3: expected a text of at most 1,000,000 bytes, got 10,000,000.",
         ),
-        (GOOD + '"open,b\n', {}, "{path}: expected a CSV file, but: row 3: unexpected end of data"),
+        (
+            GOOD + '"open,b\n',
+            {},
+            '{path}: row 3: a cell starts with " and no later line has the closing',
+        ),
         (
             GOOD.encode() + b"caf\xe9,b\n",
             {},

@@ -1,0 +1,1 @@
+"""Cells of a table as numbers and times."""

@@ -1,0 +1,256 @@
+"""Which columns of a table have its rows' times, and what these are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.csv_file import SeriesTable
+from attnlab.tasks.forecasting.data.reading import words
+from attnlab.tasks.forecasting.data.reading.dates import read_times, regularity
+from attnlab.tasks.forecasting.data.reading.headers import role
+from attnlab.tasks.forecasting.data.reading.numbers import is_missing, is_number, to_number
+from attnlab.tasks.forecasting.data.times import Calendar, Counts
+
+_DATED = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2}|\d:\d\d")
+_CLOCK = re.compile(r"\d{1,2}([:.h]\d{2}){1,2}([.,]\d+)?( ?[ap]m)?|\d{1,2} ?[ap]m")
+_YEAR = re.compile(r"(1[5-9]|20)\d\d(\.0*)?")
+_MONTH = re.compile(r"0?[1-9]|1[0-2]")
+_SURE_NUMBERS = re.compile(r"\d{4}(\d\d(\d\d)?)?(\.0*)?|\d{10}|\d{13}|\d{4}[.,]\d{2,}")
+_PARTS = [("year", "month", "day"), ("year", "month"), ("year", "quarter"), ("year", "week")]
+_ADVICE = "task.time_format names its form, task.time_column=null takes the rows in file order"
+
+
+@dataclass(frozen=True)
+class TimeColumns:
+    """The times of a table's rows, in the order of the file."""
+
+    places: tuple[int, ...]  # the columns
+    name: str  # their names
+    times: Calendar | Counts
+    texts: list[str]  # the times as the file has them
+    notes: tuple[str, ...] = ()
+
+    def take(self, index: np.ndarray) -> TimeColumns:
+        """The times of some rows."""
+        return replace(self, times=self.times.take(index), texts=[self.texts[at] for at in index])
+
+    @property
+    def distinct(self) -> int:
+        """How many different times there are."""
+        return len(np.unique(self.times.instants))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all cells are times."""
+        return not self.times.invalid.any()
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether times only rise or only fall."""
+        instants = self.times.instants
+        return bool(np.all(instants[1:] > instants[:-1]) or np.all(instants[1:] < instants[:-1]))
+
+
+def given_times(table: SeriesTable, places: Sequence[int], form: str | None) -> TimeColumns:
+    """The times in the columns that a user named.
+
+    Raises:
+        RequestError: a cell is no time, or not in the form.
+    """
+    texts = table.cells(places[0]) if len(places) == 1 else _joined(table, places)
+    found = _read(table, tuple(places), texts, form)
+    if found is None or not found.is_whole:
+        raise _unreadable(table, places, texts, found, form)
+    return found
+
+
+def find_times(
+    table: SeriesTable, taken: Iterable[int], form: str | None = None
+) -> TimeColumns | None:
+    """The times of the columns that have some; None if no column has.
+
+    Columns are judged by all their cells. Those come first whose names say that they have times.
+    The year, month and day, or the date and the clock time, may be in several columns.
+
+    Raises:
+        RequestError: no column is of the given form.
+    """
+    free = [at for at in range(len(table.header)) if at not in {*taken}]
+    whole = []
+    for at in _candidates(table, free):
+        found = _read(table, (at,), table.cells(at), form)
+        if found and found.is_whole and (role(table.header[at]) or _is_sure(table, found)):
+            whole.append(found)
+            if found.distinct == len(table.rows) and found.is_sorted:
+                return found
+    if form and not whole:
+        raise RequestError(
+            f"task.time_format: expected a form that a column of {table.path} has, got "
+            f"{form}; task.time_column names the column"
+        )
+    several = [] if form else _in_several_columns(table, free, whole)
+    return max([*whole, *several], key=lambda each: each.distinct, default=None)
+
+
+def refuse_unread_times(table: SeriesTable, taken: Iterable[int]) -> None:
+    """Refuse a table without times if a column looks as if it had some.
+
+    Raises:
+        RequestError: a column's name says that it has times, its cells look like times, or its
+            numbers fall from row to row, as if the newest row was the first.
+    """
+    for at in (at for at in range(len(table.header)) if at not in {*taken}):
+        cells = table.cells(at)
+        known = [cell for cell in cells if not is_missing(cell)]
+        said = role(table.header[at])
+        if not known:
+            continue
+        if table.is_numeric(at):
+            numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
+            falls = len(cells) > 2 and bool(np.all(np.diff(numbers) < 0))
+            if falls and not said:
+                raise RequestError(
+                    f"{table.path}: column {table.header[at]!r} falls from row to row, as if the "
+                    f"newest row was the first: task.time_column={table.header[at]} sorts by it, "
+                    f"task.time_column=null takes the rows in file order"
+                )
+        if said and said != "count" or (not said and all(map(_looks_dated, known))):
+            raise _unreadable(table, (at,), cells, _read(table, (at,), cells, None), None)
+
+
+def _looks_dated(cell: str) -> bool:
+    return bool(_DATED.search(cell)) and not is_number(cell)
+
+
+def _candidates(table: SeriesTable, free: Sequence[int]) -> list[int]:
+    """Columns that may have times: by their names, then other texts, then numbers like dates."""
+    named = [at for at in free if role(table.header[at])]
+    others = [at for at in free if at not in named and table.cells(at)[0]]
+    numeric = [at for at in others if table.is_numeric(at)]
+    alike = [at for at in numeric if _SURE_NUMBERS.fullmatch(table.cells(at)[0])]
+    return [*named, *(at for at in others if at not in numeric), *alike]
+
+
+def _is_sure(table: SeriesTable, found: TimeColumns) -> bool:
+    """Whether a column without a telling name has times, and not other numbers."""
+    if isinstance(found.times, Counts):
+        return False
+    at = found.places[0]
+    if not table.is_numeric(at):
+        return True
+    in_front = at == 0 < len(table.header) - 1
+    if found.distinct < len(table.rows):
+        return False
+    as_year = all(map(_YEAR.fullmatch, found.texts))
+    whole = all(cell.partition(".")[0].isdigit() and len(cell) in (6, 8) for cell in found.texts)
+    return (in_front and as_year) or whole or (found.is_sorted and regularity(found.times) > 0.9)
+
+
+def _read(
+    table: SeriesTable, places: tuple[int, ...], texts: list[str], form: str | None
+) -> TimeColumns | None:
+    """Texts as times, or numbers as steps since a start; None if they are neither."""
+    name = ", ".join(table.header[at] for at in places)
+    said = role(table.header[places[0]]) if len(places) == 1 else "date"
+    read = read_times(texts, form, named=said)
+    if read and not read.times.invalid.any():
+        return TimeColumns(places, name, read.times, texts, read.notes)
+    if form is None and len(places) == 1:
+        numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in texts])
+        if np.isfinite(numbers).all() and (said != "date" or read is None):
+            return TimeColumns(places, name, Counts(numbers), texts)
+    return TimeColumns(places, name, read.times, texts) if read else None
+
+
+def _in_several_columns(
+    table: SeriesTable, free: Sequence[int], single: Sequence[TimeColumns]
+) -> list[TimeColumns]:
+    """Times whose parts are in several columns: year and month, or date and clock time."""
+    roles: dict[str, int] = {}
+    for at in free:
+        roles.setdefault(role(table.header[at]), at)
+    dates = [tuple(roles[part] for part in parts) for parts in _PARTS if {*parts} <= {*roles}]
+    dates += [each.places for each in single if isinstance(each.times, Calendar)]
+    dates += [(at, at + 1) for at in free if at + 1 in free and _is_year_month(table, at)]
+    clocks = [(roles[part],) for part in ("time", "hour") if part in roles]
+    clocks += [(*clock, roles["minute"]) for clock in clocks if "minute" in roles]
+    clocks += [(at,) for at in free if all(map(_is_clock, table.cells(at)))]
+    tried = [date for date in dates if len(date) > 1]
+    tried += [(*date, *clock) for date in dates for clock in clocks if not {*date} & {*clock}]
+    found = [_read(table, places, _joined(table, places), None) for places in dict.fromkeys(tried)]
+    return [each for each in found if each and each.is_whole]
+
+
+def _is_year_month(table: SeriesTable, at: int) -> bool:
+    years, months = table.cells(at), table.cells(at + 1)
+    return all(map(_YEAR.fullmatch, years)) and all(map(_MONTH.fullmatch, months))
+
+
+def _is_clock(cell: str) -> bool:
+    return bool(_CLOCK.fullmatch(words.normalized(cell)))
+
+
+def _joined(table: SeriesTable, places: Sequence[int]) -> list[str]:
+    """The cells of several columns as one text a row, as times are written."""
+    parts = [[_part(cell, role(table.header[at])) for cell in table.cells(at)] for at in places]
+    return [_as_time(row) for row in zip(*parts, strict=True)]
+
+
+def _part(cell: str, said: str) -> str:
+    whole = cell.partition(".")[0] if re.fullmatch(r"\d+\.0*", cell) else cell
+    if not whole.isdigit():
+        return whole
+    if said in ("quarter", "week"):
+        return f"{said[0]}{whole}"
+    if said in ("time", "hour", "minute"):
+        return f":{whole.zfill(2)}" if said == "minute" else _hour(whole)
+    return whole
+
+
+def _hour(digits: str) -> str:
+    """`7` and `700` as `07:00`, `172400` as `17:24:00`."""
+    if len(digits) <= 2:
+        return f"{digits.zfill(2)}:00"
+    digits = digits.zfill(4 if len(digits) <= 4 else 6)
+    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+
+
+def _as_time(parts: Sequence[str]) -> str:
+    """Parts with `-` between those of a date in digits, and a space before all others."""
+    text = parts[0]
+    for part in parts[1:]:
+        if part.startswith(":"):
+            text = text.removesuffix(":00") + part
+        else:
+            both_digits = part.isdigit() and text[-1:].isdigit() and ":" not in text
+            text += f"-{part}" if both_digits else f" {part}"
+    return text
+
+
+def _unreadable(
+    table: SeriesTable,
+    places: Sequence[int],
+    texts: Sequence[str],
+    found: TimeColumns | None,
+    form: str | None,
+) -> RequestError:
+    first = int(found.times.invalid.argmax()) if found else 0
+    names = ", ".join(repr(table.header[at]) for at in places)
+    if form:
+        wanted, advice = f"a time in the form {form}", "task.time_format names another form"
+    else:
+        example = (
+            next((t for t, bad in zip(texts, found.times.invalid, strict=True) if not bad), "")
+            if found
+            else ""
+        )
+        wanted, advice = f"a time as {example}" if example else "a time in a known form", _ADVICE
+    return RequestError(
+        f"{table.path}: column {names}, row {table.rows[first].line}: expected {wanted}, got "
+        f"{texts[first]!r}; {advice}"
+    )

@@ -1,0 +1,160 @@
+"""A column's cells as times: which form all of them have, and what it leaves open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from attnlab.tasks.forecasting.data.reading import numeric, words
+from attnlab.tasks.forecasting.data.reading.forms import Read, form_pattern, read_form
+from attnlab.tasks.forecasting.data.reading.numbers import to_number
+from attnlab.tasks.forecasting.data.times import Calendar
+
+# In the order of preference, if several fit a column equally well.
+_NUMBERS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y %m %d", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y"),
+    *("%d-%m-%Y", "%m-%d-%Y", "%d %m %Y", "%m %d %Y", "%d%m%Y", "%m%d%Y"),
+    *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%y/%m/%d", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d"),
+    *("%Y-%m", "%Y/%m", "%Y.%m", "%Y %m", "%Y_%m", "%Y:%m", "%Y%m", "%m/%Y", "%m.%Y", "%m-%Y"),
+    *("%m %Y", "%Y-%j", "%Y%j", "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S", "%Y%m%d %H%M%S"),
+    *("%Y%m%dt%H%M", "%Y%m%dt%H%M%S", "%Y%m%dt%H%M%z", "%Y%m%dt%H%M%S%z", "%Y", "%Y-%m-%dt%H%M%S"),
+)
+_PERIODS = (
+    *("%G w%V", "w%V %G", "%G w%V %u", "%Y q%q", "q%q %Y", "q%q %y", "%y q%q"),
+    *("%Y s%Q", "s%Q %Y", "%Y m%m", "m%m %Y"),
+)
+_NAMED = (
+    *("%d %b %Y", "%b %d %Y", "%Y %b %d", "%Y %d %b", "%b %Y", "%Y %b", "%b %y", "%y %b"),
+    *("%d %b %y", "%b %d %y", "%y %b %d"),
+)
+_NAMED_ONLY = ("%m/%y", "%m-%y", "%m.%y", "%y%m%d", "%d%m%y", "%y%m")  # if the header says dates
+_SAMPLE = 30
+_MOST = 0.5  # of the cells have a form, or else it isn't that of the column
+_WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
+
+
+def read_times(cells: Sequence[str], form: str | None = None, *, named: str = "") -> Read | None:
+    """Cells as times in the one form that most have, NaT for others; None if there is none.
+
+    Known are dates and clock times in digits, ISO weeks, quarters, months by name in any language,
+    seconds since 1970, years with decimals; if the column is `named` as one of times, also days as
+    spreadsheets count them. If several forms fit all cells, the one with the most regular steps
+    counts.
+
+    Args:
+        cells: the column, in the order of rows.
+        form: the form in the letters of `strptime`, if it is given.
+        named: the role that the column's name says it has, see `headers.role`.
+
+    Raises:
+        RequestError: a directive of the form is unknown.
+    """
+    if form is not None:
+        return _in_given_form(cells, form)
+    texts = [words.normalized(cell) for cell in cells]
+    found = [*_in_known_forms(texts, named=bool(named))]
+    numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
+    if np.isfinite(numbers).all():
+        given = [numeric.since_1970(numbers, named=bool(named)), numeric.decimal_years(numbers)]
+        days = named not in ("", "count", "time", "year") or (named and np.any(numbers % 1))
+        given += [] if not days else [numeric.spreadsheet_days(numbers)]
+        found += [read for read in given if read]
+        if given[1]:  # 1700.5 is the middle of a year, not May
+            found = [read for read in found if read.form != "%Y.%m" or _has_months(read.times)]
+    return _best(found, cells)
+
+
+def _has_months(times: Calendar) -> bool:
+    """Whether times are of several months of the year."""
+    return len({*times.local.astype("M8[M]").astype(int) % 12}) > 1
+
+
+def _in_given_form(cells: Sequence[str], form: str) -> Read:
+    if form == "%s":
+        numbers = np.array([to_number(cell) for cell in cells])
+        return Read(form, Calendar(np.round(numbers * 1e6).astype("M8[us]")))
+    texts = [words.normalized(cell) for cell in cells]
+    if re.search("%[bBh]", form):
+        texts = words.with_months(texts)
+    return read_form(texts, form)
+
+
+def _in_known_forms(texts: list[str], *, named: bool) -> Iterator[Read]:
+    if all(map(_WHOLE.fullmatch, texts)):
+        texts = [text.partition(".")[0] for text in texts]
+    plain = [re.sub(r"\s*([./-])\s*", r"\1", text).strip(". ") for text in texts]
+    yield from _fitting(plain, (*_NUMBERS, *(_NAMED_ONLY if named else ())))
+    if not any(any(map(str.isalpha, text)) for text in texts[:_SAMPLE]):
+        return
+    yield from _fitting([words.periods(text) for text in texts], _PERIODS)
+    for _, translated in words.readings(texts):
+        found = [*_fitting(translated, _NAMED)]
+        yield from found
+        if any(regularity(read.times) > 0.9 for read in found):
+            return
+
+
+def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
+    """The texts in each form that most of them have."""
+    sample = [
+        texts[at] for at in np.linspace(0, len(texts) - 1, min(_SAMPLE, len(texts)), dtype=int)
+    ]
+    for form in forms:
+        pattern = form_pattern(form, clock=True)
+        if sum(map(bool, map(pattern.fullmatch, sample))) < _MOST * len(sample):
+            continue
+        read = read_form(texts, form, clock=True)
+        if read.times.invalid.mean() <= 1 - _MOST:
+            yield read
+
+
+def _best(found: Sequence[Read], cells: Sequence[str]) -> Read | None:
+    """The reading that leaves the fewest cells out and has the most regular steps."""
+    if not found:
+        return None
+    ranks = [(-int(read.times.invalid.sum()), round(regularity(read.times), 6)) for read in found]
+    best = max(ranks)
+    first, *others = sorted(
+        (read for read, rank in zip(found, ranks, strict=True) if rank == best),
+        key=lambda read: not _on_first_days(read.times),
+    )
+    other = next((each for each in others if _differ(first, each)), None)
+    if other is None or best[0]:
+        return first
+    note = (
+        f"Times such as {cells[0]} are read as {first.form}, though {other.form} fits, too; "
+        f"task.time_format says which."
+    )
+    return Read(first.form, first.times, (*first.notes, note))
+
+
+def _differ(one: Read, other: Read) -> bool:
+    return not np.array_equal(one.times.instants, other.times.instants)
+
+
+def _on_first_days(times: Calendar) -> bool:
+    """Whether all times are first days of a month."""
+    return bool(np.all(times.local == times.local.astype("M8[M]")))
+
+
+def regularity(times: Calendar) -> float:
+    """The share of the commonest step, in the order of rows or in the order of time."""
+    local = times.instants[~times.invalid]
+    months = local.astype("M8[M]")
+    days = local - months.astype("M8[us]")
+    in_months = len({*days}) == 1 or np.all((local.astype("M8[D]") + 1).astype("M8[M]") > months)
+    if len(local) < 2:
+        return 0.0
+    steps = [local, np.unique(local)]
+    steps += [months, np.unique(months)] if in_months else []
+    return max(map(_share_of_commonest, steps))
+
+
+def _share_of_commonest(times: np.ndarray) -> float:
+    steps = np.diff(times).astype(int)
+    steps = steps[steps != 0]
+    if not len(steps):
+        return 0.0
+    return np.unique(steps, return_counts=True)[1].max() / len(steps)

@@ -1,0 +1,76 @@
+"""What a column's name says: whether it has times, and which part of them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+# Role -> words of several languages, without accents. Words of `date` count anywhere in a name.
+_WORDS = {
+    "date": (
+        "date datum datetime timestamp zeitstempel zeitpunkt stichtag fecha dato paivamaara pvm "
+        "tarih дата ημερομηνια 日期 日付 年月日 年月 날짜 日時 日时 التاريخ تاريخ תאריך तारीख วันที่ "
+        "ngay datahora dateandtime yearmonth yyyymm yyyymmdd"
+    ),
+    "period": (
+        "period periode periodo zeitraum perioden when obs observation month_year monthyear data "
+        "период okres dates"
+    ),
+    "time": (
+        "time times zeit uhrzeit heure hora ora godzina czas время час tid tidspunkt aika cas "
+        "idopont saat ωρα 时间 時間 時刻 시간 시각 الوقت clock tijd tempo temps tiempo"
+    ),
+    "count": "ds t index idx step nr no number lfd nummer",
+    "year": (
+        "year years yr jahr annee an ano anno rok год ar jaar vuosi yil ev έτος ετος 年 年度 "
+        "年份 연도 년도 سنة वर्ष ปี nam leto godina"
+    ),
+    "month": (
+        "month months mon monat mois mes mese miesiac месяц maand maned manad kuukausi ay honap "
+        "mesic luna μηνας 月 月份 월 شهر महीना เดือน thang kk mjesec"
+    ),
+    "day": (
+        "day days tag jour dia giorno dzien день dag paiva gun nap den zi ημερα 日 天 일 يوم दिन วัน"
+    ),
+    "hour": "hour hours hr stunde std heures horas ore godz часы time_hour timme tunti uur h",
+    "minute": "minute minutes min minuto minuten",
+    "week": (
+        "week wk woche kw semaine semana settimana tydzien неделя vecka uge uke viikko hafta het 周"
+    ),
+    "quarter": "quarter qtr quartal trimestre kwartal квартал kvartal ceyrek negyedev 季度 분기",
+}
+_BESIDE = {
+    *"utc gmt local cet of the and start end from to von bis de da id ref local z h s".split()
+}
+
+
+@lru_cache(maxsize=1024)
+def role(name: str) -> str:
+    """What times a column of a name has; nothing if the name doesn't say that it has times."""
+    tokens = _tokens(name)
+    found = [
+        next((role for role, known in _known().items() if token in known), "") for token in tokens
+    ]
+    if "date" in found or any(token.endswith("datum") for token in tokens):
+        return "date"
+    told = [role for role in found if role]
+    strange = [t for t, role in zip(tokens, found, strict=True) if not role and t not in _BESIDE]
+    if strange or not told:
+        return ""
+    return told[0] if len({*told}) == 1 else "time" if {*told} <= {"time", "period"} else "period"
+
+
+@lru_cache(maxsize=1)
+def _known() -> dict[str, set[str]]:
+    return {role: {_plain(word) for word in words.split()} for role, words in _WORDS.items()}
+
+
+def _tokens(name: str) -> list[str]:
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)  # DateTime
+    return [_plain(token) for token in re.split(r"[\W\d_]+", parted) if token]
+
+
+def _plain(word: str) -> str:
+    text = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in text if not "\u0300" <= letter <= "\u036f")

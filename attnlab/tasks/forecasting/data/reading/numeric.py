@@ -1,0 +1,73 @@
+"""Numbers as times: seconds since 1970, days of a spreadsheet, and years with decimals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlab.tasks.forecasting.data.reading.forms import Read
+from attnlab.tasks.forecasting.data.times import Calendar
+
+_DAY = 86_400_000_000  # microseconds
+# Numbers from 2001 to 2286 as seconds since 1970, and what a unit has of microseconds.
+_UNITS = {"seconds": 1e6, "milliseconds": 1e3, "microseconds": 1.0, "nanoseconds": 1e-3}
+_EPOCH = (1e15, 1e16)  # microseconds
+_NAMED_EPOCH = (1e14, 1e16)  # from 1973, if the header says that these are times
+_SPREADSHEET = (10_000, 110_000)  # days: 1927 to 2201
+_YEARS = (1000, 2200)
+_PER_YEAR = (1, 2, 4, 12)
+
+
+def since_1970(numbers: np.ndarray, *, named: bool = False) -> Read | None:
+    """Seconds, or parts of them, since 1970 in UTC; None if the numbers are none."""
+    least, most = _NAMED_EPOCH if named else _EPOCH
+    for unit, factor in _UNITS.items():
+        exact = numbers * factor
+        if np.all((exact >= least) & (exact < most)):
+            return Read(f"{unit} since 1970", Calendar(np.round(exact).astype("M8[us]")))
+    return None
+
+
+def spreadsheet_days(numbers: np.ndarray) -> Read | None:
+    """Days since 1899-12-30, as Excel counts them; None if the numbers are none."""
+    if not np.all((numbers >= _SPREADSHEET[0]) & (numbers < _SPREADSHEET[1])):
+        return None
+    seconds = np.round(numbers * 86_400).astype("m8[s]")
+    local = np.datetime64("1899-12-30", "us") + seconds.astype("m8[us]")
+    return Read("days of a spreadsheet", Calendar(local))
+
+
+def decimal_years(numbers: np.ndarray) -> Read | None:
+    """Years with decimals, such as 2019.0417 for January; None if the numbers are none.
+
+    The decimals say which month, quarter or half of a year it is if the numbers are so far apart,
+    else which day, or hour if days aren't enough.
+    """
+    distinct = np.unique(numbers)
+    inside = np.all((numbers >= _YEARS[0]) & (numbers < _YEARS[1]))
+    if not inside or len(distinct) < 2 or not np.any(numbers % 1):
+        return None
+    per_year = 1 / np.median(np.diff(distinct))
+    count = round(per_year) or 1
+    if count in _PER_YEAR and abs(per_year - count) < 0.1 * count:
+        scaled = numbers * count
+        index = np.round(scaled - _phase(scaled)).astype(int)
+        months = (index * (12 // count) - 1970 * 12).astype("M8[M]")
+        return Read("years with decimals", Calendar(months.astype("M8[us]")))
+    return Read("years with decimals", Calendar(_exact(numbers, per_year)))
+
+
+def _exact(numbers: np.ndarray, per_year: float) -> np.ndarray:
+    """Days of decimals, or hours if the numbers are less than a day apart."""
+    year = np.floor(numbers).astype(int)
+    first, following = (year - 1970).astype("M8[Y]"), (year - 1969).astype("M8[Y]")
+    length = (following.astype("M8[D]") - first.astype("M8[D]")).astype(int)
+    steps = 1 if per_year < 400 else 24
+    position = (numbers - year) * length * steps
+    whole = np.round(position - _phase(position)).astype(int)
+    return first.astype("M8[us]") + (whole * (_DAY // steps)).astype("m8[us]")
+
+
+def _phase(positions: np.ndarray) -> float:
+    """The part of a step that all positions are ahead of a whole one, from -0.25 to 0.75."""
+    angle = np.angle(np.exp(2j * np.pi * positions).mean()) / (2 * np.pi)
+    return angle if angle >= -0.25 else angle + 1

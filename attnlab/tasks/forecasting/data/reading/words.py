@@ -1,0 +1,193 @@
+"""Words in times: months and days of the week in any language, as the forms of times have them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+# Languages that are tried before all others.
+_FIRST = "en de fr es it pt nl ru pl sv da nb fi cs tr hu el ro uk ja zh ko ar hi id".split()
+_WORD = re.compile(r"[^\d\s/,:;()'’_+\-<>\[\]]*[^\W\d_][^\d\s/,:;()'’_+\-<>\[\]]*")
+_PLAIN = {*"t z h q w m s am pm uhr utc gmt".split()}
+_FILLERS = {
+    *"de del of the al le la el den der st nd rd th er o a i an ano dnia nam ngay".split(),
+    *"thang thg г года год р рік року r roku".split(),
+}
+_EAST_ASIAN = re.compile(
+    r"(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월](?:\s*(\d{1,2})\s*[日일号])?"
+    r"(?:\s*(\d{1,2})\s*[時时시点](?:\s*(\d{1,2})\s*[分분])?)?"
+)
+_HALF = re.compile(r"(?<![^\W\d])([ap])\.?\s?m\b\.?")
+_HALVES = {"上午": "am", "午前": "am", "오전": "am", "下午": "pm", "午後": "pm", "오후": "pm"}
+_QUARTER_WORD = "quartal|quarter|trimestre|trim|kvartal|kvartál|kwartał|квартал|kvt|qtr|kv|кв|qu|ç"
+_QUARTER = re.compile(
+    rf"(?<![^\W\d])(?:{_QUARTER_WORD}|q|t|k)[.\s]*([1-4]|iv|i{{1,3}})(?!\w)|"
+    rf"(?<!\w)([1-4]|iv|i{{1,3}})\s?(?:\.|-?й|er|o|st|nd|rd|th|e|ème)?\s?"
+    rf"(?:{_QUARTER_WORD}|kw|q|t|k)(?![^\W\d])\.?"
+)
+_ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4"}
+_WEEK_WORD = "week|woche|semaine|semana|settimana|sem|wk|kw|uke|uge|vecka|w|v|s(?=\\d\\d)"
+_WEEK = re.compile(rf"(?<![^\W\d])(?:{_WEEK_WORD})[.\s]*(\d{{1,2}})(?!\d)")
+_HALF_YEAR = re.compile(
+    r"(?<![^\W\d])(?:hy|hj|h|s)\s?([12])(?!\w)|(?<!\w)([12])\.?\s?(?:hj|halbjahr)"
+)
+_MONTH_NUMBER = re.compile(r"(?<![^\W\d])(?:m|thg|tháng)\s?(\d{1,2})(?!\w)")
+_PERIOD = re.compile(r"[\s.,/:'’_-]*([qwsm]\d{1,2})(?!\d)[\s.,/:'’_-]*")
+_ZONES = {
+    **{"z": 0, "utc": 0, "gmt": 0, "wet": 0, "west": 60, "bst": 60, "cet": 60, "mez": 60},
+    **{"cest": 120, "mesz": 120, "eet": 120, "eest": 180, "msk": 180, "jst": 540, "kst": 540},
+    **{"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360},
+    **{"pst": -480, "pdt": -420, "aest": 600, "aedt": 660},
+}
+_ZONE = re.compile(rf"(?<=[\d\sm])\s*\b(?:{'|'.join(_ZONES)})(?:([+-]\d{{1,2}}(?::?\d\d)?))?$")
+_MARKED = re.compile(r"[\s.,/_'’-]*(<\d+>)[\s.,/_'’-]*")
+
+
+def normalized(text: str) -> str:
+    """A text in lower case, with AM, quarters, weeks and zones written in one way."""
+    text = unicodedata.normalize("NFKC", text).casefold().strip()
+    if not any(map(str.isalpha, text)):
+        return text
+    for word, half in _HALVES.items():
+        text = text.replace(word, f" {half} ")
+    text = _EAST_ASIAN.sub(_with_dashes, text)
+    text = re.sub(r"(\d{4})\s*[年년]\s*(?:第|제)?", r"\1 ", text)
+    text = re.sub(r"(?:第)?([1-4])\s*(?:季度?|分기|분기)", r"q\1", text)
+    text = _HALF.sub(r" \1m", text)
+    text = _ZONE.sub(_as_offset, text)
+    return " ".join(text.split())
+
+
+def _with_dashes(found: re.Match[str]) -> str:
+    date = "-".join(f"{int(part):02d}" for part in found.groups()[:3] if part)
+    clock = f" {found[4]}:{int(found[5] or 0):02d}" if found[4] else ""
+    return date + clock
+
+
+def _as_offset(found: re.Match[str]) -> str:
+    name = re.sub(r"[^a-z]", "", found[0])
+    if found[1]:
+        sign, hours, *minutes = re.findall(r"[+-]|\d\d?", found[1])
+        return f"{sign}{int(hours):02d}:{minutes[0] if minutes else '00'}"
+    minutes = _ZONES[name]
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
+def periods(text: str) -> str:
+    """A normalized text with ` q1 `, ` w05 `, ` s1 ` or ` m01 ` for a period of a year."""
+    if ":" in text and not _PERIOD.search(text):
+        return text
+    text = _WEEK.sub(lambda found: f" w{int(found[1]):02d} ", text)
+    text = _QUARTER.sub(_as_quarter, text)
+    text = _HALF_YEAR.sub(lambda found: f" s{found[1] or found[2]} ", text)
+    text = _MONTH_NUMBER.sub(lambda found: f" m{int(found[1]):02d} ", text)
+    return _PERIOD.sub(r" \1 ", text).strip()
+
+
+def _as_quarter(found: re.Match[str]) -> str:
+    number = found[1] or found[2]
+    return f" q{_ROMAN.get(number, number)} "
+
+
+def in_words(texts: Sequence[str]) -> list[str]:
+    """The words of normalized texts that a form of times doesn't have, each once."""
+    found = dict.fromkeys(word for text in texts for word in _WORD.findall(text))
+    return [word for word in found if word.strip(".") not in _PLAIN]
+
+
+def readings(texts: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each language that has all words of the texts, and texts with `<1>` to `<12>` for months.
+
+    Words that don't matter are left out. Languages that give the same texts count once.
+    """
+    words, seen = in_words(texts), set()
+    for language in _languages():
+        meanings = {word: meaning(word, language) for word in words}
+        found = tuple(meanings.values())
+        if None in found or not any(found) or found in seen:
+            continue
+        seen.add(found)
+        yield language, [_replaced(text, meanings) for text in texts]
+
+
+def _replaced(text: str, meanings: Mapping[str, int | None]) -> str:
+    def mark(found: re.Match[str]) -> str:
+        month = meanings.get(found[0], -1)
+        return found[0] if month == -1 else f"<{month}>" if month else " "
+
+    text = _MARKED.sub(r" \1 ", _WORD.sub(mark, text))
+    return " ".join(text.replace(",", " ").split()).strip(" .")
+
+
+def meaning(word: str, language: str) -> int | None:
+    """The number of the month that a word means in a language; 0: none; None: it is unknown."""
+    plain = _plain(word)
+    months, days = _names(language)
+    if plain in months:
+        return months[plain]
+    if plain in days or plain in _FILLERS:
+        return 0
+    starts = {month for name, month in months.items() if len(plain) > 2 and name.startswith(plain)}
+    if len(starts) == 1:
+        return starts.pop()
+    return 0 if len(plain) > 1 and any(name.startswith(plain) for name in days) else None
+
+
+@lru_cache(maxsize=512)
+def _names(language: str) -> tuple[dict[str, int], set[str]]:
+    """The names of months, with their numbers, and of days of the week, as `_plain` has them."""
+    from babel import Locale
+
+    locale = Locale.parse(language)
+    months, days = dict(_MORE.get(language, {})), set()
+    for use in ("format", "stand-alone"):
+        for width in ("wide", "abbreviated"):
+            for number, name in locale.months[use][width].items():
+                months.setdefault(_plain(name), number)
+            days |= {_plain(name) for name in locale.days[use][width].values()}
+    return {name: month for name, month in months.items() if not re.search(r"\d", name)}, days
+
+
+# What spreadsheets write beside the names of the CLDR.
+_MORE = {
+    "de": {"mrz": 3, "maerz": 3, "jän": 1, "jänner": 1, "feber": 2, "sept": 9},
+    "en": {"sept": 9},
+    "es": {"set": 9, "setiembre": 9, "sept": 9},
+    "it": {"sett": 9},
+}
+
+
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    """A name in lower case without dots, spaces and accents."""
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(c for c in text if not "\u0300" <= c <= "\u036f" and c not in ". \u200f॰")
+
+
+@lru_cache(maxsize=1)
+def _languages() -> list[str]:
+    from babel import localedata
+
+    others = sorted(name for name in localedata.locale_identifiers() if "_" not in name)
+    return [*_FIRST, *(name for name in others if name not in _FIRST)]
+
+
+def with_months(texts: Sequence[str]) -> list[str]:
+    """Texts with `<1>` to `<12>` for the names of months, and all else as it is.
+
+    The language is the first one that has a month in every text.
+    """
+
+    def translated(text: str, language: str) -> str:
+        def mark(found: re.Match[str]) -> str:
+            month = meaning(found[0], language)
+            return f"<{month}>" if month else found[0]
+
+        return _WORD.sub(mark, text)
+
+    for language in _languages():
+        if all(re.search(r"<\d+>", translated(text, language)) for text in texts):
+            return [translated(text, language) for text in texts]
+    return list(texts)

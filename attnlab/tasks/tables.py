@@ -1,0 +1,286 @@
+"""A CSV or TSV file as rows of cells, read strictly: no row disappears, none is made up."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from attnlab.config.rules import did_you_mean
+from attnlab.errors import RequestError
+from attnlab.text.reading import decoded
+
+_GZIP = b"\x1f\x8b"
+_LISTED_COLUMNS = 20
+_SEPARATORS = "\t;,|"  # in case of doubt the first
+_SAMPLE = 100  # rows that decide about the separator
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_DIGITS = re.compile(r"[\d.,:/ +-]*\d[\d.,:/ +-]*")
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # Excel's, the first of a file
+
+
+class Row(NamedTuple):
+    """A row and the number of its first line in the file, from 1."""
+
+    line: int
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file below its header, at least one, each as long as the header."""
+
+    path: Path
+    header: list[str]
+    rows: list[Row]
+    separator: str
+    blank: tuple[int, ...] = ()  # lines of rows between these that have no text in any cell
+
+    def find(self, column: str | int, key: str = "") -> int:
+        """The index of the column that the setting `key` requests by its name.
+
+        Raises:
+            RequestError: no column has this name, or several have it.
+        """
+        name, start = str(column), f"{key}: " if key else ""
+        if self.header.count(name) > 1:
+            raise RequestError(f"{start}{self.several_named(name)}")
+        if name in self.header:
+            return self.header.index(name)
+        names = [repr(each) for each in self.header[:_LISTED_COLUMNS]]
+        if len(names) < len(self.header):
+            names.append(f"... {len(self.header)} in all")
+        raise RequestError(
+            f"{start}expected a column of {self.path} ({', '.join(names)}), got {column!r}."
+            f"{did_you_mean(name, self.header)}"
+        )
+
+    def several_named(self, name: str) -> str:
+        """The complaint about a column whose name others have, too."""
+        places = [str(at) for at, each in enumerate(self.header, 1) if each == name]
+        return (
+            f"expected the name of one column of {self.path}, but {len(places)} are named "
+            f"{name!r} (columns {', '.join(places)}): give them other names."
+        )
+
+    def cells(self, at: int) -> list[str]:
+        """A column's cells."""
+        return [row.cells[at] for row in self.rows]
+
+    @property
+    def lines(self) -> list[int]:
+        """Each row's line in the file."""
+        return [row.line for row in self.rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFormat:
+    """What a reader allows in its files, beyond what all tables have in common."""
+
+    has_header: Callable[[list[str]], bool] = lambda first: True
+    name_column: Callable[[int], str] = str  # of files without a header, from 1
+    comments: bool = False  # whether lines that start with # are left out
+    strip: bool = False  # whether spaces around cells are left out
+    encoding_key: str = "encoding"  # the setting, for complaints
+    otherwise: str | None = None  # the encoding of files that aren't UTF-8; None: they are refused
+    content: str = "rows"  # what the file has, for complaints
+
+
+def read_table(path: Path, encoding: str | None, form: TableFormat) -> Table:
+    """Read a CSV or TSV file, packed by gzip or not.
+
+    A tab, semicolon, comma or bar separates cells: a tab if the first row has one, else the one
+    that makes rows of equally many cells. A first line `sep=;` names it. Blank rows and blank
+    columns without a name don't count. Without an `encoding` the file is UTF-8, or UTF-16 with its
+    mark. In a file with tabs, quotes are letters if they can't be CSV's.
+
+    Raises:
+        RequestError: the file can't be read, is not text, has no rows, has a row of another
+            length, or a quoted cell without an end; names the line.
+    """
+    text = _text(path, encoding, form)
+    lines, start = [*io.StringIO(text, newline="")], 0
+    separator = None
+    if lines and (named := _SEPARATOR_LINE.fullmatch(lines[0])):
+        separator, start = named[1], 1
+    source = _Lines(path, lines, start, form.comments)
+    rows = _rows(source, separator or _find_separator(source))
+    while len(rows) > 1 and _is_blank(rows[-1]):
+        rows.pop()
+    blank = tuple(row.line for row in rows if _is_blank(row))
+    rows = [row for row in rows if not _is_blank(row)]
+    if not rows:
+        raise RequestError(f"{path}: expected {form.content}, got an empty file.")
+    if form.strip:
+        rows = [Row(line, [cell.strip() for cell in cells]) for line, cells in rows]
+    table = _with_header(path, rows, source.separator, form)
+    return replace(table, blank=tuple(line for line in blank if line > table.rows[0].line))
+
+
+def _is_blank(row: Row) -> bool:
+    """Whether a row has separators only; a quoted cell is a row even if it is empty."""
+    return len(row.cells) > 1 and not any(map(str.strip, row.cells))
+
+
+def file_content(path: Path) -> bytes:
+    """The bytes of a CSV file, unpacked if gzip packed it.
+
+    Raises:
+        RequestError: it can't be read.
+    """
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if raw.startswith(_GZIP) else raw
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise RequestError(f"{path}: expected a CSV or TSV file, but: {reason}.") from error
+
+
+def _text(path: Path, encoding: str | None, form: TableFormat) -> str:
+    raw = file_content(path)
+    try:
+        return decoded(raw, str(path), encoding, form.encoding_key)
+    except RequestError as error:
+        utf8_failed = isinstance(error.__cause__, UnicodeDecodeError)
+        if encoding or not form.otherwise or not utf8_failed:
+            raise
+        return decoded(raw, str(path), form.otherwise, form.encoding_key)
+
+
+class _Lines:
+    """The lines of a file, for the reader of CSV; leaves out what comes between rows.
+
+    A comment is a line where a row would start, so never one inside a quoted cell.
+    """
+
+    def __init__(self, path: Path, lines: list[str], start: int, comments: bool):
+        self.path, self.lines, self.first, self.comments = path, lines, start, comments
+        self.separator = ""
+
+    def rows(self, separator: str, **dialect: bool | int) -> Iterator[Row]:
+        """The rows; raises `csv.Error`, then `line` is where the row starts."""
+        self.at, self.separator = self.first, separator
+        reader = csv.reader(self._feed(), delimiter=separator, **dialect)  # type: ignore[arg-type]
+        while True:
+            self.starts = True
+            cells = next(reader, None)
+            if cells is None:
+                return
+            yield Row(self.line, cells)
+
+    def _feed(self) -> Iterator[str]:
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            self.at += 1
+            if self.starts:
+                if not line.strip() or (self.comments and line.startswith("#")):
+                    continue
+                self.line, self.starts = self.at, False
+            yield line
+
+    @property
+    def size(self) -> int:
+        """More letters than the longest cell has."""
+        return sum(map(len, self.lines)) + 1
+
+
+def _find_separator(source: _Lines) -> str:
+    """The separator that gives most of the first rows as many cells as the first one."""
+    first = next(source.rows("\t", quoting=csv.QUOTE_NONE), Row(0, []))
+    if len(first.cells) > 1:
+        return "\t"
+
+    def fitness(separator: str) -> float:
+        sizes = [len(row.cells) for row in islice(source.rows(separator), _SAMPLE)]
+        return sizes.count(sizes[0]) / len(sizes) if sizes and sizes[0] > 1 else 0
+
+    usual = csv.field_size_limit(source.size)
+    try:
+        found = max(_SEPARATORS, key=fitness)
+        return found if fitness(found) else ","
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _rows(source: _Lines, separator: str) -> list[Row]:
+    """All rows; raises `RequestError` for cells that aren't CSV's."""
+    usual = csv.field_size_limit(source.size)
+    try:
+        rows = [*source.rows(separator, strict=True)]
+    except csv.Error as error:
+        if separator != "\t":
+            raise RequestError(_complaint(source, str(error))) from error
+        return [*source.rows(separator, quoting=csv.QUOTE_NONE)]
+    finally:
+        csv.field_size_limit(usual)
+    joined = next((row for row in rows if _is_run_on(row, rows, separator)), None)
+    if joined and separator == "\t":
+        return [*source.rows(separator, quoting=csv.QUOTE_NONE)]
+    if joined:
+        raise RequestError(
+            f"{source.path}: row {joined.line}: a quoted cell goes on over whole rows: its "
+            f'closing " is missing.'
+        )
+    return rows
+
+
+def _complaint(source: _Lines, reason: str) -> str:
+    """What is wrong with the row that the reader of CSV refused."""
+    where = f"{source.path}: row {source.line}"
+    if "unexpected end of data" in reason:
+        return f'{where}: a cell starts with " and no later line has the closing ".'
+    if "expected after" in reason:
+        line = f" in line {source.at}" if source.at != source.line else ""
+        return (
+            f"{where}: expected {source.separator!r} or the end of the row after a closing "
+            f'quote{line}, got more text; a " inside a quoted cell is written twice.'
+        )
+    return f"{where}: expected CSV cells, but: {reason}."
+
+
+def _is_run_on(row: Row, rows: list[Row], separator: str) -> bool:
+    """Whether a quoted cell holds other rows: lines with numbers in the same cells as a row's."""
+    for cell in row.cells:
+        if separator not in cell or not _LINE_END.search(cell):
+            continue
+        if separator == "\t":
+            return True
+        shape = _shape(rows[-1].cells if row is not rows[-1] else rows[-2].cells)
+        inner = _LINE_END.split(cell)[1:]
+        if sum(shape) > 1 and any(_shape(line.split(separator)) == shape for line in inner):
+            return True
+    return False
+
+
+def _shape(cells: list[str]) -> list[bool]:
+    """Which cells are numbers or times in digits."""
+    return [bool(_DIGITS.fullmatch(cell.strip())) for cell in cells]
+
+
+def _with_header(path: Path, rows: list[Row], separator: str, form: TableFormat) -> Table:
+    """The table without blank columns at its end; refuses a row of another length."""
+    first, *below = rows
+    has_header = form.has_header(first.cells)
+    header = [cell.strip() for cell in first.cells] if has_header else []
+    width = len(first.cells)
+    while width and not any(
+        row.cells[width - 1].strip() for row in rows if len(row.cells) >= width
+    ):
+        width -= 1
+    for row in rows:
+        if len(row.cells) < width or any(map(str.strip, row.cells[len(first.cells) :])):
+            raise RequestError(
+                f"{path}: row {row.line}: expected {width} cells, got {len(row.cells)}."
+            )
+    kept = [Row(line, cells[:width]) for line, cells in (below if has_header else rows)]
+    if not kept:
+        raise RequestError(f"{path}: expected {form.content}, got the header {header} alone.")
+    names = header[:width] or [form.name_column(at + 1) for at in range(width)]
+    return Table(path, names, kept, separator)
