@@ -161,17 +161,20 @@ def compare(
     bootstrap: bool | None = None,
     sequential: bool = False,
     margin: str | float | None = None,
+    everything: bool = False,
     runs_folder: Folder = None,
     **filters: Any,
 ) -> Comparison:
     """Hold groups of runs against each other, seed by seed; `attnlab compare --help` says how.
 
     `by` are the settings whose values make the groups; runs are compared with those of equal values
-    of the settings `within` alone. `filters` are those of `runs`.
+    of the settings `within` alone. `filters` are those of `runs`; without any, the newest sweep is
+    compared, or the newest run's task, unless it is to be `everything`.
     """
     options = {"metric": metric, "reference": reference, "geometric": geometric}
     options["within"] = ",".join(_names(within)) or None
     options |= {"by": ",".join(_names(by)), "bootstrap": bootstrap, "sequential": sequential}
+    options["everything"] = everything
     options["margin"] = None if margin is None else str(margin)
     return Comparison(Worker.call("compare", _filters(**filters), _path(runs_folder), options))
 

@@ -65,10 +65,12 @@ def command(
 ) -> None:
     """Compare groups of runs: mean over seeds with its interval, and whether it could be luck.
 
-    Completed runs are grouped by --by, one run for each seed. Each group is held against the
-    reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also get
-    Diebold and Mariano's test over test windows, translations the paired bootstrap over sentences.
-    Runs that differ in settings of the task or its data are compared apart, unless --by names them.
+    Without filters the runs of the newest sweep are compared or, if a single run is newer, those
+    of its task. Completed runs are grouped by --by, one run for each seed. Each group is compared
+    with the reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also
+    get Diebold and Mariano's test over test windows, translations the paired bootstrap over
+    sentences. Runs that differ in settings of the task or its data are compared apart, unless --by
+    names them.
 
     These tests are made for one look, at a number of seeds that was fixed before. Who looks after
     each seed and stops when something shows takes --sequential.
@@ -89,19 +91,31 @@ def command(
 
 
 def compared(
-    filters: Filters, runs: str | None, by: str, within: str | None = None, **options: Any
+    filters: Filters,
+    runs: str | None,
+    by: str,
+    within: str | None = None,
+    everything: bool = False,
+    **options: Any,
 ) -> Comparisons:
-    """Compare runs of a folder, of which `filters` leaves some, by keys with commas between.
+    """Compare runs of a folder.
 
-    So are those of `within`. `options` are the further ones of `compare.comparison.Options`.
+    Args:
+        filters: what the runs must be; without any, the newest sweep or task is meant.
+        runs: the folder.
+        by: keys that make the groups, with commas between.
+        within: keys, likewise; runs are compared with those of equal values alone.
+        everything: leave no run out that the filters leave.
+        **options: the further ones of `compare.comparison.Options`.
 
     Raises:
         RequestError: there are no such runs, or no such key, metric or reference.
     """
-    chosen, _ = chosen_runs(filters, runs)
+    chosen, _ = chosen_runs(filters, runs, everything)
     from attnlab.compare.comparison import Options, compare
 
-    return compare(chosen, Options(keys(by, "--by"), keys(within, "--within"), **options))
+    found = compare(chosen.runs, Options(keys(by, "--by"), keys(within, "--within"), **options))
+    return found._replace(left_out=[*found.left_out, *chosen.left_out])
 
 
 def _draw(found: Comparisons, path: Path) -> None:

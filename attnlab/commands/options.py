@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from attnlab.compare.newest import Chosen, choose_runs
 from attnlab.compare.selection import STATES, Filters, none_fits
 from attnlab.errors import RequestError, explained
 from attnlab.records.run_directory import (
@@ -207,6 +208,12 @@ _CHOICE = (
     ),
     filter_options("tasks", "attentions", "where", "sweep", "since"),
     click.option(
+        *("--all", "everything"),
+        is_flag=True,
+        help="All runs.  [default: without filters those of the newest sweep, or of the newest "
+        "run's task; none of studies]",
+    ),
+    click.option(
         "--metric",
         metavar="PATH",
         help="A test metric, or a path into metrics.json such as extra.compositions.bleu.  "
@@ -229,14 +236,21 @@ FORMATS = ("table", "md", "csv", "latex", "json")
 
 
 def choice_options(function: _Command) -> _Command:
-    """Give a click command `filters` and, by name, the fields of `compare.grouping.Choice`."""
+    """Give a click command `filters`, `everything` and the fields of `compare.grouping.Choice`."""
     for option in reversed(_CHOICE):
         function = option(function)
     return function
 
 
-def chosen_runs(filters: Filters, runs: str | None) -> tuple[list[ListedRun], list[ListedRun]]:
-    """The runs that `filters` leaves of a folder, and all of it.
+def chosen_runs(
+    filters: Filters, runs: str | None, everything: bool
+) -> tuple[Chosen, list[ListedRun]]:
+    """Choose runs of a folder by filters, see `choose_runs`, and return all of its runs, too.
+
+    Args:
+        filters: what the runs must be.
+        runs: the folder.
+        everything: leave no run out that the filters leave.
 
     Raises:
         RequestError: there are none.
@@ -247,8 +261,8 @@ def chosen_runs(filters: Filters, runs: str | None) -> tuple[list[ListedRun], li
             f"--runs: expected a folder of runs, but {str(runs_folder(runs))!r} has none: train "
             "some first, for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
         )
-    chosen = filters.apply(found)
-    if not chosen:
+    chosen = Chosen(filters.apply(found), []) if everything else choose_runs(found, filters)
+    if not chosen.runs:
         raise RequestError(none_fits(filters, found))
     return chosen, found
 

@@ -52,6 +52,7 @@ def command(
     within: str | None,
     form: str,
     runs: str | None,
+    everything: bool,
     **given: Any,
 ) -> None:
     """How many seeds compare needs to find a difference, and how long the missing ones take.
@@ -66,8 +67,9 @@ def command(
     from attnlab.compare.planning.plan import Wish, plan
 
     wish = Wish(Amount.parse("--difference", difference), power, alpha)
-    chosen, everything = chosen_runs(filters, runs)
+    chosen, listed = chosen_runs(filters, runs, everything)
     choice = Choice(keys(by, "--by"), keys(within, "--within"), **given)
-    found = plan(chosen, choice, wish, beside=everything)
+    found = plan(chosen.runs, choice, wish, beside=listed)
+    found = found._replace(left_out=[*found.left_out, *chosen.left_out])
     warnings = (each.groups.warnings for each in found.tasks)
     show(found, form, formats, formats.print_plans, warnings)

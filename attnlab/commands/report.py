@@ -15,6 +15,7 @@ import click
 from attnlab import __version__
 from attnlab.commands.options import complete_run, keys, runs_folder, runs_option
 from attnlab.compare.selection import read_settings, setting
+from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
@@ -123,7 +124,7 @@ def _chosen(names: Sequence[str], folder: Path) -> _Chosen:
         varied = ",".join(_varied(sweep, runs[0].run))
         return _Chosen(runs, sweep / REPORT, None, sweep.name, varied or None, True)
     status = runs[0].status
-    title = f"{status['task']} · {status['attention']} · seed {status['seed']}"
+    title = f"{status['task']} · {in_prose(str(status['attention']))} · seed {status['seed']}"
     return _Chosen(runs, runs[0].run.path / REPORT, title, "", None, True)
 
 

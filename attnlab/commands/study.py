@@ -209,6 +209,8 @@ def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_par
     for cell in found.cells:
         if cell.result or not study.is_part:
             click.echo(f"{cell.published.system} ({cell.published.label}): {cell.verdict}")
+    for sentence in found.about_verdicts:
+        click.echo(sentence)
     click.echo(f"report: {folder / 'report.html'}")
     return found
 

@@ -61,6 +61,8 @@ class GroupResult:
     seconds_per_epoch: float | None  # mean over seeds of the run's median epoch
     # to the reference, or with `geometric` the ratio; None of the reference itself
     difference: Difference | None = None
+    # its mean and the reference's over the seeds that both have; None without such seeds
+    shared_means: tuple[float, float] | None = None
     # the paired test's p value, corrected over the table: by Holm, of sequential ones by Bonferroni
     p_corrected: float | None = None
     # the test over test items, of the shared seeds; None where there is none
@@ -97,6 +99,16 @@ class Comparison:
     def name(self) -> str:
         """The task's, with the data's where there are several."""
         return f"{self.task} {self.data}" if self.data else self.task
+
+    @property
+    def reference_group(self) -> Group | None:
+        """The group that the others are held against; None for a lone group."""
+        return next((group for group in self.groups if group.label == self.reference), None)
+
+    @property
+    def reference_name(self) -> str | None:
+        """What a sentence calls that group."""
+        return self.reference_group.name if self.reference_group else None
 
     @property
     def groups(self) -> list[Group]:
@@ -215,11 +227,21 @@ def _against(
     else:
         judged = _judged_once(pairs, metric.direction, options.geometric)
     tests, notes = item_tests(groups, reference, metric, options.bootstrap)
-    told = {}
-    for each, (gain, p, words), test in zip(others, judged, tests, strict=True):
-        found = replace(each, difference=gain, p_corrected=p, item_test=test, verdict=words)
-        told[each.group.key] = found
-    return [told.get(each.group.key, each) for each in results], notes
+    found = {}
+    for each, pair, (gain, p, words), test in zip(others, pairs, judged, tests, strict=True):
+        means = _means(pair, options.geometric)
+        found[each.group.key] = replace(
+            each, difference=gain, shared_means=means, p_corrected=p, item_test=test, verdict=words
+        )
+    return [found.get(each.group.key, each) for each in results], notes
+
+
+def _means(pair: tuple[list[float], list[float]], geometric: bool) -> tuple[float, float] | None:
+    """Average both sides of some pairs."""
+    own, base = pair
+    if not own:
+        return None
+    return mean_interval(own, geometric).mean, mean_interval(base, geometric).mean
 
 
 def _margin(reference: Group, options: Options) -> float | None:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
 from attnlab.compare.curves import Histories, by_epoch, curve_columns, curve_title
-from attnlab.compare.tables import heading, margin_ends, p_text
+from attnlab.compare.tables import heading, margin_ends
 from attnlab.figures.style import (
     BLACK,
     BLUE,
@@ -27,6 +27,7 @@ from attnlab.figures.style import (
     without_formulas,
 )
 from attnlab.tasks.kinds import known_kind
+from attnlab.terminal.numbers import p_text
 
 # Okabe and Ito (2008) without their yellow, which white paper swallows. Markers and dashes tell
 # groups apart where colours come round again, and in grey.
@@ -40,7 +41,7 @@ _MOST_TICKS = 6
 _LABEL_WIDTH = 22
 # Inches.
 _WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
-_LEGEND_COLUMNS = 4
+_LEGEND_COLUMNS, _LEGEND_WIDTH = 4, 29  # names as wide leave room for one column less
 _WARNING_LINE, _WARNING_WIDTH = 0.14, 160  # inches, characters
 
 
@@ -75,7 +76,8 @@ def comparison_figure(found: Comparisons) -> Figure:
 
 
 def _height(comparison: Comparison) -> float:
-    legend = math.ceil(len(comparison.results) / _LEGEND_COLUMNS) * _LEGEND_LINE
+    columns = _legend_columns(group.name for group in comparison.groups)
+    legend = math.ceil(len(comparison.results) / columns) * _LEGEND_LINE
     return _CURVES_HEIGHT + _forest_height(comparison) + legend
 
 
@@ -97,7 +99,7 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
     above, below = part.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
     kind = known_kind(comparison.task)
     histories = {
-        group.label: [run.history() for run in group.runs.values()] for group in comparison.groups
+        group.name: [run.history() for run in group.runs.values()] for group in comparison.groups
     }
     columns = curve_columns(histories, comparison.metric.leaf, kind)
     for axes, column in zip(above.subplots(1, 2), [*columns, None, None], strict=False):
@@ -117,7 +119,7 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
 
 def _styles(comparison: Comparison) -> dict[str, Style]:
     """A style for each group, by the order of names, so that it is the same for every metric."""
-    labels = sorted(group.label for group in comparison.groups)
+    labels = sorted(group.name for group in comparison.groups)
     return {
         label: Style(
             _COLOURS[number % len(_COLOURS)],
@@ -126,6 +128,10 @@ def _styles(comparison: Comparison) -> dict[str, Style]:
         )
         for number, label in enumerate(labels)
     }
+
+
+def _legend_columns(names: Iterable[str]) -> int:
+    return _LEGEND_COLUMNS - (max(map(len, names)) >= _LEGEND_WIDTH)
 
 
 def _draw_legend(part: SubFigure, styles: Mapping[str, Style], title: str) -> None:
@@ -140,7 +146,7 @@ def _draw_legend(part: SubFigure, styles: Mapping[str, Style], title: str) -> No
         title_fontproperties={"weight": "bold", "size": 10},
         alignment="left",
         loc="outside upper left",
-        ncols=_LEGEND_COLUMNS,
+        ncols=_legend_columns(styles),
         frameon=False,
         fontsize=9,
         handlelength=2.6,
@@ -181,7 +187,7 @@ def _draw_curves(
 def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style]) -> None:
     results = list(reversed(comparison.results))
     for place, result in enumerate(results):
-        style = styles[result.group.label]
+        style = styles[result.group.name]
         seeds = list(result.group.values.values())
         axes.plot(seeds, [place - 0.24] * len(seeds), "o", color=style.colour, alpha=0.45,
                   markersize=3.5, markeredgewidth=0)  # fmt: skip
@@ -199,7 +205,7 @@ def _draw_means(axes: Axes, comparison: Comparison, styles: Mapping[str, Style])
         use_log_scale(axes, values, "x")
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
-    labels = [textwrap.fill(result.group.label, _LABEL_WIDTH) for result in results]
+    labels = [textwrap.fill(result.group.name, _LABEL_WIDTH) for result in results]
     axes.set_yticks(range(len(results)), labels)
     axes.set_ylim(-0.6, len(results) - 0.4)
     _tidy_forest(axes)
@@ -241,7 +247,7 @@ def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, S
     for place, result in enumerate(results):
         found = result.difference
         if found is not None and found.mean is not None:
-            style = styles[result.group.label]
+            style = styles[result.group.name]
             _draw_interval(axes, place, found.low, found.mean, found.high, style)
             ends += [end for end in found[1:4] if end is not None]
     if not ends:
@@ -257,7 +263,9 @@ def _draw_differences(axes: Axes, comparison: Comparison, styles: Mapping[str, S
     what = "ratio" if comparison.geometric else "difference"
     sequential = ", sequential" if comparison.sequential else ""
     axes.set_title(
-        f"{what} to {comparison.reference}, paired by seed{sequential}", fontsize=10, loc="left"
+        f"{what} to {comparison.reference_name}, paired by seed{sequential}",
+        fontsize=10,
+        loc="left",
     )
     if comparison.metric.direction:
         better = "right" if comparison.metric.direction > 0 else "left"

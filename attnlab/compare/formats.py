@@ -14,9 +14,9 @@ from rich.text import Text
 
 from attnlab.compare import text_tables
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
+from attnlab.compare.footnotes import footnotes
 from attnlab.compare.tables import (
     differences_table,
-    footnotes,
     heading,
     margin_ends,
     results_table,
@@ -174,6 +174,7 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
     """All numbers of a group by name; None where there is none."""
     least, most = result.parameters or (None, None)
     shared, mean, low, high, p = result.difference or (None,) * 5
+    own, base = result.shared_means or (None, None)
     test = result.item_test
     return {
         "task": comparison.task,
@@ -193,6 +194,8 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "seconds_per_epoch": result.seconds_per_epoch,
         "reference": comparison.reference,
         "shared_seeds": shared,
+        "shared_mean": own,
+        "shared_reference_mean": base,
         "intervals": "sequential" if comparison.sequential else "t",
         "ratio" if comparison.geometric else "difference": mean,
         "difference_low": low,

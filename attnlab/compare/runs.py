@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.selection import read_settings, setting
+from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
@@ -22,6 +23,7 @@ _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra", "experiment")
 # Packages of environment.json that results can depend on.
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
 _MOST_GROUPS_NAMED = 3
+_MECHANISM = ("attention", "attention.name")  # keys whose values are mechanisms
 
 
 class RunRecord(NamedTuple):
@@ -125,17 +127,29 @@ class Group:
 
     # the values of the compared settings, as the newest run has them; None where it has none such
     key: tuple[str | None, ...]
+    by: tuple[str, ...]  # the compared settings
     runs: Mapping[int, RunRecord]  # the newest run of each seed, in the order of seeds
     values: Mapping[int, float]  # the compared quantity of each seed
 
     @property
     def label(self) -> str:
-        """The values of the key, in one line."""
+        """The values of the key in one line, as the user gives them."""
         return " / ".join(value or "-" for value in self.key)
+
+    @property
+    def name(self) -> str:
+        """The values of the key in one line, as a sentence has them."""
+        pairs = zip(self.by, self.key, strict=True)
+        return " / ".join(value_in_prose(key, value or "-") for key, value in pairs)
 
     def shared_seeds(self, other: Group) -> list[int]:
         """The seeds that both have."""
         return [seed for seed in self.runs if seed in other.runs]
+
+
+def value_in_prose(key: str, value: str) -> str:
+    """Write the value of a compared setting as a sentence has it."""
+    return in_prose(value) if key in _MECHANISM else value
 
 
 def grouped(
@@ -148,7 +162,7 @@ def grouped(
         newest = {record.seed: record for record in found[key]}
         runs = dict(sorted(newest.items()))
         values = {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()}
-        groups.append(Group(key, runs, values))
+        groups.append(Group(key, by, runs, values))
     return groups, len(records) - sum(len(group.runs) for group in groups)
 
 
@@ -262,12 +276,12 @@ def _differ(value: Callable[[RunRecord], str], records: Iterable[RunRecord]) -> 
 
 
 def _who(groups: Sequence[Group], value: Callable[[RunRecord], str]) -> str:
-    """Which groups have which value: `30 in none, pooling; 60 in bahdanau`."""
+    """Say which groups have which value: `30 in no attention, pooling; 60 in bahdanau`."""
     having: dict[str, Counter[str]] = {}
     for group in groups:
         for run in group.runs.values():
-            having.setdefault(value(run), Counter())[group.label] += 1
-    sizes = {group.label: len(group.runs) for group in groups}
+            having.setdefault(value(run), Counter())[group.name] += 1
+    sizes = {group.name: len(group.runs) for group in groups}
     return "; ".join(f"{value} in {_labels(counts, sizes)}" for value, counts in having.items())
 
 

@@ -6,20 +6,17 @@ How they are written is in `formats`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
-from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison, GroupResult
+from attnlab.compare.comparison import Comparison, GroupResult
 from attnlab.compare.grouping import TaskGroups
-from attnlab.compare.runs import Group, in_order
-from attnlab.compare.sequential import ALPHA, first_bounded
-from attnlab.compare.text_tables import NOTHING, TextTable
+from attnlab.compare.runs import Group, in_order, value_in_prose
+from attnlab.compare.text_tables import TextTable
+from attnlab.terminal.numbers import NOTHING, distinct, number_format, p_text
 
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
-# Numbers, or rows of them, that are further apart than this get digits of their own each.
-_FAR_APART = 1000.0
-_SMALLEST_P = 0.001
-_MOST_DECIMALS = 9
+_LARGE_SKILL = 100.0  # from which it has no three decimals
 _MOST_COLUMNS = 2  # of settings that nobody asked for
 
 
@@ -40,8 +37,9 @@ class Naming(NamedTuple):
     notes: list[str]  # what each number stands for
 
     def label(self, group: Group) -> str:
-        """A group's names in one line."""
-        return " / ".join(self.names[group.key])
+        """Write a group's names in one line, as a sentence has them."""
+        pairs = zip(self.columns, self.names[group.key], strict=True)
+        return " / ".join(value_in_prose(*pair) for pair in pairs)
 
 
 def naming(of: Comparison | TaskGroups) -> Naming:
@@ -66,11 +64,11 @@ def naming(of: Comparison | TaskGroups) -> Naming:
 
 def results_table(comparison: Comparison) -> TextTable:
     """A row for each group: seeds, mean and interval, best and worst, skill, size, speed."""
-    results, called = comparison.results, naming(comparison)
-    write = number_format(
-        value for each in results for value in (*each.interval[1:], each.best, each.worst)
-    )
+    results, called, write = comparison.results, naming(comparison), value_format(comparison)
     write_seconds = number_format((each.seconds_per_epoch for each in results), digits=3)
+    skills = [each.skill for each in results]
+    large = any(skill is not None and abs(skill) >= _LARGE_SKILL for skill in skills)
+    write_skill = number_format(skills, digits=3) if large else "{:.3f}".format
     mean = "geometric mean" if comparison.geometric else "mean"
     ends = ["best", "worst"] if comparison.metric.direction else ["lowest", "highest"]
     interval = "95 % sequential" if comparison.sequential else "95 % interval"
@@ -83,7 +81,7 @@ def results_table(comparison: Comparison) -> TextTable:
             _interval(each.interval.low, each.interval.high, write, " to "),
             write(each.best),
             write(each.worst),
-            _cell(each.skill, lambda value: f"{value:.3f}" if abs(value) < 100 else f"{value:.1e}"),
+            _cell(each.skill, write_skill),
             _parameters(each.parameters),
             _cell(each.seconds_per_epoch, write_seconds),
         ]
@@ -92,13 +90,20 @@ def results_table(comparison: Comparison) -> TextTable:
     return TextTable("", len(called.columns), header, rows)
 
 
+def value_format(comparison: Comparison) -> Callable[[float], str]:
+    """Return how the values of groups are written, in tables and in sentences about them."""
+    ends = ((*each.interval[1:], each.best, each.worst) for each in comparison.results)
+    return number_format(value for values in ends for value in values)
+
+
 def differences_table(comparison: Comparison) -> TextTable | None:
     """A row for each group but the reference: difference, p values, words; None for one group."""
     if not comparison.differences:
         return None
     nothing = 1.0 if comparison.geometric else 0.0
     found = [(each.difference or ())[1:4] for each in comparison.differences]
-    writers = _writers(found, nothing)
+    column = [value for row in found for value in row]
+    write = distinct(column, nothing, number_format(column, digits=3))
     what, line = ("ratio", "1") if comparison.geometric else ("difference", "0")
     way = {1: f" (above {line} is better)", -1: f" (below {line} is better)"}
     test = comparison.item_test
@@ -107,110 +112,32 @@ def differences_table(comparison: Comparison) -> TextTable | None:
     called = naming(comparison)
     header = [*called.columns, "n", f"{what} [{interval}]", "p", *tests]
     rows = []
-    for each, write in zip(comparison.differences, writers, strict=True):
+    for each in comparison.differences:
         item = [p_text(each.item_test.p_holm if each.item_test else None)] if test else []
-        cells = [str(each.difference.n), _difference(each, write)] if each.difference else []
+        cells = [_shared(each, comparison), _difference(each, write)]
         names = called.names[each.group.key]
         rows.append([*names, *cells, p_text(each.p_corrected), *item, each.verdict])
-    base = next(each for each in comparison.groups if each.label == comparison.reference)
-    title = f"{what} to {called.label(base)}{way.get(comparison.metric.direction, '')}"
+    base = called.label(comparison.reference_group or comparison.groups[0])
+    title = f"{what} to {base}{way.get(comparison.metric.direction, '')}"
     return TextTable(title, len(called.columns), [*header, "verdict"], rows)
 
 
-def footnotes(comparison: Comparison) -> list[str]:
-    """What the columns mean, and what to know beside them."""
-    way = "sequential" if comparison.sequential else "t"
-    lines = [f"n: seeds, with a 95 % {way} interval of their mean; s/epoch: median epoch"]
-    if any(each.skill is not None for each in comparison.results):
-        baseline = comparison.baseline or "the best baseline"
-        lines[0] += f"; skill: part of {baseline}'s error that is gone"
-    if comparison.sequential:
-        lines += _about_looking(comparison)
-    elif tests := sum(each.p_corrected is not None for each in comparison.differences):
-        corrected = f", corrected for {tests} tests (Holm); intervals are not corrected"
-        lines.append(f"p: paired t test over shared seeds{corrected if tests > 1 else ''}")
-    if test := comparison.item_test:
-        signature = f"; {test.signature}" if test.signature else ""
-        several = sum(each.item_test is not None for each in comparison.differences) > 1
-        corrected = ", corrected (Holm)" if several else ""
-        once = "; for one look only" if comparison.sequential else ""
-        lines.append(f"{test.heading}: {test.method}{corrected}{once}{signature}")
-    if any(each.verdict == "too few seeds" for each in comparison.differences):
-        lines.append(f"below {ENOUGH_SEEDS} shared seeds a difference is not judged: train more")
-    return [*naming(comparison).notes, *lines, *comparison.notes]
+def seeds_of(result: GroupResult, comparison: Comparison) -> tuple[list[int], set[int]]:
+    """List the seeds that a group and the reference share, and those that either of them has."""
+    base = comparison.reference_group or result.group
+    return result.group.shared_seeds(base), {*result.group.runs, *base.runs}
 
 
-def _about_looking(comparison: Comparison) -> list[str]:
-    """What sequential intervals promise, and what counts as equivalent."""
-    tests = len(comparison.differences)
-    if not tests:
-        return []
-    share = f", at alpha {ALPHA:g} / {tests} for {tests} comparisons" if tests > 1 else ""
-    lines = [
-        "sequential: intervals, p and verdicts hold however often you look, if differences are "
-        f"about normal{share}; they begin at {first_bounded(ALPHA / tests)} shared seeds"
-    ]
-    if comparison.margin is not None:
-        low, high = margin_ends(comparison)
-        lines.append(f"equivalent: the interval lies between {low:.4g} and {high:.4g}")
-    return lines
+def _shared(result: GroupResult, comparison: Comparison) -> str:
+    """Count the seeds that a group shares with the reference: `2 of 3` unless those are all."""
+    seeds, every = seeds_of(result, comparison)
+    return str(len(seeds)) if len(seeds) == len(every) else f"{len(seeds)} of {len(every)}"
 
 
 def margin_ends(comparison: Comparison) -> tuple[float, float]:
     """The smallest and largest difference, or ratio, that doesn't matter."""
     margin = comparison.margin or 0.0
     return (math.exp(-margin), math.exp(margin)) if comparison.geometric else (-margin, margin)
-
-
-def number_format(values: Iterable[float | None], digits: int = 4) -> Callable[[float], str]:
-    """How to write a table's numbers: with as many decimals, unless they are far apart."""
-    sizes = [abs(value) for value in values if value]
-    if not sizes:
-        return lambda value: f"{value:g}"
-    most, apart = max(sizes), max(sizes) / min(sizes) > _FAR_APART
-    if most >= 1e6 or most < 1e-4 or (apart and digits > 3):
-        return lambda value: f"{value:.{digits - 1}g}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(most)))
-    return lambda value: f"{round(value, decimals) + 0.0:,.{decimals}f}"
-
-
-def _writers(
-    rows: Sequence[Sequence[float | None]], nothing: float
-) -> list[Callable[[float], str]]:
-    """How to write the numbers of each row: as those of the others, unless rows are far apart.
-
-    By the digits of a large difference nothing would be left of a small one.
-    """
-    sizes = [max((abs(value) for value in row if value), default=0.0) for row in rows]
-    known = [size for size in sizes if size]
-    if known and max(known) > _FAR_APART * min(known):
-        writers = [number_format(row, digits=3) for row in rows]
-    else:
-        writers = [number_format((v for row in rows for v in row), digits=3)] * len(rows)
-    return [telling(row, nothing, write) for row, write in zip(rows, writers, strict=True)]
-
-
-def telling(
-    values: Iterable[float | None], line: float, write: Callable[[float], str]
-) -> Callable[[float], str]:
-    """The way to write values, with more decimals where one would read as a line that it is off."""
-    known = (value for value in values if value is not None and math.isfinite(value))
-    off = [value for value in known if value != line]
-    if not any(write(value) == write(line) for value in off):
-        return write
-    decimals = 1 - math.floor(math.log10(min(abs(value - line) for value in off)) + 1e-9)
-    if decimals > _MOST_DECIMALS:
-        return lambda value: f"{value:.{decimals + 1 if line else 3}g}"
-    return lambda value: f"{round(value, decimals) + 0.0:,.{decimals}f}"
-
-
-def p_text(p: float | None) -> str:
-    """A p value as readers expect it, with one digit more where .050 may be on either side."""
-    if p is None:
-        return NOTHING
-    if p < _SMALLEST_P:
-        return f"<{_SMALLEST_P}"
-    return f"{p:.4f}" if f"{p:.3f}" == "0.050" else f"{p:.3f}"
 
 
 def _cell(value: float | None, write: Callable[[float], str]) -> str:

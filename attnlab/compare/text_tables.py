@@ -14,7 +14,6 @@ from rich.text import Text
 
 from attnlab.terminal.console import plain_table, width
 
-NOTHING = "-"  # in a cell of which there is nothing to say
 _STYLES = {
     **{"better": "bold green", "worse": "bold red", "equivalent": "bold blue"},
     **dict.fromkeys(("too few seeds", "undecided"), "yellow"),

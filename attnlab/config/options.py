@@ -65,6 +65,11 @@ def _installed() -> list[Path]:
     return found
 
 
+def in_prose(attention: str) -> str:
+    """Return what a sentence calls a mechanism: `no attention` for the option `none`."""
+    return "no attention" if attention == "none" else attention
+
+
 def options(group: str) -> list[str]:
     """Names of a group's options."""
     folders = [conf_folder(), *own_folders()]

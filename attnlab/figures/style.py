@@ -13,6 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from attnlab.config.options import in_prose
 from attnlab.records.files import replacing
 from attnlab.tasks.base import Kind
 
@@ -39,8 +40,8 @@ def new_figure(
 
 
 def run_title(metrics: Mapping[str, Any]) -> str:
-    """Which run it is."""
-    return f"{metrics['task']} · {metrics['attention']} · seed {metrics['seed']}"
+    """Name a run by task, mechanism and seed."""
+    return f"{metrics['task']} · {in_prose(metrics['attention'])} · seed {metrics['seed']}"
 
 
 def result_line(

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from attnlab.errors import RequestError
+from attnlab.records import files
 from attnlab.records.run_directory import ListedRun
+
+STUDY = "study-"  # with which the names of a study's sweeps begin
 
 
 def runs_of_sweep(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
@@ -25,6 +30,23 @@ def sweep_names(listed: Sequence[ListedRun]) -> list[str]:
     """The names of all sweeps that some runs belong to."""
     found = {path.parent.name for f in _sweeps_folders(listed) for path in f.glob("*/sweep.json")}
     return sorted(found | {str(run.status["sweep"]) for run in listed if run.status.get("sweep")})
+
+
+def is_of_study(sweep: str | None) -> bool:
+    """Whether a sweep of this name is one of a study."""
+    return str(sweep or "").startswith(STUDY)
+
+
+def newest_first(listed: Sequence[ListedRun]) -> list[str | None]:
+    """Return the names of sweeps in the order of their last activity, the newest one first.
+
+    None stands for all runs of no sweep.
+    """
+    moments = {run.status.get("sweep"): str(run.status["started"]) for run in listed}
+    for path in (path for f in _sweeps_folders(listed) for path in f.glob("*/sweep.json")):
+        with suppress(RequestError):
+            moments[path.parent.name] = str(files.read_json(path).get("updated", ""))
+    return sorted(moments, key=lambda name: moments[name], reverse=True)
 
 
 def _sweeps_folders(listed: Sequence[ListedRun]) -> set[Path]:

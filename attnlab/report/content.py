@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
 from attnlab.compare.grouping import NothingToCompare
+from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.page.parts import Page, Part, Section, Text
 from attnlab.records.run_directory import ListedRun
@@ -98,7 +99,7 @@ def _without_results(entries: Sequence[ListedRun]) -> list[Section]:
         histories = {}
         for entry in (entry for entry in entries if str(entry.status["task"]) == task):
             try:
-                histories[f"{entry.status['attention']}, {entry.run.path.name}"] = [
+                histories[f"{in_prose(str(entry.status['attention']))}, {entry.run.path.name}"] = [
                     entry.run.history.read()
                 ]
             except RequestError as error:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from attnlab.compare.comparison import Comparison, GroupResult
 from attnlab.compare.curves import Histories, baseline_values, by_epoch, curve_columns, curve_title
+from attnlab.compare.footnotes import footnotes
+from attnlab.compare.metrics import Quantity
+from attnlab.compare.runs import Group
 from attnlab.compare.tables import (
     differences_table,
-    footnotes,
     heading,
     naming,
-    number_format,
-    p_text,
     results_table,
+    value_format,
 )
 from attnlab.errors import RequestError
 from attnlab.page.parts import (
@@ -30,6 +31,7 @@ from attnlab.page.parts import (
 )
 from attnlab.tasks.base import Kind
 from attnlab.tasks.kinds import known_kind
+from attnlab.terminal.numbers import in_one_format, p_text
 
 _MOST = 14  # groups that a chart has room for
 _MOST_CAVEATS = 5
@@ -37,13 +39,13 @@ _MOST_CAVEATS = 5
 
 def colours_of(comparison: Comparison) -> dict[str, int]:
     """A colour for each group, by the order of names, so that it is the same for every metric."""
-    return {label: n for n, label in enumerate(sorted(g.label for g in comparison.groups))}
+    return {label: n for n, label in enumerate(sorted(g.name for g in comparison.groups))}
 
 
 def result_sentence(comparison: Comparison) -> str:
     """What came out, beside the reference and the best baseline."""
     best, groups = comparison.results[0], len(comparison.results)
-    write, name = _numbers(comparison), _name(comparison)
+    write, name = value_format(comparison), _name(comparison)
     if not comparison.metric.direction:
         return f"{comparison.name}: {groups} groups by {name}, of which neither way is the better."
     units = f" {comparison.units}" if comparison.units else ""
@@ -54,10 +56,10 @@ def result_sentence(comparison: Comparison) -> str:
     seeds = f"{best.interval.n} seed{'s' if best.interval.n > 1 else ''}"
     value = f"{write(best.interval.mean or 0.0)}{units} ({seeds}{interval})"
     if groups == 1:
-        said = f"{best.group.label} has a {name} of {value}"
+        said = f"{best.group.name} has a {name} of {value}"
     else:
         mean = "geometric mean" if comparison.geometric else "mean"
-        said = f"of {groups} groups {best.group.label} has the best {mean} of the {name}, {value}"
+        said = f"of {groups} groups {best.group.name} has the best {mean} of the {name}, {value}"
         said += _against(comparison, best)
     return f"{comparison.name}: {said}{_beside_baseline(comparison)}."
 
@@ -71,7 +73,7 @@ def _name(comparison: Comparison) -> str:
 
 def _against(comparison: Comparison, best: GroupResult) -> str:
     """What is known of the best group's difference to the reference."""
-    reference = comparison.reference
+    reference = comparison.reference_name
     if reference is None:
         return ""
     if best.difference is None:
@@ -110,7 +112,7 @@ def _beside_baseline(comparison: Comparison) -> str:
 
 def _baseline(comparison: Comparison, value: float) -> str:
     """A baseline's value as those of groups are written, unless nothing would be left of it."""
-    text = _numbers(comparison)(value)
+    text = value_format(comparison)(value)
     return text if value == 0 or any(sign in "123456789" for sign in text) else f"{value:.3g}"
 
 
@@ -148,8 +150,8 @@ def _unreadable(comparison: Comparison) -> list[str]:
 def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
     rows = [
         IntervalRow(
-            each.group.label,
-            colours[each.group.label],
+            each.group.name,
+            colours[each.group.name],
             each.interval.mean,
             each.interval.low,
             each.interval.high,
@@ -190,17 +192,23 @@ def _further_parts(comparison: Comparison) -> list[Part]:
     names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
     if not names or not comparison.metric.is_test:
         return []
-    rows, called = [], naming(comparison)
-    for group in comparison.groups:
-        cells = [*called.names[group.key]]
-        for name in names:
-            quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
-            values = [quantity.value(run.metrics) for run in group.runs.values()]
-            known = [value for value in values if value is not None and math.isfinite(value)]
-            cells.append(f"{np.mean(known):.4g}" if len(known) == len(values) else "-")
-        rows.append(cells)
+    called, columns = naming(comparison), []
+    for name in names:
+        quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
+        means = [_mean_of(group, quantity) for group in comparison.groups]
+        columns.append(in_one_format(means))
+    cells = zip(*columns, strict=True)
+    pairs = zip(comparison.groups, cells, strict=True)
+    rows = [[*called.names[group.key], *row] for group, row in pairs]
     title = f"{comparison.metric.path} on further parts, mean over seeds"
     return [Table(title, [*called.columns, *names], rows, len(called.columns))]
+
+
+def _mean_of(group: Group, quantity: Quantity) -> float | None:
+    """Average a quantity over the seeds of a group; None unless all have a finite value."""
+    values = [quantity.value(run.metrics) for run in group.runs.values()]
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 def _caveats(comparison: Comparison) -> list[str]:
@@ -210,20 +218,10 @@ def _caveats(comparison: Comparison) -> list[str]:
     return list(notes)[:_MOST_CAVEATS]
 
 
-def _numbers(comparison: Comparison) -> Callable[[float], str]:
-    """How the values of groups are written, here and in `tables`."""
-    ends = [
-        value
-        for each in comparison.results
-        for value in (*each.interval[1:], each.best, each.worst)
-    ]
-    return number_format(ends)
-
-
 def _curves(comparison: Comparison, colours: Mapping[str, int]) -> Iterator[Chart]:
     kind = known_kind(comparison.task)
     histories = {
-        group.label: [run.history() for run in group.runs.values()]
+        group.name: [run.history() for run in group.runs.values()]
         for group in comparison.groups[:_MOST]
     }
     for column in curve_columns(histories, comparison.metric.leaf, kind):

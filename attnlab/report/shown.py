@@ -33,7 +33,7 @@ def shown_runs(
     """
     results = comparison.results[:_MOST]
     room = _ROOM // (share * len(results))
-    labels = [each.group.label for each in results]
+    labels = [each.group.name for each in results]
     runs = map(_median, results)
     return [
         ShownRun(name, colours[name], run, room) for name, run in zip(labels, runs, strict=True)
@@ -47,7 +47,7 @@ def which_are_shown(comparison: Comparison) -> str:
     left_out = f" of the {best} {_MOST} of {groups} groups" if groups > _MOST else ""
     if all(each.interval.n == 1 for each in results):
         return f"Shown are the runs{left_out}." if left_out else ""
-    names = [f"{each.group.label} seed {_median(each).seed}" for each in results]
+    names = [f"{each.group.name} seed {_median(each).seed}" for each in results]
     return f"Shown is the run of the median result{left_out}: {', '.join(names)}."
 
 

@@ -10,10 +10,12 @@ from typing import Any
 from rich.padding import Padding
 from rich.table import Table
 
+from attnlab.config.options import in_prose
 from attnlab.records import logs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
 from attnlab.terminal.console import plain_console, plain_table, width
+from attnlab.terminal.numbers import in_one_format
 
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
@@ -52,7 +54,8 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     The column `skill` is 1 - error / error of that row: what the run gains on it.
     """
     console = plain_console(file)
-    name = f"{metrics['task']} / {metrics['attention']} / seed {metrics['seed']}"
+    own = in_prose(metrics["attention"])
+    name = f"{metrics['task']} / {own} / seed {metrics['seed']}"
     console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
     kind = kind_of(metrics["task"])
     known = {metric.name: metric for metric in kind.metrics}
@@ -65,12 +68,15 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         return math.inf if value is None or value != value else sign * value
 
     def table(columns: Sequence[str]) -> Table:
-        found = plain_table([kind.item, *columns, "skill"], [kind.item])
-        for row in sorted(rows, key=rank):
-            cells = [number(row[1].get(column)) for column in columns]
+        found, ranked = (
+            plain_table([kind.item, *columns, "skill"], [kind.item]),
+            sorted(rows, key=rank),
+        )
+        cells = [in_one_format([row[1].get(column) for row in ranked]) for column in columns]
+        skills = in_one_format([metrics["skills"].get(row[0]) for row in ranked])
+        for row, *numbers, skill in zip(ranked, *cells, skills, strict=True):
             own = row is rows[0]
-            skill = "" if own else number(metrics["skills"].get(row[0]))
-            found.add_row(row[0], *cells, skill, style="bold" if own else "")
+            found.add_row(row[0], *numbers, "" if own else skill, style="bold" if own else "")
         return found
 
     droppable = [column for column in columns if column != metric]
@@ -94,7 +100,7 @@ def print_notes(notes: Iterable[str], file: Any = None) -> None:
 
 def _verdict(metrics: Mapping[str, Any]) -> str:
     """What came out, in a sentence."""
-    own, best, skill = metrics["attention"], metrics["best_baseline"], metrics["skill"]
+    own, best, skill = in_prose(metrics["attention"]), metrics["best_baseline"], metrics["skill"]
     result = metrics["test"].get(metrics["metric"])
     if result is None or not math.isfinite(result):
         return f"What {own} gives is not finite: a smaller optimizer.learning_rate may help."

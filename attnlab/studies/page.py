@@ -9,7 +9,6 @@ from pathlib import Path
 from attnlab.compare.comparison import Comparison
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import markdown
-from attnlab.compare.tables import number_format, telling
 from attnlab.config.arguments import quoted
 from attnlab.page.html import page_text
 from attnlab.page.parts import Code, Section, Table, Text
@@ -19,6 +18,7 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.report.content import Told, runs_page
 from attnlab.report.results import result_sentence
 from attnlab.studies.results import Cell, Results
+from attnlab.terminal.numbers import Write, distinct, number_format
 
 _PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
     *("Beside what was published", "How the protocol differs", "Baselines", "Made by"),
@@ -42,7 +42,7 @@ def report_md(found: Results, runs: str | None = None) -> str:
             lines = [header, ["---"] * len(header), *rows]
             cells = [[text.replace("|", "\\|") for text in row] for row in lines]
             parts.append("\n".join(f"| {' | '.join(row)} |" for row in cells))
-        parts += _without_runs(found)
+        parts += [*_without_runs(found), *found.about_verdicts]
     parts += [f"## {_DIFFERENCES}", _listed(study.differences)] if study.differences else []
     parts += ["## All groups", markdown(found.main).rstrip("\n")]
     parts += [f"## {_BASELINES}", _listed(map(_baselines, found.main.tasks))]
@@ -70,7 +70,7 @@ def report_html(
         header, *rows = _table(found)
         words = header.index("metric")
         tables = [Table("", header, rows, words=words, prose=True)] if rows else []
-        notes = [*_without_runs(found), *study.differences]
+        notes = [*_without_runs(found), *found.about_verdicts, *study.differences]
         own.append(Section(_PUBLISHED, [*tables, *map(Text, notes)]))
     source = [Text(f"Source: {study.source}", "note")] if study.source else []
     made_by = Section(
@@ -92,7 +92,8 @@ def _table(found: Results) -> list[list[str]]:
     """
     cells = [cell for cell in found.cells if cell.result or not found.study.is_part]
     beaten = [", ".join(cell.beaten_by) for cell in cells]
-    header, rows = [*_HEADER], [_row(cell) for cell in cells]
+    formats = _formats(cells)
+    header, rows = [*_HEADER], [_row(cell, formats[cell.published.metric]) for cell in cells]
     if any(beaten):
         for line, text in zip([header, *rows], [_BEATEN, *beaten], strict=True):
             line.insert(_WORDS, text)
@@ -107,12 +108,24 @@ def _without_runs(found: Results) -> list[str]:
     )
 
 
-def _row(cell: Cell) -> list[str]:
+def _formats(cells: Sequence[Cell]) -> dict[str, Write]:
+    """Return how ours of each metric are written: never like a published number that they miss."""
+    found = {}
+    for metric in dict.fromkeys(cell.published.metric for cell in cells):
+        own = [cell for cell in cells if cell.published.metric == metric]
+        intervals = [cell.result.interval[1:] if cell.result else () for cell in own]
+        write = number_format(value for interval in intervals for value in interval)
+        for cell, interval in zip(own, intervals, strict=True):
+            write = distinct(interval, cell.published.value, write)
+        found[metric] = write
+    return found
+
+
+def _row(cell: Cell, write: Write) -> list[str]:
     """A published number beside ours."""
     each, ours, n = cell.published, "", ""
     if cell.result is not None:
         seeds, *values = cell.result.interval
-        write = telling(values, each.value, number_format(values))
         mean, *ends = [write(value) for value in values if value is not None]
         ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(seeds)
     why = f": {each.why}" if each.why and cell.result is not None else ""

@@ -70,10 +70,21 @@ class Results:
     def undecided(self) -> list[str]:
         """The groups of which no difference to the reference is decided, by task and label."""
         return [
-            f"{comparison.name} {each.group.label}"
+            f"{comparison.name} {each.group.name}"
             for comparison in self.main.tasks
             for each in comparison.differences
             if each.verdict == UNDECIDED
+        ]
+
+    @property
+    def about_verdicts(self) -> list[str]:
+        """A sentence on why few seeds are enough for some verdicts and not for others."""
+        if not any(cell.verdict in (ONE_SEED, TOO_FEW) for cell in self.cells):
+            return []
+        return [
+            f"{TOO_FEW}: our interval has the published number inside, but an interval of fewer "
+            f"than {ENOUGH_SEEDS} seeds is so wide that this says little. For {BETTER} or {WORSE} "
+            "the number has to be outside, which says something with any number of seeds from 2 on."
         ]
 
     @property

@@ -17,6 +17,7 @@ from attnlab.config.options import option_content, options
 from attnlab.config.parsing import yaml_text
 from attnlab.config.rules import Rule, check_rule, did_you_mean
 from attnlab.errors import RequestError
+from attnlab.records.sweep_runs import STUDY
 from attnlab.tasks.kinds import kinds
 
 _GROUP = "study"
@@ -117,7 +118,7 @@ class Study:
         Args:
             folder: of all sweeps.
         """
-        seeds, name = f"seed=range({self.seeds})", f"study-{self.title}"
+        seeds, name = f"seed=range({self.seeds})", f"{STUDY}{self.title}"
         found = {}
         if self.first:
             idle = [word for word in self.added if _is_idle(word)]
@@ -133,7 +134,7 @@ class Study:
     @property
     def compared(self) -> list[str]:
         """The names of the sweeps whose runs are compared."""
-        return [f"study-{self.title}-{number}" for number, _ in enumerate(self.runs, start=1)]
+        return [f"{STUDY}{self.title}-{number}" for number, _ in enumerate(self.runs, start=1)]
 
 
 def _is_idle(word: str) -> bool:

@@ -25,7 +25,7 @@ from attnlab.sweeps.internals import apply_overrides
 
 # Sections that decide nothing about a run's result.
 _OUTSIDE = ("sweep", "paths", "tracking")
-_NAMED_KEYS = 3
+_NAMED_KEYS, _NAMED_TASKS = 3, 2
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,24 @@ class Grid:
         """The overrides of each job; the last key varies fastest."""
         return list(itertools.product(*(axis.overrides for axis in self.axes)))
 
-    def default_name(self) -> str:
-        """The same for the same command but for `search.trials`: what varies, part of a hash."""
+    def default_name(self, task: str) -> str:
+        """Name a sweep by its tasks, what varies, and a part of a hash.
+
+        It is the same for the same command, except for `search.trials`. `task` is that of the first
+        point; which tasks the presets of a swept `experiment` have, only their files say.
+        """
         decisive = sorted(
             (axis.key, sorted(axis.overrides), axis.swept)
             for axis in self.axes
             if axis.decisive and axis.name != "search.trials"
         )
         digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
-        words = [axis.name.rpartition(".")[2] for axis in self.varying[:_NAMED_KEYS]]
+        varying = {axis.name: axis.values for axis in self.varying}
+        tasks = varying.pop("task", () if "experiment" in varying else (task,))
+        tasks = tasks if len(tasks) <= _NAMED_TASKS else (f"{len(tasks)}_tasks",)
+        words = [name.rpartition(".")[2] for name in [*varying][:_NAMED_KEYS]]
         search = [axis.values[0] for axis in self.axes if axis.name == "search"][:1]
-        return "-".join([*search, *words, digest])
+        return "-".join([*tasks, *search, *words, digest])
 
 
 class Composer:

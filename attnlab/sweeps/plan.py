@@ -68,7 +68,7 @@ class SweepPlan:
             search = SearchSettings.parse(section, fixed, make_task(first).monitor)
             search = replace(search, files=first.beside.get("stamps", {}))
         runs = Path(first.paths.runs).expanduser().absolute()
-        folder = SweepFolder.named(runs, settings.name or grid.default_name())
+        folder = SweepFolder.named(runs, settings.name or grid.default_name(first.task.name))
         plan = cls(grid, settings, search, first, folder, composer, command)
         folder.require_same(plan.kind, plan.fixed, plan.varying)
         return plan

@@ -16,6 +16,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.console import number
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.terminal.console import plain_console, plain_table
+from attnlab.terminal.numbers import in_one_format
 
 NOT_RUN = "not run"
 _MOST_ROWS = 60
@@ -104,15 +105,17 @@ def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Tab
     table.show_edge = True
     for column in table.columns[1 : len(words)]:
         column.overflow = "ellipsis"
-    for row in rows:
+    best_values = _column(rows, "best", "monitor", is_named=monitor is None)
+    test_values = _column(rows, "test", "metric", is_named=metric is None)
+    for row, best_value, test_value in zip(rows, best_values, test_values, strict=True):
         values = [row.varying.get(key, "") for key in keys]
         cuts = [v if len(v) <= _LONGEST_VALUE else f"{v[: _LONGEST_VALUE - 1]}…" for v in values]
         table.add_row(
             str(row.number),
             *cuts,
             Text(row.state, style=_STYLES.get(row.state, "")),
-            _named(row.results, "best", None if monitor else "monitor"),
-            _named(row.results, "test", None if metric else "metric"),
+            best_value,
+            test_value,
             number(row.results.get("seconds"), ".1f"),
             style="bold" if row.number in best else "",
         )
@@ -129,6 +132,12 @@ def _only(rows: Sequence[TableRow], name: str) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _named(results: Mapping[str, Any], value: str, name: str | None) -> str:
-    text = number(results.get(value))
-    return f"{results[name]} {text}" if name and results.get(name) else text
+def _column(rows: Sequence[TableRow], value: str, name: str, is_named: bool) -> list[str]:
+    """Write a result of each run; those of one task in one format, with their `name` if wanted."""
+    results = [row.results for row in rows]
+    of_task = [(row.task, row.results.get(name)) for row in rows]
+    cells = in_one_format([each.get(value) for each in results], of_task)
+    if not is_named:
+        return cells
+    pairs = zip(results, cells, strict=True)
+    return [f"{each[name]} {cell}" if each.get(name) else cell for each, cell in pairs]

@@ -51,6 +51,18 @@ def test_options_reach_the_comparison(runs):
     assert [each["task"] for each in swept["tasks"]] == ["fib"]
 
 
+def test_more_than_the_newest_sweep_is_asked_for(runs):
+    write_group(runs, "bahdanau", BETTER, task="fib", status={"sweep": "mine"})
+    shown = invoke(runs)
+    assert shown.output.startswith("fib: ") and "sunspots: " not in shown.output
+    assert (
+        "left out: 10 runs that are not of sweep mine, the newest: attnlab compare" in shown.output
+    )
+    every = json.loads(invoke(runs, "--all", "--format", "json").output)
+    assert [task["task"] for task in every["tasks"]] == ["fib", "sunspots"]
+    assert every["left_out"] == []
+
+
 def test_a_sequential_comparison_is_asked_for(three_groups):
     words = ["--sequential", "--margin", "15%", "--attention", "none", "--attention", "pooling"]
     (task,) = json.loads(invoke(three_groups, *words, "--format", "json").output)["tasks"]

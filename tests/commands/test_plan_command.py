@@ -58,7 +58,7 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
         (["--difference", "1", "--metric", "rms"], "Did you mean rmse?"),
         (
             ["--difference", "1", "--where", "seed=0"],
-            "two seeds, but sunspots: of the seeds of none",
+            "two seeds, but sunspots: of the seeds of no attention",
         ),
         (["--difference", "1", "--task", "fib"], "--task: none of the 15 runs has task fib"),
     ],

@@ -161,7 +161,7 @@ def test_wrong_requests_are_one_sentence(made, capsys, words, sentence):
 def test_the_test_column_has_the_metric_of_the_task(made, capsys):
     _, out, _ = asked(capsys)
     rows = {line.split()[4]: line.split() for line in out.splitlines()[1:8]}
-    assert (rows["1"][7], rows["3"][7]) == ("0.25", "31.2")
+    assert (rows["1"][7], rows["3"][7]) == ("0.250", "31.2")
     assert out.splitlines()[8] == "test is bleu or rmse, as the task has it."
     _, out, _ = asked(capsys, "--task", "fib")
     assert "test is rmse, as the task has it." in out.splitlines()
@@ -172,7 +172,7 @@ def test_the_test_column_has_the_metric_of_the_task(made, capsys):
 def test_another_metric_may_be_asked_for(made, capsys):
     _, out, _ = asked(capsys, "--metric", "chrf", "--sort", "test", "--limit", "2")
     rows = [line.split() for line in out.splitlines()[1:3]]
-    assert (rows[0][4], rows[0][7], rows[1][7]) == ("3", "50", "-")
+    assert (rows[0][4], rows[0][7], rows[1][7]) == ("3", "50.0", "-")
     assert out.splitlines()[3] == "test is chrf."
     code, out, err = asked(capsys, "--metric", "chr")
     assert (code, out) == (2, "")
@@ -231,7 +231,7 @@ def test_the_table_fits_100_columns_and_has_the_newest_last(own, capsys):
     assert shown[0] == folder.name
     assert shown[2:9] == [
         *("fib_random", "scaled_dot_product", "1000", "1000"),
-        *("1.23e+05", "0.0123", "-0.12"),
+        *("123,457", "0.0123", "-0.123"),
     ]
     assert re.fullmatch(r"\d+[wdhms]", shown[9])
     row = json.loads(asked(capsys, "--json", "--limit", "1")[1])[0]

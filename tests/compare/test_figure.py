@@ -33,10 +33,10 @@ def test_the_figure_has_curves_means_and_differences(figure):
     assert len(curves.collections) == 3  # bands
     assert means.get_title("left") == "test rmse: mean"
     labels = [label.get_text() for label in means.get_yticklabels()]
-    assert labels == ["none", "pooling", "bahdanau"]
+    assert labels == ["no attention", "pooling", "bahdanau"]
     seeds = [line for line in means.lines if len(line.get_xdata()) == 5]
     assert [tuple(line.get_xdata()) for line in seeds] == [NONE, SAME, BETTER]
-    assert differences.get_title("left") == "difference to none, paired by seed"
+    assert differences.get_title("left") == "difference to no attention, paired by seed"
     assert "left of the line is better" in texts(figure)
     assert any(text.startswith("better, p ") for text in texts(figure))
     assert "reference" in texts(figure)
@@ -98,7 +98,7 @@ def test_a_sequential_figure_says_so_and_shows_the_margin(three_groups):
     figure = comparison_figure(compared(three_groups, sequential=True, margin="0.05"))
     assert any("95 % intervals, sequential: hold at every look" in text for text in texts(figure))
     *_, differences = panels(figure)
-    assert differences.get_title("left") == "difference to none, paired by seed, sequential"
+    assert differences.get_title("left") == "difference to no attention, paired by seed, sequential"
     (band,) = differences.patches
     assert (band.get_x(), band.get_width()) == (-0.05, 0.1)
     assert "left of the line is better; grey: equivalent" in texts(figure)

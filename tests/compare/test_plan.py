@@ -186,7 +186,7 @@ def test_ratios_near_one_are_written_with_what_they_differ_by(tmp_path):
     write_group(tmp_path, "none", np.add(NONE, 50))
     write_group(tmp_path, "bahdanau", [50 + v + at / 1e3 for at, v in enumerate(NONE)])
     text = formats.markdown(plans(tmp_path, "0.002%", geometric=True))
-    assert "a ratio of 1.000020 to none" in text and "| 1 |" not in text
+    assert "a ratio of 1.000020 to no attention" in text and "| 1 |" not in text
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_two_groups_with_two_shared_seeds_are_needed(tmp_path):
         plans(tmp_path)
     write_run(tmp_path, "bahdanau", 0, 1.0)
     write_run(tmp_path, "pooling", 7, 1.0)
-    with pytest.raises(RequestError, match="seeds of none there are: bahdanau 1, pooling 0"):
+    with pytest.raises(RequestError, match="no attention there are: bahdanau 1, pooling 0"):
         plans(tmp_path)
 
 
@@ -257,7 +257,7 @@ def test_the_table_fits_the_terminal(three_groups, monkeypatch, columns):
     formats.print_plans(plans(three_groups), file)
     lines = file.getvalue().splitlines()
     assert max(len(line.rstrip()) for line in lines) <= columns
-    assert lines[1] == "to find a difference of 0.02 to none"
+    assert lines[1] == "to find a difference of 0.02 to no attention"
     (row,) = [line.split() for line in lines if line.startswith("bahdanau")]
     assert row[1] == "5" and row[2].startswith("0.01")
     assert ("a wider terminal also shows" in file.getvalue()) == (columns < 100)

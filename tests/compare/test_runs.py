@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from compared_runs import BETTER, NONE, compared, only, write_group, write_run
 
-from attnlab.compare.tables import differences_table, footnotes, results_table
+from attnlab.compare.footnotes import footnotes
+from attnlab.compare.tables import differences_table, results_table
+
+NO = "no attention"
 
 
 def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
@@ -23,12 +26,12 @@ def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
         [
             "runs of the same attention differ in model.units, so they are groups of their own: "
             "see --by and --where",
-            "task.history differs: 36 in bahdanau / 16; 24 in none / 16, none / 32",
-            "trainer.epochs differs: 60 in bahdanau / 16; 30 in none / 16, none / 32",
-            "the data differ (data_digest): eeeeeeee in bahdanau / 16; dddddddd in none / 16, "
-            "none / 32",
-            "the version of tensorflow differs: 2.20.0 in bahdanau / 16; 2.21.0 in none / 16, "
-            "none / 32",
+            f"task.history differs: 36 in bahdanau / 16; 24 in {NO} / 16, {NO} / 32",
+            f"trainer.epochs differs: 60 in bahdanau / 16; 30 in {NO} / 16, {NO} / 32",
+            f"the data differ (data_digest): eeeeeeee in bahdanau / 16; dddddddd in {NO} / 16, "
+            f"{NO} / 32",
+            f"the version of tensorflow differs: 2.20.0 in bahdanau / 16; 2.21.0 in {NO} / 16, "
+            f"{NO} / 32",
         ]
     )
 
@@ -37,7 +40,7 @@ def test_what_an_option_brings_along_is_a_matter_of_course(tmp_path):
     write_group(tmp_path, "none", NONE)
     transformer = {"attention.heads": 4, "model.name": "transformer", "model.layers": 2}
     write_group(tmp_path, "multi_head", BETTER, config=transformer)
-    warning = "model.name differs: transformer in multi_head; rnn in none"
+    warning = "model.name differs: transformer in multi_head; rnn in no attention"
     assert only(tmp_path).warnings == [warning]
     write_run(tmp_path, "multi_head", 5, 1.0, config={**transformer, "attention.heads": 8})
     split, differs = only(tmp_path).warnings
@@ -153,8 +156,8 @@ def test_what_auto_stood_for_in_older_runs_is_compared(tmp_path):
     """Bahdanau's runs had another readout than Luong's where both configs say `auto`."""
     write_translators(tmp_path, {"bahdanau": {}, "luong_global": {}, "none": {}})
     assert only(tmp_path).warnings == [
-        "model.output differs: maxout in bahdanau; attentional in luong_global; state in none",
-        "model.placement differs: before_step in bahdanau; after_step in luong_global, none",
+        f"model.output differs: maxout in bahdanau; attentional in luong_global; state in {NO}",
+        f"model.placement differs: before_step in bahdanau; after_step in luong_global, {NO}",
     ]
 
 
@@ -189,7 +192,7 @@ def test_runs_that_were_trained_longer_after_other_rates_are_told(tmp_path):
     write_group(tmp_path, "bahdanau", BETTER, status={"beside": {"epochs": [20]}})
     assert only(tmp_path).warnings == [
         "runs had other trainer.epochs at first, and may differ by that: 20 in bahdanau; none in "
-        "none"
+        f"{NO}"
     ]
 
 
@@ -197,7 +200,7 @@ def test_seconds_of_stacks_of_other_sizes_do_not_compare(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, status={"together": 8})
     assert only(tmp_path).warnings == [
-        "runs trained in stacks of other sizes, so seconds don't compare: 8 in bahdanau; 1 in none"
+        f"runs trained in stacks of other sizes, so seconds don't compare: 8 in bahdanau; 1 in {NO}"
     ]
 
 
@@ -209,7 +212,7 @@ def test_machines_differ_by_their_processors_where_all_runs_name_them(tmp_path):
     write_group(tmp_path, "bahdanau", BETTER, environment={"processor_model": "Slide rule"})
     assert only(tmp_path).warnings == [
         "machines differ, so seconds don't compare: Slide rule with 2 cores in bahdanau; "
-        "Abacus with 2 cores in none"
+        f"Abacus with 2 cores in {NO}"
     ]
 
 

@@ -53,7 +53,7 @@ def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_
     assert sentence.startswith(
         "sunspots: of 3 groups bahdanau has the best mean of the test RMSE, 0.958 sunspots (5 seeds"
     )
-    assert "that is better than none by more than luck (p < 0.001)" in sentence
+    assert "that is better than no attention by more than luck (p < 0.001)" in sentence
     assert sentence.endswith("The best baseline, persistence, has 2.000.")
 
 
@@ -72,7 +72,9 @@ def test_what_differs_by_the_same_at_each_seed_is_told(tmp_path):
 def test_few_seeds_are_not_judged(tmp_path):
     write_group(tmp_path, "none", NONE[:2])
     write_group(tmp_path, "bahdanau", BETTER[:2])
-    assert "too few seeds to say whether it is better than none" in result_sentence(only(tmp_path))
+    assert "too few seeds to say whether it is better than no attention" in result_sentence(
+        only(tmp_path)
+    )
 
 
 def test_a_baseline_that_knows_the_rule_is_not_called_best(tmp_path):
@@ -92,14 +94,14 @@ def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, 
 
 def test_means_stand_beside_the_baselines(three_groups):
     (chart,) = parts(made(three_groups), "Results", Intervals)
-    assert {row.label: row.values for row in chart.rows}["none"] == list(NONE)
+    assert {row.label: row.values for row in chart.rows}["no attention"] == list(NONE)
     assert chart.lines == [("persistence", 2.0)]
 
 
 def test_of_each_group_the_run_of_the_median_is_shown(three_groups):
     comparison = only(three_groups)
     shown = {each.label: each for each in shown_runs(comparison, colours_of(comparison))}
-    for label, values in {"none": NONE, "bahdanau": BETTER}.items():
+    for label, values in {"no attention": NONE, "bahdanau": BETTER}.items():
         assert shown[label].metrics["test"]["rmse"] == np.median(values)
 
 
@@ -152,7 +154,7 @@ def test_a_broken_history_takes_its_curve_alone(one):
     page = made(runs)
     assert "A curve is missing" in said(page) and "history.csv: damaged" in said(page)
     (chart,) = parts(page, "Results", Chart)
-    assert [curve.label for curve in chart.curves] == ["none"]
+    assert [curve.label for curve in chart.curves] == ["no attention"]
 
 
 def test_runs_without_an_epoch_have_no_curves(one):
@@ -172,7 +174,7 @@ def test_missing_forecasts_are_said_to_be_missing(one, content):
         (path / "predictions.csv").write_text(content)
     page = made(runs)
     assert "bahdanau: no forecasts" in said(page) and "predictions.csv" in said(page)
-    assert "none" in [curve.label for curve in parts(page, "Forecasts", Chart)[0].curves]
+    assert "no attention" in [curve.label for curve in parts(page, "Forecasts", Chart)[0].curves]
 
 
 def test_missing_weights_and_environments_are_said_to_be_missing(one):

@@ -14,11 +14,15 @@ from attnlab.run.console import print_table
 @pytest.mark.parametrize(
     ("rmse", "skill", "said"),
     [
-        (0.75, 0.25, "25.0% of the error of persistence, the best baseline, is gone with none"),
-        (1.5, -0.5, "The error of none is 50.0% above that of persistence"),
+        (
+            0.75,
+            0.25,
+            "25.0% of the error of persistence, the best baseline, is gone with no attention",
+        ),
+        (1.5, -0.5, "The error of no attention is 50.0% above that of persistence"),
         (0.5, None, "persistence makes no error to speak of"),
-        (math.nan, None, "What none gives is not finite"),
-        (None, None, "What none gives is not finite"),
+        (math.nan, None, "What no attention gives is not finite"),
+        (None, None, "What no attention gives is not finite"),
     ],
 )
 def test_a_sentence_says_what_came_out(capsys, rmse, skill, said):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from command_line import CONF
 from omegaconf import open_dict
@@ -68,14 +70,29 @@ def test_of_a_key_given_twice_the_last_counts(grid):
 
 
 def test_the_name_is_that_of_what_is_asked_for(grid):
-    name = grid("task=fib", "attention=none,pooling", "optimizer.learning_rate=1,2").default_name()
-    assert name.startswith("attention-learning_rate-")
+    def name(*words):
+        return grid(*words).default_name("fib")
+
+    first = name("task=fib", "attention=none,pooling", "optimizer.learning_rate=1,2")
+    assert first.startswith("fib-attention-learning_rate-")
     same = ("optimizer.learning_rate=2,1", "paths.runs=x", "tracking.enabled=false", "task=fib")
-    assert (
-        grid(*same, "attention=choice(pooling,none)", "sweep.dry_run=true").default_name()[-8:]
-        == (name[-8:])
-    )
-    assert grid("task=fib", "attention=none,pooling").default_name()[-8:] != name[-8:]
+    again = name(*same, "attention=choice(pooling,none)", "sweep.dry_run=true")
+    assert again[-8:] == first[-8:]
+    assert name("task=fib", "attention=none,pooling")[-8:] != first[-8:]
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (["seed=0,1"], "fib-seed-"),  # the task of all points, which is the default one
+        (["task=fib,sunspots", "seed=0,1"], "fib-sunspots-seed-"),
+        (["seed=0,1", "task=fib,sunspots,fib_random"], "3_tasks-seed-"),
+        (["experiment=book_fib,book_sunspots"], "experiment-"),
+        (["search=learning_rate"], "fib-learning_rate-"),
+    ],
+)
+def test_the_name_says_the_task(grid, words, start):
+    assert re.fullmatch(f"{start}[0-9a-f]{{8}}", grid(*words).default_name("fib"))
 
 
 COMPOSED = [

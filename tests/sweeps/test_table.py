@@ -38,14 +38,14 @@ def test_what_varies_and_what_came_out():
         *("#", "attention", "learning_rate", "state"),
         *("best", "val_loss", "test", "rmse", "seconds"),
     ]
-    assert lines[2].split() == ["1", "none", "0.1", "completed", "0.125", "2.5", "3.0"]
+    assert lines[2].split() == ["1", "none", "0.1", "completed", "0.1250", "2.500", "3.0"]
     assert lines[3].split() == ["2", "none", "0.2", "failed", "-", "-", "-"]
 
 
 def test_metrics_that_differ_are_named_in_each_row():
     lines = printed([row(1), row(2, TRANSLATION, task="translate")], [1])
     assert lines[0].split()[-3:] == ["best", "test", "seconds"]
-    assert "val_loss 0.125" in lines[2] and "bleu 11" in lines[3]
+    assert "val_loss 0.1250" in lines[2] and "bleu 11" in lines[3]
 
 
 def test_long_values_and_many_keys_fit_a_hundred_columns():

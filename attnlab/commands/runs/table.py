@@ -16,6 +16,7 @@ from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal.console import WIDTH, plain_console, plain_table
+from attnlab.terminal.numbers import NOTHING, in_one_format
 
 SORTS = ("started", "best", "test", "skill", "seconds", "epoch", "seed")
 # Of every run, also of one whose task isn't known here.
@@ -24,6 +25,7 @@ _STYLES = {"completed": "green", "running": "cyan", "failed": "red", "damaged": 
 _UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
 _WORDS = ("run", "state", "task", "attention")
 _COLUMNS = (*_WORDS, "seed", "epoch", "best", "test", "skill", "age")
+_NUMBERS = {"best": "monitor", "test": "metric", "skill": None}  # columns, and of what they are
 _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
 
 
@@ -83,8 +85,9 @@ def print_rows(rows: Sequence[dict[str, Any]], metric: str | None = None) -> Non
     is_narrow = console.width < WIDTH
     columns = [name for name in _COLUMNS if not (is_narrow and name in _LEFT_OUT_WHEN_NARROW)]
     table = plain_table(columns, _WORDS, ruled=False)
-    for each in rows:
-        table.add_row(*(_cell(column, each[column]) for column in columns))
+    cells = [_column(column, rows) for column in columns]
+    for row_cells in zip(*cells, strict=True):
+        table.add_row(*row_cells)
     console.print(table)
     metrics = {each["metric"] for each in rows if each["metric"]}
     if metrics:
@@ -166,16 +169,22 @@ def _age(started: str) -> float | None:
         return None
 
 
+def _column(name: str, rows: Sequence[dict[str, Any]]) -> list[Text]:
+    """Write the cells of a column; numbers of one task and metric in one format."""
+    values = [each[name] for each in rows]
+    if name in _NUMBERS:
+        metric = _NUMBERS[name]
+        groups = [(each["task"], each[metric] if metric else None) for each in rows]
+        return [Text(cell) for cell in in_one_format(values, groups, digits=3)]
+    return [_cell(name, value) for value in values]
+
+
 def _cell(column: str, value: Any) -> Text:
     if value is None:
-        return Text("-")
+        return Text(NOTHING)
     if column == "age":
         return Text(_ago(value))
-    if column == "state":
-        return Text(value, style=_STYLES.get(value, "yellow"))
-    if column == "skill":
-        return Text(f"{value:.2f}" if abs(value) < 100 else f"{value:.0e}")
-    return Text(f"{value:.3g}" if isinstance(value, float) else str(value))
+    return Text(str(value), style=_STYLES.get(value, "yellow") if column == "state" else "")
 
 
 def _ago(seconds: float) -> str:

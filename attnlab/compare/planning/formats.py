@@ -14,9 +14,8 @@ from attnlab.compare.comparison import ENOUGH_SEEDS
 from attnlab.compare.planning.plan import Needed, Outlook, Plans, TaskPlan
 from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.statistics import exp
-from attnlab.compare.tables import heading, naming, number_format, telling
+from attnlab.compare.tables import heading, naming
 from attnlab.compare.text_tables import (
-    NOTHING,
     Section,
     TextTable,
     fitting,
@@ -25,6 +24,7 @@ from attnlab.compare.text_tables import (
     rich_table,
 )
 from attnlab.terminal.console import plain_console
+from attnlab.terminal.numbers import NOTHING, distinct, number_format
 
 # On a terminal. In this order, while there is no room:
 _LEFT_OUT_WHEN_NARROW = ("s/seed", "runs", "detects")
@@ -213,7 +213,7 @@ def _rounded(value: float, digits: int) -> str:
 
 
 def _ratio(value: float) -> str:
-    return telling([value], 1.0, lambda value: f"{value:.4g}")(value)
+    return distinct([value], 1.0, lambda value: f"{value:.4g}")(value)
 
 
 def _detects(outlook: Outlook, geometric: bool) -> str:

@@ -128,11 +128,11 @@ def _lacking(task: TaskGroups) -> str:
     """What a task's runs lack for a plan; empty where they lack nothing."""
     if task.reference is None:
         return task.notes[-1]
-    counts = {g.label: len(g.shared_seeds(task.reference)) for g in _others(task)}
+    counts = {g.name: len(g.shared_seeds(task.reference)) for g in _others(task)}
     if max(counts.values()) > 1:
         return ""
     shared = ", ".join(f"{label} {count}" for label, count in counts.items())
-    return f"of the seeds of {task.reference.label} there are: {shared}"
+    return f"of the seeds of {task.reference.name} there are: {shared}"
 
 
 def _others(task: TaskGroups) -> list[Group]:

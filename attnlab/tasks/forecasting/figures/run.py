@@ -13,6 +13,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from attnlab.config.options import in_prose
 from attnlab.figures.learning import panels_figure
 from attnlab.figures.run import read_attention
 from attnlab.figures.style import (
@@ -148,7 +149,7 @@ def _forecast_along_time(
     upper.set_ylabel(metrics.get("units", ""))
     baseline = str(metrics.get("best_baseline"))
     miss = rows["prediction"] - rows["target"]
-    lower.plot(where, miss, color=ORANGE, linewidth=1.2, label=metrics["attention"])
+    lower.plot(where, miss, color=ORANGE, linewidth=1.2, label=in_prose(metrics["attention"]))
     if baseline in rows:
         miss = rows[baseline] - rows["target"]
         lower.plot(where, miss, color=BLACK, linewidth=0.5, label=baseline)
@@ -168,7 +169,7 @@ def _draw_steps(
 ) -> None:
     """The error of each step, beside the best baseline's."""
     shape, baseline = (-1, predictions["step"].max()), str(metrics.get("best_baseline"))
-    curves = {"prediction": (metrics["attention"], ORANGE), baseline: (baseline, BLACK)}
+    curves = {"prediction": (in_prose(metrics["attention"]), ORANGE), baseline: (baseline, BLACK)}
     most = 0.0
     for column, (label, colour) in curves.items():
         if column in predictions:
@@ -211,7 +212,7 @@ def _forecast_against_target(
     left.set_xlabel(f"target\n({metrics.get('units', '')})")
     left.set_ylabel("forecast")
     legend_above(left)
-    curves = {metrics["attention"]: (rows["prediction"], ORANGE)}
+    curves = {in_prose(metrics["attention"]): (rows["prediction"], ORANGE)}
     baseline = str(metrics.get("best_baseline"))
     if baseline in rows:
         curves[baseline] = (rows[baseline], GREY)

@@ -18,6 +18,7 @@ from attnlab.commands.options import (
     runs_option,
     save_figure,
 )
+from attnlab.config.options import in_prose
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import csv_text, write_table
 from attnlab.tasks.forecasting.kind import KIND
@@ -180,7 +181,7 @@ def _drawn(
 ) -> Figure:
     from attnlab.tasks.forecasting.figures.run import next_values_figure
 
-    name = f"{trained.config.task.name} · {trained.config.attention.name}"
+    name = f"{trained.config.task.name} · {in_prose(trained.config.attention.name)}"
     task = cast("ForecastingTask", trained.task)
     return next_values_figure(
         history,

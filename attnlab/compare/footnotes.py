@@ -1,0 +1,72 @@
+"""The notes below the tables of a comparison: what columns mean, and what to know beside them."""
+
+from __future__ import annotations
+
+from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison
+from attnlab.compare.sequential import ALPHA, first_bounded
+from attnlab.compare.tables import margin_ends, naming, seeds_of, value_format
+
+_MOST_SEEDS_NAMED = 5
+
+
+def footnotes(comparison: Comparison) -> list[str]:
+    """Say what the columns mean, and what to know beside them."""
+    way = "sequential" if comparison.sequential else "t"
+    lines = [f"n: seeds, with a 95 % {way} interval of their mean; s/epoch: median epoch"]
+    if any(each.skill is not None for each in comparison.results):
+        baseline = comparison.baseline or "the best baseline"
+        lines[0] += f"; skill: part of {baseline}'s error that is gone"
+    lines += _about_shared_seeds(comparison)
+    if comparison.sequential:
+        lines += _about_looking(comparison)
+    elif tests := sum(each.p_corrected is not None for each in comparison.differences):
+        corrected = f", corrected for {tests} tests (Holm); intervals are not corrected"
+        lines.append(f"p: paired t test over shared seeds{corrected if tests > 1 else ''}")
+    if test := comparison.item_test:
+        signature = f"; {test.signature}" if test.signature else ""
+        several = sum(each.item_test is not None for each in comparison.differences) > 1
+        corrected = ", corrected (Holm)" if several else ""
+        once = "; for one look only" if comparison.sequential else ""
+        lines.append(f"{test.heading}: {test.method}{corrected}{once}{signature}")
+    if any(each.verdict == "too few seeds" for each in comparison.differences):
+        lines.append(
+            f"too few seeds: with fewer than {ENOUGH_SEEDS} shared seeds one run decides, so no "
+            "difference is judged, however large: train more seeds"
+        )
+    return [*naming(comparison).notes, *lines, *comparison.notes]
+
+
+def _about_shared_seeds(comparison: Comparison) -> list[str]:
+    """Give the means on the seeds that a difference is of, if these are not all seeds."""
+    write, called, found = value_format(comparison), naming(comparison), []
+    for each in comparison.differences:
+        seeds, every = seeds_of(each, comparison)
+        if each.shared_means and comparison.reference_group and len(seeds) < len(every):
+            own, base = map(write, each.shared_means)
+            which = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+            if len(seeds) > _MOST_SEEDS_NAMED:
+                which = f"{len(seeds)} seeds"
+            names = called.label(each.group), called.label(comparison.reference_group)
+            found.append(f"{names[0]} {own} and {names[1]} {base} ({which})")
+    if not found:
+        return []
+    return [
+        "n of a difference: the seeds that both groups have, of those that either has; means on "
+        f"the shared seeds alone: {'; '.join(found)}"
+    ]
+
+
+def _about_looking(comparison: Comparison) -> list[str]:
+    """Say what sequential intervals promise, and what counts as equivalent."""
+    tests = len(comparison.differences)
+    if not tests:
+        return []
+    share = f", at alpha {ALPHA:g} / {tests} for {tests} comparisons" if tests > 1 else ""
+    lines = [
+        "sequential: intervals, p and verdicts hold however often you look, if differences are "
+        f"about normal{share}; they begin at {first_bounded(ALPHA / tests)} shared seeds"
+    ]
+    if comparison.margin is not None:
+        low, high = margin_ends(comparison)
+        lines.append(f"equivalent: the interval lies between {low:.4g} and {high:.4g}")
+    return lines
