@@ -56,7 +56,7 @@ def test_more_than_the_newest_sweep_is_asked_for(runs):
     shown = invoke(runs)
     assert shown.output.startswith("fib: ") and "sunspots: " not in shown.output
     assert (
-        "left out: 10 runs that are not of sweep mine, the newest: attnlab compare" in shown.output
+        "left out: 15 runs that are not of sweep mine, the newest: attnlab compare" in shown.output
     )
     every = json.loads(invoke(runs, "--all", "--format", "json").output)
     assert [task["task"] for task in every["tasks"]] == ["fib", "sunspots"]

@@ -20,7 +20,7 @@ def plan(runs, capsys, *words):
 def test_a_table_says_how_many_seeds_it_takes(three_groups, capsys):
     code, out, err = plan(three_groups, capsys, "--difference", "2%", "--by", "attention")
     assert (code, err) == (0, "")
-    assert "to find a difference of 0.0212 (2%) to none" in out
+    assert "to find a difference of 0.0212 (2%) to no attention" in out
     assert "alpha 0.05 / 2, with which Holm" in " ".join(out.split())
 
 

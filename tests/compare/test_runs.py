@@ -46,7 +46,7 @@ def test_what_an_option_brings_along_is_a_matter_of_course(tmp_path):
     split, differs = only(tmp_path).warnings
     assert split.startswith("runs of the same attention differ in attention.heads, so they are")
     assert differs == (
-        "model.name differs: transformer in multi_head / 4, multi_head / 8; rnn in none / -"
+        "model.name differs: transformer in multi_head / 4, multi_head / 8; rnn in no attention / -"
     )
 
 
@@ -137,7 +137,7 @@ def test_many_settings_that_nobody_asked_for_have_a_number(tmp_path):
     assert {tuple(row[:2]) for row in table.rows} == {
         *[("none", "#1"), ("none", "#2"), ("bahdanau", "#1"), ("pooling", "#2")],
     }
-    assert differences.title == "difference to none / #2 (below 0 is better)"
+    assert differences.title == "difference to no attention / #2 (below 0 is better)"
     assert footnotes(comparison)[:2] == [
         "#1: model.extra=5, model.units=64, trainer.epochs=60",
         "#2: model.extra=null, model.units=16, trainer.epochs=30",
