@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from attnlab.errors import RequestError
@@ -36,6 +37,10 @@ class NamedCorpus:
     # what the user should know of how the corpus was read, one sentence each
     notes: tuple[str, ...] = ()
 
+    def note(self, *notes: str) -> None:
+        """Add to `notes`, each sentence once."""
+        self.notes = tuple(dict.fromkeys([*self.notes, *notes]))
+
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the corpus's files, downloading them into `cache` where they are missing.
 
@@ -56,6 +61,8 @@ class TextCorpus(NamedCorpus):
 
     # the corpus's own division, of `PARTS`; those that are missing are held out from train
     own_parts: tuple[str, ...] = ("train",)
+    # items of each part that were left out because a later part has the same text
+    left_out: Mapping[str, int] = MappingProxyType({})
 
     def items(self, part: str = "train") -> Iterator[Any]:
         """The items of one of `own_parts`, in an order that is always the same.
@@ -137,19 +144,27 @@ def leave_out_repeated(
     corpus: TextCorpus,
     parts: dict[str, list[_Item]],
     key: Callable[[_Item], str],
-    words: tuple[str, str],
+    why: str,
 ) -> None:
-    """Take from each part the items that stand in a later one, too; `notes` say how many.
+    """Remove from each part the items that a later part has, too.
 
-    Items of one `key` count as one. `words` are what a note says of one item and of several, up to
-    "stand", with `{}` for the part.
+    Items of one `key` count as one. `Corpus.left_out` counts what was removed, and `notes` say so,
+    with `why` as the reason.
     """
     later: set[str] = set()
+    counts = {}
     for part in reversed([part for part in PARTS if part in parts]):
         keyed = [(key(each), each) for each in parts[part]]
         parts[part] = [each for own, each in keyed if own not in later]
         if count := len(keyed) - len(parts[part]):
-            are = words[count > 1].format(part)
-            note = f"{count:,} {are} in a later part, too, and left out of this one."
-            corpus.notes = tuple(dict.fromkeys([*corpus.notes, note]))
+            counts[part] = count
+            which = f"{count:,} of the {len(keyed):,} {corpus.noun}s of {part}"
+            are = "is" if count == 1 else "are"
+            corpus.note(f"{which} {are} left out: {why}.")
         later |= {own for own, _ in keyed}
+    corpus.left_out = counts
+
+
+def same_text(ignore_case: bool, noun: str = "text") -> str:
+    """Why an item is left out, for `leave_out_repeated`."""
+    return f"a later part has the same {noun}" + ", ignoring case" * ignore_case

@@ -57,6 +57,12 @@ class TextTask:
             lowercase=self.text["lowercase"],
         )
 
+    def ignores_case(self, seed: int) -> bool:
+        """Return whether the tokenizer reads all texts in lower case."""
+        if self.encoder:
+            return open_source(self.encoder, seed).tokenizer.lowercase
+        return bool(self.text["lowercase"])
+
     def begun(self, model: Model) -> Model:
         """A model, with the trained weights of the encoder that it stands on, if it does."""
         from attnlab.encoders.tuning import begin

@@ -6,6 +6,8 @@ import string
 import unicodedata
 from collections.abc import Callable
 
+from attnlab.text.words import is_unspaced
+
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -25,6 +27,25 @@ def normalized(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return " ".join(text.split())
+
+
+def unwrapped(text: str) -> str:
+    """The lines of a text in one, single spaces between them and inside.
+
+    A line end between characters of Chinese, Japanese, Thai and the like, or their punctuation, is
+    not a space.
+    """
+    found = ""
+    for line in filter(None, (" ".join(line.split()) for line in text.split("\n"))):
+        last = next((each for each in reversed(found) if unicodedata.category(each)[0] != "M"), "")
+        is_close = not last or (_needs_no_space(last) and _needs_no_space(line[0]))
+        found = f"{found}{line}" if is_close else f"{found} {line}"
+    return found
+
+
+def _needs_no_space(character: str) -> bool:
+    wide = unicodedata.east_asian_width(character) in "WF"
+    return is_unspaced(character) or (wide and not character.isalnum())
 
 
 def one_line(text: str) -> str:

@@ -1,19 +1,13 @@
-"""Which texts count as one where no text may stand in two parts."""
+"""Which texts count as one where no text may be in two parts."""
 
 from __future__ import annotations
 
-import unicodedata
-
-# ASCII to what counts of it: lower-case letters and digits.
-_COUNTING = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
+from attnlab.text.cleaning import normalized
 
 
-def text_key(text: str) -> str:
-    """What two texts must share to count as one: letters and digits, lower-cased, without accents.
+def text_key(text: str, *, ignore_case: bool = False) -> str:
+    """The whole text in composed form (NFC) with single spaces; lower-cased to ignore case.
 
-    A text without any stands for itself.
+    Texts of one key are one text to a model: tokenizers read texts in this form.
     """
-    if text.isascii():
-        return text.translate(_COUNTING) or text
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(filter(str.isalnum, plain)) or text
+    return normalized(text.lower() if ignore_case else text)

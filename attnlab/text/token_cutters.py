@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
-from attnlab.text.words import word_pattern
+from attnlab.text.words import unspaced, word_pattern
 
 if TYPE_CHECKING:
     import tokenizers
@@ -24,8 +24,6 @@ SPECIAL_TOKENS = ("[ PAD ]", "[ UNKNOWN ]", "[ START ]", "[ END ]")
 BYTES = 256
 _DEFAULT_BPE_SIZE = 8000
 _NO_LIMIT = 2**31 - 1
-_WORD = word_pattern(r"[\p{L}\p{M}\p{N}_]", r"\p{Nd}", r"\p{M}")
-_PATTERNS = {"word": rf" ?(?:{_WORD})", "char": r"[\s\S]", "bpe": rf" ?(?:{_WORD})|\s"}
 
 
 class Vocabulary(NamedTuple):
@@ -79,7 +77,7 @@ def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
     from tokenizers import models, pre_tokenizers
 
     ids = {token: number for number, token in enumerate(vocabulary.tokens)}
-    split = pre_tokenizers.Split(tokenizers.Regex(_PATTERNS[kind]), "isolated")
+    split = pre_tokenizers.Split(tokenizers.Regex(_pattern(kind)), "isolated")
     if kind == "bpe":
         result = tokenizers.Tokenizer(models.BPE(ids, vocabulary.merges))
         as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -97,6 +95,17 @@ def bytes_of(piece: str) -> bytes:
         return bytes(map(_byte_numbers().__getitem__, piece))
     except KeyError:
         return piece.encode()
+
+
+@functools.cache
+def _pattern(kind: str) -> str:
+    """What is cut off as one piece before a vocabulary is asked."""
+    if kind == "char":
+        return r"[\s\S]"
+    letter = rf"[\p{{L}}\p{{M}}\p{{N}}_&&[^{unspaced()}]]"
+    word = word_pattern(letter, r"\p{Nd}", r"\p{M}")
+    word = f" ?(?:{word})"
+    return word if kind == "word" else rf"{word}|\s"
 
 
 def _either_way(ids: dict[str, int]) -> dict[str, int]:

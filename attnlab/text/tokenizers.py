@@ -141,13 +141,22 @@ class Tokenizer:
 
         White space that is a token of its own counts with the word before it.
         """
+        return [first for first, _ in self.words_of_tokens(text)]
+
+    def words_of_tokens(self, text: str) -> list[tuple[int, int]]:
+        """For each token of `encode([text])[0]`, the numbers of its first and its last word.
+
+        They differ only if somebody else's vocabulary has pieces of several words: of characters
+        that are words by themselves.
+        """
         prepared = _prepared(text, self.kind, self.lowercase)
         starts = [start for start, _ in word_spans(prepared)]
         numbers = []
         for start, end in self._cutter.encode(prepared).offsets:
             while start < end - 1 and prepared[start].isspace():
                 start += 1
-            numbers.append(max(bisect(starts, start) - 1, 0))
+            first, last = (bisect(starts, place) - 1 for place in (start, end - 1))
+            numbers.append((max(first, 0), max(first, last, 0)))
         return numbers
 
     def most_frequent(self, most: int) -> range:

@@ -1,5 +1,7 @@
 """What counts as a word."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,3 +45,35 @@ def test_spans_are_where_the_words_stand(text):
 @given(st.lists(st.sampled_from(["don't", "E-Mail", "3.50", ",", "."]), min_size=1))
 def test_spaced_words_stay_as_they_are(words):
     assert split_words(" ".join(words)) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("彼得于1900年在柏林。", [*"彼得于", "1900", *"年在柏林。"]),
+        ("东京 AI大会", [*"东京", "AI", *"大会"]),
+        ("東京タワーは333メートル", [*"東京タワーは", "333", *"メートル"]),
+        ("人々〇𠮷", [*"人々〇𠮷"]),
+        ("か\u3099き ｶﾞｷ", ["か\u3099", "き", "ｶﾞ", "ｷ"]),
+        ("葛\U000e0100城", ["葛\U000e0100", "城"]),
+        ("น้ำดี ปี๒๕", ["น้ำ", "ดี", "ปี", "๒๕"]),
+        ("ນ້ຳ", ["ນ້ຳ"]),
+        ("ភាសាខ្មែរ", ["ភា", "សា", "ខ្មែ", "រ"]),
+        ("မြန်မာ သင်္ဘော", ["မြ", "န်", "မာ", "သ", "င်္ဘော"]),
+        ("ꦲꦏ꧀ꦱꦫ", ["ꦲ", "ꦏ꧀ꦱ", "ꦫ"]),
+        ("བོད་སྐད།", ["བོད", "་", "སྐད", "།"]),
+        ("E-メール don't", ["E", "-", *"メール", "don't"]),
+        ("한국어는 1989년에", ["한국어는", "1989년에"]),
+        ("Việt Nam हिन्दी עברית", ["Việt", "Nam", "हिन्दी", "עברית"]),
+    ],
+)
+def test_characters_of_scripts_without_spaces_are_words(text, words):
+    assert split_words(text) == words
+    assert split_words(unicodedata.normalize("NFC", text)) == [
+        unicodedata.normalize("NFC", word) for word in words
+    ]
+
+
+@given(st.text(st.sampled_from("彼タน้ำ\u1039မ\u1037\u17d2ខ\u3099か a1'.-é")))
+def test_words_are_as_many_in_composed_form(text):
+    assert len(split_words(text)) == len(split_words(unicodedata.normalize("NFC", text)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.tasks.answering.corpora.corpus import Asked
 from attnlab.tasks.answering.encoding import Cut, Rows
+from attnlab.tasks.answering.measures import best, exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +19,20 @@ class Part:
     questions: Sequence[Asked]
     texts: Sequence[Cut]  # of each question
     rows: Rows  # their windows
+
+    def inexpressible(self, longest: int) -> tuple[int, int]:
+        """Count the questions that no model can answer exactly, by the reason.
+
+        Returns:
+            How many have only answers that start or end inside of a word, and how many others have
+            only answers of more than `longest` tokens.
+        """
+        inside = long = 0
+        for asked, text in zip(self.questions, self.texts, strict=True):
+            held = list(_whole_words(asked, text))
+            inside += bool(asked.answers) and not held
+            long += bool(held) and min(held) > longest
+        return inside, long
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -33,6 +48,10 @@ class AskedTexts:
     parts: Mapping[str, Part]  # `train`, `validation`, `test`
     cut: int = 0  # questions of all parts of which the end was cut off
     said: Sequence[str] = ()  # what the user should know of how the questions were read
+    # questions of each part that were left out because a later part has their text
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    # questions of each part that can't be answered exactly; see `Part.inexpressible`
+    inexpressible: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def longest(self) -> int:
@@ -49,11 +68,25 @@ class AskedTexts:
         return {name: len(part) for name, part in self.parts.items()}
 
     def describe(self) -> dict[str, Any]:
-        """Questions by the word that asks, and windows, by part."""
-        return {
-            name: {
-                **dict(sorted(Counter(each.group for each in part.questions).items())),
-                "windows": len(part.rows.owners),
-            }
-            for name, part in self.parts.items()
-        }
+        """Questions by the word that asks, windows, and what can't be answered, by part."""
+        return {name: self._described(name, part) for name, part in self.parts.items()}
+
+    def _described(self, name: str, part: Part) -> dict[str, int]:
+        groups = Counter(each.group for each in part.questions)
+        beyond = sum(self.inexpressible.get(name, ()))
+        limited = {"no exact answer in words": beyond} if beyond else {}
+        return {**dict(sorted(groups.items())), "windows": len(part.rows.owners), **limited}
+
+
+def _whole_words(asked: Asked, text: Cut) -> Iterator[int]:
+    """Yield the length in tokens of each place where whole words are a right answer."""
+    for answer in asked.answers:
+        at = asked.text.find(answer.text)
+        while at >= 0:
+            found = text.holding(at, at + len(answer.text))
+            if found is not None:
+                first, last = found
+                said = asked.text[text.spans[first][0] : text.spans[last][1]]
+                if best(exact, said, [answer.text]):
+                    yield last - first + 1
+            at = asked.text.find(answer.text, at + 1)

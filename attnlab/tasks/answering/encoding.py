@@ -46,12 +46,15 @@ class Rows(NamedTuple):
 def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
     """A text in tokens of a tokenizer of words or of byte pairs.
 
-    Words are cut in the text as it is; a token that is a part of a word stands for all of it.
+    Words are cut in the text as it is; a token that is a part of a word stands for all of it, and
+    one of several words, such as a piece of several Thai characters, for all of them.
     """
     whole = normalized(text)
     (tokens,) = tokenizer.encode([whole])
     words = word_spans(text)  # as many as of the normalised text
-    spans = [words[min(number, len(words) - 1)] for number in tokenizer.word_numbers(whole)]
+    last = len(words) - 1
+    numbers = tokenizer.words_of_tokens(whole)
+    spans = [(words[min(one, last)][0], words[min(other, last)][1]) for one, other in numbers]
     return Cut(tokens, spans)
 
 

@@ -1,7 +1,8 @@
-"""How right answers are: exact match and F1, as SQuAD's own script has them.
+"""How right answers are: exact match and F1, as the scripts of SQuAD and MLQA compute them.
 
 Rajpurkar et al. 2016 (arXiv 1606.05250), section 6.1; without an answer Rajpurkar et al. 2018
-(arXiv 1806.03822). Both are from 0 to 100 over questions.
+(arXiv 1806.03822); in scripts without spaces between words Lewis et al. 2020 (arXiv 1910.07475),
+appendix D. Both are from 0 to 100 over questions.
 """
 
 from __future__ import annotations
@@ -10,14 +11,24 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
+from unicodedata import category
+
+from attnlab.text.words import is_unspaced, split_words
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def normalized_answer(text: str) -> str:
-    """What counts of an answer: lower case, no ASCII punctuation, no article, single spaces."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    """What counts of an answer: lower case, no ASCII punctuation, no article, single spaces.
+
+    In Chinese, Japanese, Thai and the like no punctuation counts, and each character is a word, as
+    in MLQA's script. Difference: MLQA does so for Chinese alone.
+    """
+    bare = text.lower().translate(_PUNCTUATION)
+    if is_unspaced(bare):
+        return " ".join(split_words("".join(each for each in bare if category(each)[0] != "P")))
+    return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
 def exact(said: str, answer: str) -> float:

@@ -99,7 +99,7 @@ class Answer(TextTask):
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        parts = divided(self.corpus, seed)
+        parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
         train = parts["train"]
         texts = [*(each.question for each in train), *dict.fromkeys(each.text for each in train)]
         self.find_tokenizer(texts, seed)
@@ -115,13 +115,17 @@ class Answer(TextTask):
         if self.source:
             decisive += [self.tokenizer.vocabulary, self.text_places]
         cut = iter(questions)
+        parts = {name: self._part(part, cut, texts) for name, part in parts.items()}
+        longest = min(self.max_answer, self.text_places)
         self.data = AskedTexts(
             name=self.corpus.name,
             source=self.corpus.origin,
             digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
-            parts={name: self._part(part, cut, texts) for name, part in parts.items()},
+            parts=parts,
             cut=sum(len(each) >= self.question_places for each in questions),
             said=self.corpus.notes,
+            left_out=self.corpus.left_out,
+            inexpressible={name: part.inexpressible(longest) for name, part in parts.items()},
         )
         self.nullable = self.data.nullable
         return self.data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +42,8 @@ class LabelledItems:
     classes: Sequence[str]  # names, in the order of their numbers
     parts: Mapping[str, Any]  # `train`, `validation`, `test`
     said: Sequence[str] = ()  # what a user should know of how the items were read
+    # items of each part that were left out because a later part has them, too
+    left_out: Mapping[str, int] = field(default_factory=dict, kw_only=True)
 
     noun: ClassVar[str]
 

@@ -37,7 +37,7 @@ def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
     best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
     skills = {name: skill(metrics, other) for name, other in others.items()}
     predicted = probabilities.argmax(axis=1)
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"left_out": dict(data.left_out)} if data.left_out else {}
     if len(data.classes) <= _MOST_CONFUSED:
         matrix = confusion(asked.labels, predicted, len(data.classes))
         details["confusion"] = {"classes": list(data.classes), "counts": matrix.tolist()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class MaskedTexts:
     cut: int  # rows of all parts of which an end was cut off
     unknown: int  # tokens of all parts that the vocabulary doesn't have
     paired: bool  # whether rows have two texts
+    said: Sequence[str] = ()  # what the user should know of how the texts were read
+    left_out: Mapping[str, int] = field(default_factory=dict)  # repeated documents of each part
 
     @property
     def longest(self) -> int:
@@ -59,7 +61,7 @@ class MaskedTexts:
 
     def notes(self) -> list[str]:
         """What the report should say of the data, a sentence each."""
-        notes, rows = [], sum(self.counts().values())
+        notes, rows = [*self.said], sum(self.counts().values())
         if self.cut:
             notes.append(f"Of {self.cut:,} of {rows:,} rows an end was cut off.")
         if self.unknown:

@@ -50,7 +50,10 @@ def build_report(task: MaskedWords, part: str, told: Told) -> Report:
         units="shares of the words that were chosen",
         skills=skills,
         metric="accuracy",
-        details={"groups": _by_kind(columns)},
+        details={
+            "groups": _by_kind(columns),
+            **({"left_out": dict(data.left_out)} if data.left_out else {}),
+        },
     )
 
 

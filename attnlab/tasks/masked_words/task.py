@@ -93,7 +93,7 @@ class MaskedWords(TextTask):
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        parts = divided(self.corpus, seed)
+        parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
         self.find_tokenizer(chain.from_iterable(parts["train"]), seed)
         rows, cut = {}, 0
         for part, documents in parts.items():
@@ -112,6 +112,8 @@ class MaskedWords(TextTask):
             cut=cut,
             unknown=unknown,
             paired=self.next_sentence,
+            said=self.corpus.notes,
+            left_out=self.corpus.left_out,
         )
         return self.data
 

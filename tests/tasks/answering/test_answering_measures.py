@@ -24,6 +24,12 @@ WORDS = st.lists(st.sampled_from(["the", "old", "dog", "Dog.", "an", "cat", "in"
         ("the", ""),
         ("A–Z", "–z"),  # ASCII punctuation alone goes; then the article does
         ("Größe", "größe"),
+        ("《红楼梦》", "红 楼 梦"),  # as in MLQA: no punctuation, each character a word
+        ("1,000元。", "1000 元"),
+        ("A股", "a 股"),  # no article
+        ("タワー", "タ ワ ー"),
+        ("น้ำ ดี", "น้ำ ดี"),
+        ("“좋아”", "“좋아”"),
     ],
 )
 def test_what_counts_of_an_answer(text, expected):
@@ -40,6 +46,9 @@ def test_what_counts_of_an_answer(text, expected):
         ("cat", "dog", 0, 0),
         ("the", "a", 1, 1),  # of neither anything is left
         ("", "dog", 0, 0),
+        ("红楼梦", "《红楼梦》", 1, 1),
+        ("红楼", "红楼梦", 0, 4 / 5),  # P 1, R 2/3
+        ("在柏林", "柏林。", 0, 4 / 5),
         ("dog", "the", 0, 0),
     ],
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from asked import asked_texts, question, said, some_questions, write_answerer
+from asked import asked_texts, fitted, part, question, said, some_questions, write_answerer
 from compared_runs import only
 from scipy.stats import binomtest
 
@@ -94,6 +95,56 @@ def test_a_report_has_scores_groups_and_skill():
         own = right[[each.group == word for each in TEST]]
         assert groups[word]["exact_match"] == pytest.approx(100 * own.mean())
     assert build_report(DATA, "test", answers, math.nan).metrics["loss"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("彼得于1900年在柏林遇见了克拉拉。", "1900年"),
+        ("彼得于1900年在柏林遇见了克拉拉。", "柏林"),
+        ("東京タワーは1958年にできた。", "東京タワー"),
+        ("ปีเตอร์พบน้ำที่เบอร์ลิน", "น้ำ"),
+        ("ဦးနုသည်ရန်ကုန်မြို့တွင်နေသည်။", "ရန်ကုန်"),
+        ("ភ្នំពេញជារាជធានី", "ភ្នំពេញ"),
+        ("ວຽງຈັນເປັນນະຄອນຫຼວງ", "ວຽງຈັນ"),
+        ("나는 서울에 산다", "서울에"),
+        ("Anna's dog (a poodle) ran.", "a poodle"),
+    ],
+)
+def test_answers_that_can_be_given_exactly(text, answer):
+    asked = [question(0, text, "?", answer)]
+    own = part(asked, fitted(asked), places=(8, 40))
+    assert own.inexpressible(40) == (0, 0)
+    first, last = own.texts[0].holding(text.index(answer), text.index(answer) + len(answer))
+    spans = own.texts[0].spans
+    given = Said(text[spans[first][0] : spans[last][1]], spans[first][0], spans[last][1], 1.0)
+    report = build_report(asked_texts(asked, asked), "test", [given], 0.5)
+    assert report.metrics["exact_match"] == 100 and report.notes == []
+    assert report.details["best_possible_exact_match"] == 100
+
+
+def test_answers_that_cannot_be_given_exactly_are_counted():
+    asked = [
+        question(0, "나는 서울에 산다", "어디?", "서울"),  # a particle belongs to the word
+        question(1, "In the 1990s it was. Was it 1990?", "When?", "1990"),  # also a word elsewhere
+        question(2, "In the 1990s it was.", "When?", "1990", "1990s"),  # one of them
+        question(3, "a b c d e f g h", "What?", "a b c d e f"),
+        question(4, "No answer.", "What?"),
+    ]
+    own = part(asked, fitted(asked))
+    assert own.inexpressible(6) == (1, 0) and own.inexpressible(5) == (1, 1)
+    data = replace(asked_texts(asked, asked), inexpressible={"train": (1, 0), "test": (1, 1)})
+    report = build_report(data, "test", said(asked[:4], 1) + [Said("", None, None, 1.0)], 0.5)
+    assert report.details["best_possible_exact_match"] == 60
+    assert report.notes == [
+        "1 of the 5 answers of train can't be expressed exactly, 1 by where words start and end "
+        "(for baselines, too).",
+        "2 of the 5 answers of test can't be expressed exactly, 1 by where words start and end "
+        "(for baselines, too) and 1 by task.max_answer or the length of a window; the best "
+        "possible exact match is 60.0.",
+    ]
+    counts = data.describe()["test"]
+    assert counts["no exact answer in words"] == 2
 
 
 def test_what_is_said_without_words_is_no_place():

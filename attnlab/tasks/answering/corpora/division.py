@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache, partial
 
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
-from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank
+from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank, same_text
 from attnlab.text.same import text_key
 
-_REPEATED = (
-    "question of {} is about a text that stands",
-    "questions of {} are about texts that stand",
-)
 
+def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str, list[Asked]]:
+    """Return the questions of train, validation and test of an opened corpus, in its order.
 
-def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
-    """The questions of train, validation and test of an opened corpus, in its order.
+    A part that the corpus doesn't have is held out from train by the run's seed: the shares of its
+    texts in the settings `test` and `validation`, at least one text, with all questions about them.
+    If two parts of the corpus's own have questions about one text, the later of `PARTS` keeps
+    them; `Corpus.left_out` and `notes` count the questions that the other part loses.
 
-    What has no part of its own is held out from train by the run's seed: the shares of its texts
-    that the settings `test` and `validation` ask for, at least one text, with all questions about
-    them. Texts with the same letters and digits, whatever their case, accents, punctuation and
-    spaces, count as one. Of a text that stands in two parts of the corpus's own, the part that is
-    the later of `PARTS` keeps the questions, and `Corpus.notes` says how many the other has lost.
+    Args:
+        corpus: opened.
+        seed: of the run.
+        ignore_case: whether texts that differ only by case are one text, because the model reads
+            them in lower case.
 
     Raises:
         RequestError: a question can't be read, or there are too few texts.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
-    leave_out_repeated(corpus, parts, lambda asked: text_key(asked.text), _REPEATED)
+    key = _Keys(ignore_case)
+    leave_out_repeated(corpus, parts, key, same_text(ignore_case))
     missing = [part for part in ("test", "validation") if part not in parts]
     if missing:
-        parts |= _held_out(corpus, parts["train"], missing, seed)
+        parts |= _held_out(corpus, parts["train"], missing, seed, key)
     if empty := next((part for part in PARTS if not parts[part]), None):
         raise RequestError(
             f"data={corpus.name}, part {empty}: expected questions about texts that stand in no "
@@ -41,7 +43,7 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Asked]]:
 
 
 def _held_out(
-    corpus: Corpus, train: Sequence[Asked], missing: Sequence[str], seed: int
+    corpus: Corpus, train: Sequence[Asked], missing: Sequence[str], seed: int, key: _Keys
 ) -> dict[str, list[Asked]]:
     """The missing parts, and what is left of train."""
     shares = {part: getattr(corpus, part) for part in missing}
@@ -53,7 +55,7 @@ def _held_out(
         raise RequestError(
             f"{keys}: expected a sum below 1, to leave texts to train on, got {values}."
         )
-    texts = sorted(_keys(train), key=lambda key: rank(key, seed))
+    texts = sorted({*map(key, train)}, key=lambda own: rank(own, seed))
     if len(texts) <= len(missing):
         among = " and ".join(("train", *reversed(missing)))
         raise RequestError(
@@ -69,9 +71,15 @@ def _held_out(
         first += count
     found: dict[str, list[Asked]] = {part: [] for part in ("train", *missing)}
     for each in train:
-        found[taken.get(text_key(each.text), "train")].append(each)
+        found[taken.get(key(each), "train")].append(each)
     return found
 
 
-def _keys(questions: Iterable[Asked]) -> set[str]:
-    return {text_key(text) for text in {each.text for each in questions}}
+class _Keys:
+    """The key of each question's text; a text has many questions, one after the other."""
+
+    def __init__(self, ignore_case: bool) -> None:
+        self._of_text = lru_cache(maxsize=1)(partial(text_key, ignore_case=ignore_case))
+
+    def __call__(self, asked: Asked) -> str:
+        return self._of_text(asked.text)

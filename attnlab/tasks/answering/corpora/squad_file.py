@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,13 +34,15 @@ def read_questions(path: Path, key: str) -> list[Asked]:
         raw = path.read_bytes()
     text = decoded(raw, str(path))
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise RequestError(
             f"{path}: expected JSON of SQuAD's form, but in line {error.lineno}: {error.msg}."
         ) from error
     except RecursionError as error:
         raise RequestError(f"{path}: expected JSON of SQuAD's form, got nested lists.") from error
+    except _Unclear as error:
+        raise RequestError(f"{path}: expected JSON of SQuAD's form, got {error}.") from error
     except ValueError as error:
         raise RequestError(
             f"{path}: expected JSON of SQuAD's form, got a number of too many digits."
@@ -53,6 +56,24 @@ def read_questions(path: Path, key: str) -> list[Asked]:
             raise RequestError(f"{path}: question {each.id}: expected each id once, got it twice.")
         known.add(each.id)
     return found
+
+
+class _Unclear(ValueError):
+    """What Python's JSON reader takes and JSON's standard doesn't."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        near = next((str(found[key])[:_SHOWN] for key in ("id", "title") if key in found), "")
+        raise _Unclear(f"the key {twice!r} twice in one object" + f" (that of {near})" * bool(near))
+    return found
+
+
+def _no_number(word: str) -> None:
+    raise _Unclear(f"{word}, which is no number in JSON")
 
 
 def _questions(content: Any, path: Path) -> Iterator[Asked]:
@@ -72,13 +93,21 @@ def _asked(content: Any, text: str, path: Path) -> Asked:
     if not isinstance(content, Mapping):
         raise RequestError(f"{path}: expected a question with id and answers, got {content!r:.60}.")
     number = content.get("id")
-    if not isinstance(number, str | int) or not str(number).strip():
+    if type(number) not in (str, int) or not str(number).strip():
         raise RequestError(f"{path}: expected an id of each question, got {number!r:.60}.")
     _check_unicode(str(number), "id", f"{path}: a question")
     where = f"{path}: question {number}"
     question = _text(content, "question", where)
-    answers = content.get("answers")
-    impossible = content.get("is_impossible") is True
+    answers, impossible = content.get("answers"), content.get("is_impossible", False)
+    if type(impossible) is not bool:
+        raise RequestError(
+            f'{where}: expected true or false as "is_impossible", got {impossible!r:.60}.'
+        )
+    if impossible and answers:
+        raise RequestError(
+            f'{where}: expected no answers beside "is_impossible": true, got {answers!r:.60}; '
+            '"plausible_answers" is for those that only seem right.'
+        )
     if impossible:
         answers = []
     elif not isinstance(answers, list) or not answers:
@@ -99,12 +128,25 @@ def _answer(content: Any, text: str, where: str) -> Answer:
     if start < 0 or text[start : start + len(answer)] != answer:
         found = text[max(start, 0) : max(start, 0) + len(answer)]
         at = text.find(answer)
-        hint = f"; it stands at {at}" if at >= 0 else "; it stands nowhere in the text"
+        hint = f"; it is at {at}" if at >= 0 else "; it is nowhere in the text"
+        hint += _counted_otherwise(text, answer, start)
         raise RequestError(
             f"{where}: expected its answer {_short(answer)} at character {start} of its text, got "
             f"{_short(found)}{hint}."
         )
     return Answer(start, answer)
+
+
+def _counted_otherwise(text: str, answer: str, start: int) -> str:
+    """How else the place of an answer may have been counted: a clause, or nothing."""
+    for codec, size, what in (
+        ("utf-16-le", 2, "UTF-16 units, as JavaScript and Java count"),
+        ("utf-8", 1, "bytes"),
+    ):
+        whole, own = (each.encode(codec, "surrogatepass") for each in (text, answer))
+        if start >= 0 and whole[start * size : start * size + len(own)] == own:
+            return f". {start} counts {what}: expected characters (code points)"
+    return ""
 
 
 def _short(text: str) -> str:

@@ -15,10 +15,9 @@ class Labelled(NamedTuple):
     label: str  # the name of its class
     group: str = ""  # what results are told apart by beside the class, such as a number of nouns
 
-    @property
-    def key(self) -> str:
-        """What is the same of texts that count as one: letters and digits."""
-        return text_key(self.text)
+    def key(self, ignore_case: bool) -> str:
+        """Return what texts that count as one share; see `text_key`."""
+        return text_key(self.text, ignore_case=ignore_case)
 
 
 class Item(Protocol):
@@ -28,9 +27,8 @@ class Item(Protocol):
     def label(self) -> str:
         """The name of its class."""
 
-    @property
-    def key(self) -> str:
-        """What is the same of items that count as one, so that no two parts have them."""
+    def key(self, ignore_case: bool) -> str:
+        """Return what items that count as one share, so that no two parts have them."""
 
 
 class Corpus(TextCorpus):

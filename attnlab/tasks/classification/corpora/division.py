@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.corpus import Corpus, Item
-from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank
+from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank, same_text
+
+_Key = Callable[[Item], str]
 
 
-def divided(corpus: Corpus, seed: int) -> dict[str, list[Any]]:
-    """The items of train, validation and test of an opened corpus, in its order.
+def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str, list[Any]]:
+    """Return the items of train, validation and test of an opened corpus, in its order.
 
-    What has no part of its own is held out from train: of each class the share that the corpus's
-    settings `test` and `validation` ask for, at least one, by the run's seed. Texts with the same
-    letters and digits, whatever their case, accents, punctuation and spaces, stand in one part, as
-    do images with the same pixels; of an item that stands in two parts of the corpus's own, the one
-    in the later of `PARTS` counts, and `Corpus.notes` says of how many.
+    A part that the corpus doesn't have is held out from train: of each class the share in the
+    corpus's settings `test` and `validation`, at least one item, by the run's seed. Equal texts are
+    in one part, and so are images with equal pixels. If two parts of the corpus's own have an
+    item, the later of `PARTS` keeps it; `Corpus.left_out` and `notes` count those items.
+
+    Args:
+        corpus: opened.
+        seed: of the run.
+        ignore_case: whether texts that differ only by case are equal, because the model reads them
+            in lower case. Such texts stay different if they have different classes, and a note
+            gives their number.
 
     Raises:
         RequestError: an item can't be read, there is but one class, a class has too few items, or
             the parts don't have the same classes.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
-    words = f"{corpus.noun} of {{}} stands", f"{corpus.noun}s of {{}} stand"
-    leave_out_repeated(corpus, parts, attrgetter("key"), words)
+    is_text = corpus.noun == "text"
+    key = _key(corpus, parts, ignore_case and is_text)
+    leave_out_repeated(corpus, parts, key, same_text(ignore_case and is_text, corpus.noun))
     missing = [part for part in ("test", "validation") if part not in parts]
-    _check_train(corpus, parts["train"], missing)
-    parts |= _held_out(corpus, parts["train"], missing, seed)
+    _check_train(corpus, parts["train"], missing, key)
+    parts |= _held_out(corpus, parts["train"], missing, seed, key)
     for part in PARTS[1:]:
         _check_classes(corpus, parts, part)
     return {part: parts[part] for part in PARTS}
@@ -47,16 +56,37 @@ def class_names(parts: Mapping[str, Iterable[Item]]) -> list[str]:
     return sorted(found, key=int) if numbers else found
 
 
+def _key(corpus: Corpus, parts: Mapping[str, Iterable[Item]], ignore_case: bool) -> _Key:
+    """Return the key of items, with case if only case tells a text from one of another class."""
+    if not ignore_case:
+        return lambda item: item.key(False)
+    same: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in chain.from_iterable(parts.values()):
+        same[item.key(True)].append(item)
+    with_case = {
+        key
+        for key, items in same.items()
+        if len({each.label for each in items}) > 1 and len({each.key(False) for each in items}) > 1
+    }
+    if with_case:
+        count = sum(len(same[key]) for key in with_case)
+        corpus.note(
+            f"{count:,} texts differ only by case from texts of another class, and the model reads "
+            "them in lower case: task.lowercase=false lets it see the difference."
+        )
+    return lambda item: item.key(item.key(True) not in with_case)
+
+
 def _held_out(
-    corpus: Corpus, train: list[Any], missing: Sequence[str], seed: int
+    corpus: Corpus, train: list[Any], missing: Sequence[str], seed: int, key: _Key
 ) -> dict[str, list[Any]]:
     """The missing parts, and what is left of train."""
     places: defaultdict[str, list[int]] = defaultdict(list)  # of items that count as one
     for place, each in enumerate(train):
-        places[each.key].append(place)
+        places[key(each)].append(place)
     classes: defaultdict[str, list[list[int]]] = defaultdict(list)
-    for key in sorted(places, key=lambda key: rank(key, seed)):
-        classes[train[places[key][0]].label].append(places[key])
+    for own in sorted(places, key=lambda own: rank(own, seed)):
+        classes[train[places[own][0]].label].append(places[own])
     taken: dict[int, str] = {}
     for together in classes.values():
         count = sum(map(len, together))
@@ -89,12 +119,12 @@ def _some(
     return some, others
 
 
-def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str]) -> None:
+def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str], key: _Key) -> None:
     """Refuse a single class, and classes that are too small to be divided."""
     name, noun = f"data={corpus.name}", corpus.noun
     keys: defaultdict[str, set[str]] = defaultdict(set)
     for each in train:
-        keys[each.label].add(each.key)
+        keys[each.label].add(key(each))
     if len(keys) < 2:
         limit = f" with data.limit={corpus.limit}" if corpus.limit else ""
         found = f"{next(iter(keys))!r} alone" if keys else f"no {noun}"

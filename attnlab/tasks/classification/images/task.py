@@ -93,6 +93,7 @@ class Images:
             classes=self.classes,
             parts={name: self._part(images) for name, images in parts.items()},
             said=self.corpus.notes,
+            left_out=self.corpus.left_out,
         )
         self.class_counts = self.data.class_counts()
         return self.data

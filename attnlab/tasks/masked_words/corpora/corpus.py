@@ -19,13 +19,20 @@ class Corpus(TextCorpus):
     test = 0.05
 
 
-def divided(corpus: Corpus, seed: int) -> dict[str, list[Sequence[str]]]:
-    """The documents of train, validation and test of an opened corpus, in its order.
+def divided(
+    corpus: Corpus, seed: int, *, ignore_case: bool = True
+) -> dict[str, list[Sequence[str]]]:
+    """Return the documents of train, validation and test of an opened corpus, in its order.
 
-    What has no part of its own is held out from train by the seed: the share that the corpus's
-    settings `validation` and `test` ask for, at least one document. A document that stands there
-    twice counts once; those with the same letters and digits, whatever their case, accents,
-    punctuation and spaces, stand in one part, and count as one for its share.
+    A part that the corpus doesn't have is held out from train by the seed: the share in the
+    corpus's settings `validation` and `test`, at least one document. A repeated document of train
+    counts once; `Corpus.notes` gives their number.
+
+    Args:
+        corpus: opened.
+        seed: of the run.
+        ignore_case: whether documents that differ only by case are in one part, and count as one
+            for its share, because the model reads them in lower case.
 
     Raises:
         RequestError: there are too few documents, or one can't be read.
@@ -33,14 +40,21 @@ def divided(corpus: Corpus, seed: int) -> dict[str, list[Sequence[str]]]:
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
     missing = [part for part in PARTS if part not in parts]
     different = dict.fromkeys(map(tuple, parts["train"]))
+    if repeated := len(parts["train"]) - len(different):
+        corpus.left_out = {"train": repeated}
+        corpus.note(
+            f"{repeated:,} of {len(parts['train']):,} documents are left out: they repeat another "
+            "one word for word."
+        )
     alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
     for own in different:
-        alike[text_key(" ".join(own))].append(own)
+        alike[text_key(" ".join(own), ignore_case=ignore_case)].append(own)
     if len(alike) <= len(missing):
         raise RequestError(
             f"data={corpus.name}: expected at least {len(missing) + 1} different documents, for "
             f"{', '.join(PARTS)}, got {len(alike)}; empty lines end a document."
         )
+    parts["train"] = [*different]
     if missing:
         taken = _held_out(corpus, [*alike.values()], missing, seed)
         for part in ("train", *missing):

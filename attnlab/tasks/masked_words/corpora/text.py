@@ -11,17 +11,19 @@ from typing import Any, ClassVar
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.base import Progress
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
+from attnlab.text.cleaning import shortened, unwrapped
 from attnlab.text.reading import decoded, is_hidden
 from attnlab.text.sentences import sentence_spans
 
+_LINE_END = re.compile(r"\r\n?")
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class TextFiles(Corpus):
     """The texts of a file, or of all files `*.txt` below a folder, UTF-8.
 
-    Empty lines end a document; where a file has none, each line is a document. Sentences are found
-    by the rules of a language, and where lines end inside of a document, no sentence does.
+    Empty lines end a document; in a file without any, each line is a document. Sentences are found
+    by the rules of a language; the end of a line inside of a document does not end a sentence.
 
     Args:
         path: the file, or the folder.
@@ -71,16 +73,24 @@ class TextFiles(Corpus):
             raise RequestError(f"data.path: {path}: expected texts, got empty ones.")
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
+        wordless: list[str] = []
         for text in self._texts:
-            text = "\n".join(text.splitlines()).strip()
+            text = _LINE_END.sub("\n", text).strip()
             documents = _EMPTY_LINES.split(text)
             if len(documents) == 1:
                 documents = text.split("\n")
             for document in documents:
-                own = " ".join(document.split())
+                own = unwrapped(document)
                 found = [own[start:end] for start, end in sentence_spans(own, self.language)]
                 if found:
                     yield found
+                elif own:
+                    wordless.append(own)
+        if wordless:
+            self.note(
+                f"{len(wordless):,} documents without a letter or digit are left out, such as "
+                f"{shortened(wordless[0], 20)!r}."
+            )
 
     def _content(self) -> Any:
         digest = hashlib.sha256("\0".join(self._texts).encode("utf-8", "surrogatepass"))

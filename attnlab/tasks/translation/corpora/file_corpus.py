@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
 from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out
 from attnlab.tasks.translation.corpora.text_files import PartFiles
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import normalized
 
 
 class FileCorpus(Corpus):
@@ -22,6 +22,7 @@ class FileCorpus(Corpus):
     """
 
     files: dict[str, PartFiles]  # the files of each part, `train` among them
+    columns: Sequence[int] | None = None  # of source and target in files with tabs, from 0
     # pairs of the part that has no files; None takes the share in the settings
     held_out_pairs: int | None = None
 
@@ -31,11 +32,11 @@ class FileCorpus(Corpus):
         Raises:
             RequestError: a file is missing or no text, or two differ in their lines.
         """
-        self.files = files
+        self.files = {part: paths.laid_out(self._columns(paths)) for part, paths in files.items()}
         self._taken: tuple[Callable[[str], str] | None, np.ndarray] | None = None
         self._digests: dict[str, list[str]] = {}
         self.lines: dict[str, int] = {}
-        for part, paths in files.items():
+        for part, paths in self.files.items():
             scans = paths.scanned()
             self._digests[part] = [found.digest for found in scans]
             self.lines[part] = scans[0].lines
@@ -46,8 +47,13 @@ class FileCorpus(Corpus):
             self.own_parts, self._missing = ("train", "test"), None
         self.holds_out = self._missing is not None
 
+    def _columns(self, paths: PartFiles) -> Sequence[int] | None:
+        """The setting `columns`, for files with tabs."""
+        return None if paths.target else self.columns
+
     def _content(self) -> Any:
-        return [self._digests, self._held_out_share() if self._missing else None]
+        layouts = [paths.layout for paths in self.files.values()]
+        return [self._digests, layouts, self._held_out_share() if self._missing else None]
 
     def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         if part in self.files and not (part == "train" and self._missing):
@@ -66,10 +72,10 @@ class FileCorpus(Corpus):
     def _mask(self) -> np.ndarray:
         """Which pairs of the train files are held out; the same for every seed of a run."""
         if self._taken is None or self._taken[0] is not self.clean:
-            clean = self.clean or str
+            clean = self.clean or normalized
             read = self.files["train"].read(Counter())
             sources = (pair.target if self.reverse else pair.source for pair in read)
-            keys = hashed(text_key(clean(source)) for source in sources)
+            keys = hashed(clean(source) for source in sources)
             share = self._held_out_share()
             pairs = min(len(keys), self.limit or len(keys))
             count = share if isinstance(share, int) else round(share * pairs)

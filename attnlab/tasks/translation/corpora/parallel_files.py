@@ -17,9 +17,9 @@ class ParallelFiles(FileCorpus):
     """Sentence pairs from the user's own files, plain or with `.gz`, UTF-8.
 
     Either `source` and `target` are two files of which each line is the translation of the other's
-    same line, or `path` is one file of lines with a tab between source and target. Validation and
-    test are shares of it, or files of their own; where only one of the two has files, the other is
-    a share of train, the same for every seed.
+    same line, or `path` is one file with tabs between its columns, the first two being source and
+    target unless `columns` chooses others. Validation and test are shares of it, or files of their
+    own; if only one of the two has files, the other is a share of train, the same for every seed.
 
     `links` are gold word alignments in Pharaoh format, a line for each line. Settings with
     `validation_` or `test_` before them are the files of that part.
@@ -44,6 +44,7 @@ class ParallelFiles(FileCorpus):
     test_links: str | None = None
     source_language: str = "en"
     target_language: str = "de"
+    columns: list[int] | None = None
     limit: int | None = None
     validation: float = 0.1
     test: float = 0.1
@@ -53,7 +54,10 @@ class ParallelFiles(FileCorpus):
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files; see `Corpus.open`."""
         parts = [part for part in PARTS if part == "train" or any(self._given(part).values())]
-        self.set_files({part: self._located(part) for part in parts})
+        files = {part: self._located(part) for part in parts}
+        if self.columns is not None and all(paths.target for paths in files.values()):
+            raise RequestError("data.columns: expected null beside two files, got a list.")
+        self.set_files(files)
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus lies; None where no file is given."""

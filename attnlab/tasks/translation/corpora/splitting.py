@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import normalized
 
 PARTS = ("train", "validation", "test")
 
@@ -42,12 +42,10 @@ def assign_parts(
 
     Gives the part of each of `Corpus.pairs()` as a position in `PARTS`, (N,) uint8.
 
-    With `split=source` all pairs with one source sentence are in one part. Two sources count as one
-    when they have the same letters and digits, whatever their case, accents, punctuation and
-    spaces: otherwise "Go." and "Go!" would be one sentence in train and in test after cleaning.
+    With `split=source` all pairs with one source sentence are in one part. Sources count as one if
+    they are equal after cleaning.
 
-    `seed` is the run's; `clean` the cleaning that sources will go through, where it can make more
-    of them equal.
+    `seed` is the run's; `clean` is the cleaning of the task, `normalized` by default.
 
     Raises:
         RequestError: the shares leave nothing to train on, or the corpus is too small for them.
@@ -57,9 +55,9 @@ def assign_parts(
             "data.validation + data.test: expected a sum below 1, to leave pairs to train on, "
             f"got {corpus.validation:g} + {corpus.test:g}."
         )
-    clean = clean or str
+    clean = clean or normalized
     if corpus.split == "source":
-        keys = hashed(text_key(clean(pair.source)) for pair in corpus.pairs())
+        keys = hashed(clean(pair.source) for pair in corpus.pairs())
     else:
         keys = np.arange(sum(1 for _ in corpus.pairs()), dtype=np.uint64)
     codes = np.zeros(len(keys), dtype=np.uint8)

@@ -19,7 +19,8 @@ class Tatoeba(FileCorpus):
     """Short sentences of everyday language with their translations, sorted by length.
 
     A line is English, a tab, German and, in newer files, a tab and the attribution, which is not
-    read. One sentence often has several translations.
+    read; `columns` chooses others, for exports of tatoeba.org. One sentence often has several
+    translations.
     """
 
     name = "tatoeba"
@@ -29,6 +30,7 @@ class Tatoeba(FileCorpus):
 
     path: str | None = None
     url: str = URL
+    columns: list[int] | None = None
     limit: int | None = None
     validation: float = 0.1
     test: float = 0.1

@@ -9,23 +9,32 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import itertools
 import re
 import stat
 import unicodedata
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora.columns import Layout, layout
 from attnlab.tasks.translation.corpora.corpus import Pair
-from attnlab.text.words import split_words
+from attnlab.text.words import is_unspaced, word_spans
 
 LONGEST_LINE = 1 << 20  # bytes; beyond it a file is no text of sentences
 BLANK, EMPTY_SIDE = "blank lines", "pairs with an empty side"
+HEADER = "lines with the names of columns"
 _CHUNK = 1 << 20
+# What joins lines that were two: an old line end, and the mark at the start of another file.
+_BREAKS = {
+    "\0": "a zero byte",
+    "\r": "a carriage return (only line feeds end a line)",
+    "\ufeff": "a byte order mark",
+}
 _LINKS = re.compile(r"(\d{1,9}-\d{1,9})?( \d{1,9}-\d{1,9})*")
 LARGEST_MEMBER = 2 << 30  # bytes unpacked
 _ENCRYPTED = 0x1
@@ -73,16 +82,36 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 class PartFiles(NamedTuple):
-    """Where the pairs of one part of a corpus lie."""
+    """The files of one part of a corpus."""
 
-    # the sources, a line each; sources and targets with a tab between where `target` is None
+    # the sources, a line each; without `target` a file with tabs between its columns
     source: Path
     target: Path | None = None  # the targets, a line each
-    links: Path | None = None  # the word alignments, a line each; None where there are none
+    links: Path | None = None  # the word alignments, a line each
+    layout: Layout = Layout()  # of a file with tabs
 
     def present(self) -> list[Path]:
         """The files that there are; all have equally many lines."""
-        return [path for path in self if path is not None]
+        return [path for path in self[:3] if path is not None]
+
+    def laid_out(self, columns: Sequence[int] | None) -> PartFiles:
+        """Return the files with the columns of the file with tabs, judged by all of its lines.
+
+        Args:
+            columns: the setting `data.columns`.
+
+        Raises:
+            RequestError: it has other columns, or they can't be known; or two files have tabs.
+        """
+        if self.target is None:
+            return self._replace(layout=layout(self.source, read_lines(self.source), columns))
+        for path in (self.source, self.target):
+            if _is_table(path):
+                raise RequestError(
+                    f"{path}: expected a sentence a line, got a tab in each of its lines: "
+                    "data.path reads a file with source and target, data.columns chooses them."
+                )
+        return self
 
     def scanned(self) -> list[Scan]:
         """Each file's content in short, in the order of `present`.
@@ -100,18 +129,24 @@ class PartFiles(NamedTuple):
     def read(self, dropped: Counter[str]) -> Iterator[Pair]:
         """The pairs, a line of one file with the same line of the others.
 
-        After a source, a tab and a target, further columns don't count. Blank lines, and pairs of
-        two files with an empty side, are left out and counted in `dropped`.
+        Blank lines, pairs of two files with an empty side, and a line with the names of columns are
+        left out and counted in `dropped`.
 
         Raises:
-            RequestError: a line has no tab, an empty side beside it, or bad links; names the line.
+            RequestError: a line has too few columns, an empty source or target, or bad links; names
+                the line.
         """
         lines = zip(*map(read_lines, self.present()), strict=True)
+        is_header = self.layout.header
         for number, (first, *others) in enumerate(lines, 1):
+            if is_header and first.strip():
+                dropped[HEADER] += 1
+                is_header = False
+                continue
             if self.target:
                 source, target = first.strip(), others[0].strip()
             else:
-                source, target = _cut(first, self.source, number)
+                source, target = _cut(first, self.layout, self.source, number)
             if not (source and target):
                 dropped[EMPTY_SIDE if self.target else BLANK] += 1
                 continue
@@ -136,37 +171,77 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
             f"{path}:{number}: expected UTF-8 text, got the byte 0x{raw[error.start]:02x} "
             f"at position {error.start + 1} of the line."
         ) from error
-    if "\0" in text:
-        raise RequestError(f"{path}:{number}: expected UTF-8 text, got a zero byte.")
-    return unicodedata.normalize("NFC", text.rstrip("\r\n"))
+    text = text.rstrip("\r\n")
+    for character, what in _BREAKS.items():
+        if character in text:
+            raise RequestError(f"{path}:{number}: expected one sentence, got {what} inside of it.")
+    return unicodedata.normalize("NFC", text)
 
 
-def _cut(line: str, path: Path, number: int) -> tuple[str, str]:
-    """Source and target with a tab between; both empty for a blank line."""
-    source, tab, rest = line.partition("\t")
-    source, target = source.strip(), rest.partition("\t")[0].strip()
-    if line.strip() and not (tab and source and target):
-        found = "no tab" if not tab else f"an empty {'target' if source else 'source'}"
+def _cut(line: str, layout: Layout, path: Path, number: int) -> tuple[str, str]:
+    """Source and target by their columns; both empty for a blank line."""
+    if not line.strip():
+        return "", ""
+    cells = [cell.strip() for cell in line.split("\t")]
+    places = {"source": layout.source, "target": layout.target}
+    found = {side: cells[place] if place < len(cells) else "" for side, place in places.items()}
+    if not all(found.values()):
+        empty = "no tab" if len(cells) == 1 else f"an empty {min(found, key=found.__getitem__)}"
         raise RequestError(
-            f"{path}:{number}: expected a source, a tab and a target, got {found}: "
+            f"{path}:{number}: expected a source, a tab and a target, got {empty}: "
             f"{shortened(line)}."
         )
-    return source, target
+    return found["source"], found["target"]
+
+
+def _is_table(path: Path) -> bool:
+    """Whether each line of a file, of several, has a tab."""
+    texts = 0
+    for line in read_lines(path):
+        if line.strip():
+            texts += 1
+            if "\t" not in line.strip():
+                return False
+    return texts > 1
 
 
 def _linked(pair: Pair, links: str, where: str) -> Pair:
     links = " ".join(links.split())
     if not _LINKS.fullmatch(links):
         raise RequestError(f"{where}: expected links such as 0-0 1-2, got {shortened(links)}.")
-    words = len(split_words(pair.source)), len(split_words(pair.target))
+    words = linked_words(pair.source), linked_words(pair.target)
+    found = []
     for link in links.split():
-        for side, number, count in zip(("source", "target"), link.split("-"), words, strict=True):
-            if int(number) >= count:
+        numbers = [int(number) for number in link.split("-")]
+        for side, number, own in zip(("source", "target"), numbers, words, strict=True):
+            if number >= len(own):
                 raise RequestError(
-                    f"{where}: expected {side} words 0 to {count - 1} "
+                    f"{where}: expected {side} words 0 to {len(own) - 1} "
                     f"(words and punctuation marks count), got the link {link}."
                 )
-    return pair._replace(links=links)
+        ends = itertools.product(words[0][numbers[0]], words[1][numbers[1]])
+        found += [f"{source}-{target}" for source, target in ends]
+    return pair._replace(links=" ".join(found))
+
+
+def linked_words(text: str) -> list[list[int]]:
+    """For each word that links number, its words as `split_words` cuts them.
+
+    They are the same, except for Chinese, Japanese and the like with spaces between words, as
+    aligners read it: there a link's word is all characters between two spaces.
+    """
+    spans = word_spans(text)
+    alone = [is_unspaced(text[start:end]) for start, end in spans]
+    groups: list[list[int]] = []
+    has_spaces = False
+    for number, (start, _) in enumerate(spans):
+        both = number > 0 and alone[number - 1] and alone[number]
+        if both and start == spans[number - 1][1]:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+            has_spaces = has_spaces or both
+    return groups if has_spaces else [[number] for number in range(len(spans))]
 
 
 @contextlib.contextmanager

@@ -125,6 +125,19 @@ def encode_files(
     return [left_out, *notes] if pairs < lines else notes
 
 
+def corpus_notes(statistics: Mapping[str, Any]) -> list[str]:
+    """What the corpus says of itself, and what was left out of it, by the reason."""
+    notes = [*statistics["notes"]]
+    if reasons := {name: count for name, count in statistics["left_out"].items() if count}:
+        listed = ", ".join(f"{name} ({count:,})" for name, count in reasons.items())
+        notes.append(f"Left out of the files: {listed}.")
+    empty = {name: part["dropped"] for name, part in statistics["parts"].items() if part["dropped"]}
+    if empty:
+        listed = ", ".join(f"{count:,} of {name}" for name, count in empty.items())
+        notes.append(f"Pairs left out because cleaning leaves nothing of a side: {listed}.")
+    return notes
+
+
 def notes_on(name: str, counts: Mapping[str, Any], most: int | None) -> list[str]:
     """What the reader of a part's scores should know, by what was counted; see `preprocess`."""
     pairs, notes = counts["pairs"], []

@@ -24,6 +24,7 @@ from attnlab.tasks.translation.text.preprocessing import (
     SIDES,
     STATISTICS,
     TextSettings,
+    corpus_notes,
     encode_files,
     lines_of,
     notes_on,
@@ -34,7 +35,7 @@ from attnlab.tasks.translation.text.preprocessing import (
 from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.text.tokenizers import Tokenizer
 
-_FORMAT = 1
+_FORMAT = 2
 _LIST = "files.json"
 _ABANDONED = 24 * 3600.0  # seconds after which nobody works in a temporary folder any more
 log = logging.getLogger(__name__)
@@ -104,8 +105,9 @@ class TokenizedCorpus:
                 self.target_tokenizer = Tokenizer.load(tokenizer_file(folder, "target"))
             counted = self.statistics["parts"].items()
             most = self.statistics["text"]["max_length"]
+            said = corpus_notes(self.statistics)
             self.parts = {
-                name: TokenizedPart(folder, name, notes_on(name, counts, most))
+                name: TokenizedPart(folder, name, [*said, *notes_on(name, counts, most)])
                 for name, counts in counted
             }
         except (OSError, KeyError, TypeError, ValueError) as error:
@@ -177,10 +179,6 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
         "languages": [corpus.source_language, corpus.target_language],
         "seed": None if corpus.own_parts else seed,
     }
-    if corpus.holds_out and settings.clean != "none":  # earlier versions held out before cleaning
-        decisive["held_out"] = "cleaned"
-    if corpus.holds_out and corpus.limit:  # earlier versions held out a share of all pairs
-        decisive["share"] = "limited"
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -94,11 +94,11 @@ def test_both_versions_are_read(file):
         (
             document(asked(answers=[{"text": "Peter", "answer_start": 8}])),
             "question x1: expected its answer 'Peter' at character 8 of its text, got ' Pete'; it "
-            "stands at 9.",
+            "is at 9.",
         ),
         (
             document(asked(answers=[{"text": "Clara", "answer_start": 0}])),
-            "expected its answer 'Clara' at character 0 of its text, got 'Anna '; it stands "
+            "expected its answer 'Clara' at character 0 of its text, got 'Anna '; it is "
             "nowhere in the text.",
         ),
         (
@@ -106,6 +106,32 @@ def test_both_versions_are_read(file):
             "expected its answer 'Anna' at character -4",
         ),
         (document(asked(), asked()), "question x1: expected each id once, got it twice."),
+        (document(asked(id=1), asked(id="1")), "question 1: expected each id once, got it twice."),
+        (document({**asked(), "id": True}), "expected an id of each question, got True."),
+        ('{"data": [], "data": []}', "got the key 'data' twice in one object."),
+        (
+            document(asked()).replace('"question"', '"id": "x2", "question"'),
+            "got the key 'id' twice in one object (that of x2).",
+        ),
+        ('{"data": [NaN]}', "got NaN, which is no number in JSON."),
+        ('{"data": [], "version": -Infinity}', "got -Infinity, which is no number in JSON."),
+        (
+            document(asked(is_impossible=True)),
+            'question x1: expected no answers beside "is_impossible": true, got [{',
+        ),
+        (
+            document(asked(is_impossible="false")),
+            "question x1: expected true or false as \"is_impossible\", got 'false'.",
+        ),
+        (
+            document(asked(answers=[{"text": "Peter", "answer_start": 12}]), text=f"👍 {TEXT}"),
+            "it is at 11. 12 counts UTF-16 units, as JavaScript and Java count: expected "
+            "characters (code points).",
+        ),
+        (
+            document(asked(answers=[{"text": "柏林", "answer_start": 6}]), text="他在柏林。"),
+            "it is at 2. 6 counts bytes: expected characters (code points).",
+        ),
         (document(asked(), text="Anna " * 200_001), "expected texts of at most 1,000,000 chara"),
     ],
 )
@@ -144,8 +170,8 @@ def test_one_file_is_divided_by_its_texts(tmp_path):
     parts = divided(own, seed=0)
     assert len(parts["test"]) == 5 and len(parts["train"]) + len(parts["validation"]) == 70
     assert own.notes == (
-        "10 questions of train are about texts that stand in a later part, too, and left out of "
-        "this one.",
+        "10 of the 80 questions of train are left out: a later part has the same text, ignoring "
+        "case.",
     )
     data = task.Answer(corpus=own, cache=tmp_path).load()
     assert build_report(data, "test", said(data.parts["test"].questions, 1.0), 0.5).notes == [

@@ -127,7 +127,7 @@ def test_own_parts_of_a_table_and_the_shares_of_what_is_missing(tmp_path):
     known = written(tmp_path / "known.csv", "label,text\na,text 0\nb,two\n")
     task = Classify(corpus=Table(path=train, test_path=known), cache=tmp_path)
     assert task.load(0).notes()[1:] == [
-        "1 text of train stands in a later part, too, and left out of this one."
+        "1 of the 20 texts of train is left out: a later part has the same text, ignoring case."
     ]
     table.validation_path = test
     with pytest.raises(RequestError, match="validation_path: .* got no text of 'a'"):

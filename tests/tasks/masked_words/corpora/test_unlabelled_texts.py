@@ -114,9 +114,9 @@ def test_documents_are_held_out_by_the_seed():
     assert divided(Documents(40), 0) == parts != divided(Documents(40), 1)
 
 
-def test_documents_that_differ_in_marks_alone_are_in_one_part(tmp_path):
+def test_documents_that_differ_in_case_alone_are_in_one_part(tmp_path):
     file = tmp_path / "a.txt"
-    alike = ("The cat is on mat {}.", "the cat is on mat {}!", "The Cat is on mat {}")
+    alike = ("The cat is on mat {}.", "the cat is on mat {}.", "The Cat is on mat {}.")
     file.write_text("\n".join(each.format(n) for n in range(20) for each in alike))
     corpus = TextFiles(path=str(file), validation=0.1, test=0.1)
     corpus.open(tmp_path)
@@ -124,8 +124,43 @@ def test_documents_that_differ_in_marks_alone_are_in_one_part(tmp_path):
     assert {part: len(own) for part, own in parts.items()} == {
         **{"train": 48, "validation": 6, "test": 6}
     }
-    keys = [{text_key(" ".join(document)) for document in own} for own in parts.values()]
+    keys = [
+        {text_key(" ".join(document), ignore_case=True) for document in own}
+        for own in parts.values()
+    ]
     assert sum(map(len, keys)) == 20 == len(set.union(*keys))
+    parts = divided(corpus, 0, ignore_case=False)
+    assert [*map(len, parts.values())] == [48, 6, 6]
+    keys = [{" ".join(document).lower() for document in own} for own in parts.values()]
+    assert sum(map(len, keys)) > len(set.union(*keys))  # with case, some are in two parts
+
+
+def test_what_is_left_out_is_counted(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("One.\n***\nTwo!\nOne.\nTwo.\nthree\n— —\nOne.\n")
+    corpus = TextFiles(path=str(file))
+    corpus.open(tmp_path)
+    parts = divided(corpus, 0)
+    assert sum(map(len, parts.values())) == 4 and corpus.left_out == {"train": 2}
+    assert corpus.notes == (
+        "2 documents without a letter or digit are left out, such as '***'.",
+        "2 of 6 documents are left out: they repeat another one word for word.",
+    )
+
+
+def test_lines_end_at_line_ends_alone(tmp_path):
+    """No page break or separator inside of a text ends a line, and old line ends do."""
+    file = tmp_path / "a.txt"
+    file.write_bytes("One\u2028two\x0cthree.\rFour\x85five\x1csix.".encode())
+    assert texts_of(file) == [["One two three."], ["Four five six."]]
+
+
+def test_lines_of_chinese_and_thai_are_joined_without_spaces(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("我们住\n在柏林。\n他们\nAI 好。\n\nฉันอยู่\nที่นี่\n\none\ntwo\n\n안녕\n여러분\n")
+    assert texts_of(file) == [
+        ["我们住在柏林。", "他们 AI 好。"], ["ฉันอยู่ที่นี่"], ["one two"], ["안녕 여러분"]
+    ]  # fmt: skip
 
 
 def test_too_few_documents_are_refused():

@@ -17,6 +17,7 @@ from attnlab.tasks.translation.corpora.text_files import (
     PartFiles,
     check_gzip,
     check_zip,
+    linked_words,
     read_lines,
     scan,
 )
@@ -93,7 +94,11 @@ def test_blank_lines_are_counted(file):
         (b"a\tb\n\na\t \t(c)\n", r":3: .* got an empty target"),
         (b"a\tb\nM\xfcller\tx\n", r":2: expected UTF-8 text, got the byte 0xfc at position 2"),
         ("a\tb\n".encode("utf-16"), r":1: expected UTF-8 text, got the byte 0xff at position 1"),
-        (b"a\tb\n\0\0\0\tb\n", r":2: expected UTF-8 text, got a zero byte"),
+        (b"a\tb\n\0\0\0\tb\n", r":2: expected one sentence, got a zero byte"),
+        (b"a\tb\rc\td\r", r":1: expected one sentence, got a carriage return \(only line feeds"),
+        (b"a\tb\nc\r d\te\n", r":2: expected one sentence, got a carriage return"),
+        ("a\tb\n\ufeffc\td\n".encode(), r":2: expected one sentence, got a byte order mark"),
+        ("a\tb\ufeffc\td\n".encode(), r":1: expected one sentence, got a byte order mark"),
         (b"x" * (1 << 20) + b"\ty\n", r":1: expected a sentence, got a line of 1,048,576 bytes"),
         (gzip.compress(TABS.encode() * 99)[:-9], r"pairs\.tsv: expected a whole archive, but: "),
         (gzip.compress(TABS.encode() * 99)[:30] + b"rubbish" * 9, r"expected a whole archive, but"),
@@ -101,7 +106,8 @@ def test_blank_lines_are_counted(file):
         (b"no tab " * 99, r"got no tab: '.{57}\.\.\.'\.$"),
     ],
     ids=[
-        *("no_tab", "no_source", "no_target", "latin1", "utf16", "zeros", "long", "cut", "broken"),
+        *("no_tab", "no_source", "no_target", "latin1", "utf16", "zeros"),
+        *("old_mac", "stray_return", "joined_lines", "joined_files", "long", "cut", "broken"),
         *("bzip2", "shortened"),
     ],
 )
@@ -152,6 +158,26 @@ def test_links_go_with_their_line(file):
 def test_links_that_are_refused(file, links, words):
     with pytest.raises(RequestError, match=words):
         pairs_of(file(LINKED), links=file(links, "links"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the red house", [[0], [1], [2]]),
+        ("我们 爱 北京 。", [[0, 1], [2], [3, 4], [5]]),  # words with spaces, as aligners read them
+        ("我们爱北京。", [[0], [1], [2], [3], [4], [5]]),  # characters
+        ("爱 AI", [[0], [1]]),
+        ("", []),
+    ],
+)
+def test_links_number_the_words_that_spaces_divide(text, expected):
+    assert linked_words(text) == expected
+
+
+def test_links_of_words_of_several_characters_are_links_of_all(file):
+    pairs = PartFiles(file("we love it\t我们 爱 它们\n"), links=file("0-0 1-1 2-2\n", "links"))
+    (pair,) = pairs.read(Counter())
+    assert pair.links == "0-0 0-1 1-2 2-3 2-4"
 
 
 def test_a_scan_sees_the_text_whatever_it_is_packed_in(file, zipped):

@@ -19,9 +19,8 @@ class LabelledImage(NamedTuple):
     pixels: np.ndarray  # (height, width, channels) uint8, of one shape in a corpus
     label: str  # the name of its class
 
-    @property
-    def key(self) -> str:
-        """What is the same of images that count as one: all their pixels."""
+    def key(self, ignore_case: bool = False) -> str:
+        """Return what images that count as one share: all their pixels."""
         return hashlib.blake2b(self.pixels.tobytes(), digest_size=16).hexdigest()
 
 

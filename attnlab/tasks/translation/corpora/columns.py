@@ -1,0 +1,194 @@
+"""Which columns of a file with tabs are sentences: judged by all of its lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from attnlab.errors import RequestError
+
+# What a column other than text has in every line. Exports of Tatoeba write \N for nothing.
+_KINDS = {
+    "numbers": re.compile(r"[#+-]?\d+(?:[.,:]\d+)*|\\N"),
+    "identifiers": re.compile(r"[A-Za-z]{1,12}[-_:#./]?\d[\d-]*|[0-9a-f-]{16,}|\\N"),
+    "dates": re.compile(r"\d{4}-\d\d-\d\d(?:[ T][\d:.]+Z?)?|\\N"),
+    "language codes": re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?|\\N"),
+    "attributions": re.compile(r"CC[ -]BY.*|CC0.*|Attribution.*|https?://\S+|\\N"),
+}
+_CODES = "language codes"
+TEXT = "text"
+_FEW = 3  # lines from which on a column can be judged
+_CONSTANT = 10  # lines from which on one value in all of them is no text
+_MOST_CODES, _LINES_PER_CODE = 50, 10
+# First lines that are names of columns, in lower case.
+_NAMES = frozenset(
+    "id sentence sentence1 sentence2 text text1 text2 source src target tgt trg translation input "
+    "output lang language source_text target_text source_sentence target_sentence attribution "
+    "sentence_id translation_id source_id target_id sentence_source sentence_target".split()
+)
+
+
+class Layout(NamedTuple):
+    """Where a file with tabs has its sentences."""
+
+    source: int = 0  # column, counted from 0
+    target: int = 1
+    header: bool = False  # whether the first line has the names of the columns
+
+
+class _Column:
+    """A column while the file is read; `kind` is what it is at the end."""
+
+    def __init__(self) -> None:
+        self._possible = dict(_KINDS)
+        self._values: set[str] = set()
+        self._lines = 0
+        self.example = ""
+
+    def add(self, cell: str) -> None:
+        """Look at one more cell."""
+        self._lines += 1
+        self.example = self.example or cell
+        if len(self._values) <= _MOST_CODES:
+            self._values.add(cell)
+        if self._possible:
+            for name in [name for name, form in self._possible.items() if not form.fullmatch(cell)]:
+                del self._possible[name]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is text, whatever comes after."""
+        return not self._possible and len(self._values) > 1
+
+    @property
+    def kind(self) -> str:
+        """`text`, or the word for what else there is in all lines."""
+        if not self.example:
+            return "nothing"
+        few = len(self._values) <= min(_MOST_CODES, max(1, self._lines // _LINES_PER_CODE))
+        possible = [name for name in self._possible if name != _CODES or few]
+        if possible and self._lines >= _FEW:
+            return possible[0]
+        return "one value" if len(self._values) == 1 and self._lines >= _CONSTANT else TEXT
+
+
+def layout(path: Path, lines: Iterable[str], chosen: Sequence[int] | None) -> Layout:
+    """Find the columns of source and target in a file with tabs.
+
+    Without a choice they are the first two, which must be the only ones with text.
+
+    Args:
+        path: of the file, for complaints.
+        lines: all of the file.
+        chosen: the setting `data.columns`.
+
+    Raises:
+        RequestError: a line has another number of columns than the first, or the columns of source
+            and target don't have text while others have, or can't be known; names the columns.
+    """
+    first, columns = _read(path, lines)
+    kinds = [column.kind for column in columns]
+    is_header = bool(first) and _is_header(first, kinds)
+    if not is_header:
+        for column, cell in zip(columns, first, strict=True):
+            column.add(cell)
+        kinds = [column.kind for column in columns]
+    texts = [number for number, kind in enumerate(kinds) if kind == TEXT]
+    known = "; ".join(
+        f"{number} {kind}" + f" ({_short(column.example)})" * bool(column.example)
+        for number, (kind, column) in enumerate(zip(kinds, columns, strict=True))
+    )
+    if chosen is None:
+        if len(columns) > 1 and texts != [0, 1]:
+            raise _unclear(path, texts, known)
+        return Layout(header=is_header)
+    source, target = _checked(path, chosen, known, len(columns))
+    if len(texts) > 1 and not {source, target} <= {*texts}:
+        raise RequestError(
+            f"{path}: data.columns={_list(chosen)}, counted from 0, isn't text in both columns. "
+            f"Columns: {known}."
+        )
+    return Layout(source, target, is_header)
+
+
+def _read(path: Path, lines: Iterable[str]) -> tuple[list[str], list[_Column]]:
+    """The first line's cells, and columns that have seen all lines after it."""
+    first: list[str] = []
+    columns: list[_Column] = []
+    open_columns: list[int] = []  # that may yet be something other than text
+    for number, line in enumerate(lines, 1):
+        if first and not open_columns and line.count("\t") == len(first) - 1:
+            continue
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if not first:
+            first, columns, where = cells, [_Column() for _ in cells], number
+            open_columns = [*range(len(cells))]
+            continue
+        if len(cells) != len(first):
+            while len(cells) > len(first) and not cells[-1]:
+                cells.pop()
+            if len(cells) != len(first) and not _is_blank_end(cells, first):
+                raise RequestError(
+                    f"{path}:{number}: expected {_count(first)} as in line {where}, got "
+                    f"{_count(cells)}: {_short(line)}."
+                )
+        for place in open_columns:
+            columns[place].add(cells[place] if place < len(cells) else "")
+        open_columns = [place for place in open_columns if not columns[place].is_known]
+    return first, columns
+
+
+def _is_blank_end(cells: Sequence[str], first: Sequence[str]) -> bool:
+    """Whether the first line alone has a tab at its end."""
+    return len(cells) >= 2 and not any(first[len(cells) :]) and len(cells) < len(first)
+
+
+def _is_header(first: Sequence[str], kinds: Sequence[str]) -> bool:
+    """Whether the first line has names: of columns that are something else in all other lines."""
+    names = [cell.lower().replace(" ", "_") in _NAMES for cell in first]
+    broken = [
+        kind in ("numbers", "identifiers", "dates") and not _KINDS[kind].fullmatch(cell)
+        for cell, kind in zip(first, kinds, strict=True)
+    ]
+    return all(names) or any(broken)
+
+
+def _checked(path: Path, chosen: Sequence[int], known: str, count: int) -> tuple[int, int]:
+    """The two columns of the setting; raises `RequestError` if the file doesn't have them."""
+    whole = all(type(number) is int for number in chosen)
+    if not whole or len({*chosen}) != 2 or len(chosen) != 2:
+        raise RequestError(
+            f"data.columns: expected two columns, counted from 0, such as [1,3], got "
+            f"{_list(chosen)}."
+        )
+    if wrong := [number for number in chosen if not 0 <= number < count]:
+        raise RequestError(
+            f"data.columns: expected columns 0 to {count - 1} of {path}, got {wrong[0]}. "
+            f"Columns: {known}."
+        )
+    return chosen[0], chosen[1]
+
+
+def _unclear(path: Path, texts: Sequence[int], known: str) -> RequestError:
+    """The complaint about a file whose first two columns aren't its only ones with text."""
+    which = _list(texts) if len(texts) == 2 else "[SOURCE,TARGET]"
+    return RequestError(
+        f"{path}: expected text in columns 0 and 1, and in no other. Columns, counted from 0: "
+        f"{known}. Choose two with data.columns={which}."
+    )
+
+
+def _list(numbers: Sequence[object]) -> str:
+    return f"[{','.join(map(str, numbers))}]"
+
+
+def _count(cells: Sequence[str]) -> str:
+    return f"{len(cells)} column" + "s" * (len(cells) != 1)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:39]}…")
