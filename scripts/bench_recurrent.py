@@ -37,7 +37,7 @@ def make_recurrent(mechanism: str, jit: bool | None = False):
     sizes = {"source_size": RECURRENT.vocabulary, "target_size": RECURRENT.vocabulary}
     model = RecurrentTranslator(kind, RecurrentSettings(units=units, embedding=units), **sizes)
     model.build()
-    jit = model.sooner_on_xla if jit is None else jit
+    jit = model.faster_with_xla if jit is None else jit
     return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1, jit=jit)
 
 

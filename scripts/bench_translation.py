@@ -86,7 +86,7 @@ def make_program(size: Size, jit: bool | None = False, **settings):
     from attnlab.training.optimizers import make_optimizer
 
     model = make_model(size, **settings)
-    jit = model.sooner_on_xla if jit is None else jit
+    jit = model.faster_with_xla if jit is None else jit
     return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1, jit=jit)
 
 

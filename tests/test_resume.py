@@ -27,6 +27,7 @@ from attnlab.run.loop import Session
 from attnlab.run.recorder import Recorder
 from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
+from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
 from attnlab.tasks.translation.learner import TranslationLearner
 
 import_tensorflow()
@@ -102,6 +103,15 @@ def test_a_resumed_run_ends_with_the_same_bits(config, whole, epochs):
     folder = interrupted(config, epochs)
     assert resume(folder) == folder.path
     assert_same_run(folder.path, whole)
+
+
+def test_a_run_is_resumed_with_the_compiler_that_it_started_with(compose, whole, monkeypatch):
+    """The processor may be another one by then; `whole` trained as a graph."""
+    monkeypatch.setattr(RecurrentForecaster, "faster_with_xla", False)
+    folder = interrupted(compose(*SMALL, "trainer.jit=auto"), 2)
+    assert folder.status.read()["xla"] is False
+    monkeypatch.setattr(RecurrentForecaster, "faster_with_xla", True)
+    assert_same_run(resume(folder), whole)
 
 
 # Independent of each other: the schedule and stopping look at the scores, optimizers have states.

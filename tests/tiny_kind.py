@@ -126,6 +126,8 @@ FILES = {
 
 
         class CountLearner:
+            jit = False
+
             def __init__(self, config, task, model):
                 self.model, self._task = model, task
                 settings = config.optimizer.settings

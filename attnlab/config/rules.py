@@ -61,7 +61,8 @@ class Rule:
             if bound is not None
         ]
         words = " ".join([words, " and ".join(bounds)]).strip()
-        words = " or ".join([*filter(None, [", ".join(self.words)]), words])
+        between = ", " if self.type == "bool" else " or "
+        words = between.join([*filter(None, [", ".join(self.words)]), words])
         return f"{words}, or null" if self.optional else words
 
 

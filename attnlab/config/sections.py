@@ -60,13 +60,12 @@ class TrainerConfig:
         "of the computation; mixed_bfloat16 for GPUs that have it",
         choices=["float32", "mixed_bfloat16"],
     )
-    jit: bool | None = ruled(
-        None,
-        "compile with XLA; false: TensorFlow's graphs; null: XLA, but on a CPU of models of texts "
-        "only for narrow recurrent ones, of translators only where all sentences are of one "
-        "length, of images only for small ones, for it compiles for long",
+    jit: Any = ruled(
+        "auto",
+        "train with XLA; false: as TensorFlow's graph; auto: whichever is faster, judged by the "
+        "model and the processor (on a GPU XLA); the run stores the choice, and resume keeps it",
         type="bool",
-        optional=True,
+        words=["auto"],
     )
     together: Any = ruled(
         "auto",

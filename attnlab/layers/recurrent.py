@@ -11,7 +11,6 @@ from keras import ops
 from attnlab.attention.dropout import Dropout
 from attnlab.layers import recurrence
 
-_NARROW = 128  # units: as long there, 2.2 times at 32, 0.8 times at 256 (2 cores)
 _CELLS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
 
@@ -67,7 +66,7 @@ class RecurrentEncoder(keras.layers.Layer):
         layer = _CELLS[self.cell](
             self.units,
             return_sequences=True,
-            return_state=not self._is_known,
+            return_state=not self.has_own_loop,
             name=f"{self.cell}_{number}",
             **form,
         )
@@ -76,14 +75,9 @@ class RecurrentEncoder(keras.layers.Layer):
         return keras.layers.Bidirectional(layer, name=f"bidirectional_{number}")
 
     @property
-    def _is_known(self) -> bool:
-        """Whether `recurrence` has the cell: not a GRU with its reset gate before the product."""
+    def has_own_loop(self) -> bool:
+        """Whether `recurrence` runs the cell; not a GRU with `reset_after=False`."""
         return self.reset_after or self.cell != "gru"
-
-    @property
-    def sooner_on_xla(self) -> bool:
-        """Whether, on a CPU, XLA spares more at each step than its products cost."""
-        return self._is_known and self.units <= _NARROW
 
     @property
     def width(self) -> int:
@@ -145,7 +139,7 @@ class RecurrentEncoder(keras.layers.Layer):
         states, last = sequence, []
         lengths = None if mask is None else ops.sum(ops.cast(mask, "int32"), axis=-1)
         for number, layer in enumerate(self.recurrent):
-            if self._is_known:
+            if self.has_own_loop:
                 states, ends = self._recurred(layer, states, lengths)
             else:
                 states, ends = self._by_keras(layer, states, mask, training)

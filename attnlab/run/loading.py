@@ -77,7 +77,7 @@ class TrainedRun:
 
 def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
     """Load weights, or the mean of several; raises `RequestError`, which says `what` they are."""
-    from attnlab.training.averaging import load_average
+    from attnlab.training.weights_file import load_average
 
     with _telling(paths[0], what):
         load_average(model, paths) if len(paths) > 1 else model.load_weights(paths[0])

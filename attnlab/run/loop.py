@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +113,9 @@ class Session:
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         done = checkpoint.state["history"] if checkpoint else []
-        learner = make_learner(self.config, self.task)
+        learner = make_learner(self._as_compiled(), self.task)
         learner.progress = self.screen.working
-        self._stack(learner, checkpoint)
+        self._fix_program(learner, checkpoint)
         self._best_values = variable_values(learner)
         if self.resumed:
             self._restore(learner, checkpoint)
@@ -131,14 +131,24 @@ class Session:
         log.info("best epoch %d; test: %s", metrics["best_epoch"], in_words(metrics["test"]))
         return metrics
 
-    def _stack(self, learner: Any, checkpoint: Checkpoint | None) -> None:
-        """Have it trained in a stack, as it began: to the last bits results depend on that."""
-        width = self.folder.status.read().get("together", 1 if checkpoint else None)
+    def _as_compiled(self) -> RunConfig:
+        """The configuration with the compiler that the run started with, if it has started."""
+        xla = self.folder.status.read().get("xla")
+        if xla is None:
+            return self.config
+        return replace(self.config, trainer=replace(self.config.trainer, jit=xla))
+
+    def _fix_program(self, learner: Any, checkpoint: Checkpoint | None) -> None:
+        """Record the compiler and the stack width: a resumed run needs both for equal bits."""
+        status = self.folder.status.read()
+        entries: dict[str, Any] = {} if "xla" in status else {"xla": learner.jit}
+        width = status.get("together", 1 if checkpoint else None)
         if width is None:  # nothing is trained yet
             width = width_of(getattr(learner, "stackable", 1))
-            if width > 1:
-                with self.recorder.writing("status.json"):
-                    self.folder.status.write(together=width)
+            entries |= {"together": width} if width > 1 else {}
+        if entries:
+            with self.recorder.writing("status.json"):
+                self.folder.status.write(**entries)
         if width > 1:
             learner.width = width
 

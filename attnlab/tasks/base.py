@@ -415,6 +415,7 @@ class Learner(Protocol):
     Attributes:
         model: what is trained.
         optimizer: what trains it, with all its variables.
+        jit: whether XLA compiles its steps; a resumed run keeps the choice.
         progress: is told how far a long scoring is; the runner sets it.
         stackable: how many runs of equal shapes are sooner trained in one stack than one by one;
             may be missing, as may
@@ -424,6 +425,7 @@ class Learner(Protocol):
 
     model: keras.Model
     optimizer: keras.Optimizer
+    jit: bool
     progress: Progress | None
 
     def chunks(self, epoch: int) -> Sequence[Chunk]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses
 from attnlab.text.tokenizers import PAD
 from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
+from attnlab.training.compiler import trains_with_xla
 from attnlab.training.epoch_program import Compiled, Loss, Program
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program_cache import shared_program
@@ -29,7 +29,7 @@ class ResidentLearner:
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: of each part, `train` among them, what goes in, (N, ...).
         targets: of each part what should come out, (N, ...).
-        jit: whether XLA compiles where the configuration leaves that open.
+        faster_with_xla: whether XLA trains the model faster than the graph on this CPU.
         lengths: of each part, how many places of each input are more than padding, (N,). Then
             batches are of near-equal lengths; see `Program`. None: inputs are not padded.
     """
@@ -42,7 +42,7 @@ class ResidentLearner:
         inputs: dict[str, np.ndarray],
         targets: dict[str, np.ndarray],
         *,
-        jit: bool = True,
+        faster_with_xla: bool = True,
         lengths: dict[str, np.ndarray] | None = None,
         sizes: tuple[int, ...] = (),
     ) -> None:
@@ -53,7 +53,7 @@ class ResidentLearner:
         self.rows = {"validation": np.arange(0), **dict(zip(targets, numbers, strict=True))}
         data = [np.concatenate([*parts.values()]) for parts in (inputs, targets)]
         settings = config.optimizer
-        jit = jit if config.trainer.jit is None else config.trainer.jit
+        self.jit = jit = trains_with_xla(config.trainer.jit, faster_with_xla)
         self._lengths = None if lengths is None else np.concatenate([*lengths.values()])
         parts = model, make_optimizer(settings.name, settings.settings), loss
         shapes = (*(array.shape for array in data), self._batch_size, *sizes)
@@ -110,21 +110,12 @@ class ResidentLearner:
         return []
 
 
-def runs_on_xla(model: Any) -> bool:
-    """Whether a model of texts is sooner trained with XLA than as TensorFlow's graph.
-
-    On a CPU only some loops over steps are (`sooner_on_xla`): they end where a batch does, while
-    all else goes through the padding, too.
-    """
-    return getattr(model, "sooner_on_xla", False) or bool(tf.config.list_physical_devices("GPU"))
-
-
 def text_settings(model: Any, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
-    """`jit` and `lengths` of a `ResidentLearner` whose inputs are rows of tokens, PAD behind them.
+    """Return settings of a `ResidentLearner` whose inputs are rows of tokens, padded with PAD.
 
-    A model of one length reads all of them.
+    A model of one length reads the padding too.
     """
     if model.fixed_length is not None:
         return {}
     lengths = {name: np.sum(rows != PAD, axis=1) for name, rows in tokens.items()}
-    return {"jit": runs_on_xla(model), "lengths": lengths}
+    return {"faster_with_xla": model.faster_with_xla, "lengths": lengths}

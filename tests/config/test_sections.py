@@ -105,7 +105,7 @@ def test_parse_fills_in_the_defaults_of_the_sections():
         ({"seed": -1}, "seed: expected a whole number at least 0 and at most 2,147,483,647, got"),
         ({"trainer": {"epoch": 3}}, "trainer.epoch: there is no such key. Did you mean trainer.ep"),
         ({"trainer": {"epochs": 0}}, "trainer.epochs: expected a whole number at least 1"),
-        ({"trainer": {"jit": "yes"}}, "trainer.jit: expected true or false, or null, got yes."),
+        ({"trainer": {"jit": "yes"}}, "trainer.jit: expected auto, true or false, got yes."),
         ({"tracking": {"weights": "bset"}}, "got bset. Did you mean best?"),
         ({"task": {}}, "task: expected the name of one of its options"),
         ({"tracking": {"uri": "https://me:pass@host/x"}}, "tracking.uri: expected no user name"),

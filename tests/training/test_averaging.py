@@ -1,10 +1,10 @@
-"""Averages of saved weights."""
+"""Averages of saved weights; see test_weights_file.py for the files."""
 
 import keras
 import numpy as np
 import pytest
 
-from attnlab.training.averaging import load_average
+from attnlab.training.weights_file import load_average
 
 
 def make_model(width=3):

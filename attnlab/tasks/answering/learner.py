@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.answering.examples import looked_at
 from attnlab.tasks.answering.report import measured
-from attnlab.tasks.resident import ResidentLearner, runs_on_xla
+from attnlab.tasks.resident import ResidentLearner
 from attnlab.tasks.right_answers import chosen_examples
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ class AnsweringLearner(ResidentLearner):
         inputs = {name: part.rows.tokens for name, part in parts}
         targets = {name: part.rows.targets for name, part in parts}
         # Where a row's question ends can't be seen in its shape.
-        own = {"jit": runs_on_xla(model), "sizes": (model.question_places, model.text_places)}
+        sizes = model.question_places, model.text_places
+        own = {"faster_with_xla": model.faster_with_xla, "sizes": sizes}
         super().__init__(config, model, task.loss, inputs, targets, **own)
 
     def validate(self, epoch: int) -> dict[str, float]:

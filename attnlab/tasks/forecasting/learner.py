@@ -29,7 +29,8 @@ class ForecastLearner(ResidentLearner):
         if model.fitted:
             known = [(inputs[name], targets[name]) for name in inputs if name != "test"]
             model.fit_highway(*known)
-        super().__init__(config, model, task.loss, inputs, targets)
+        faster = model.faster_with_xla
+        super().__init__(config, model, task.loss, inputs, targets, faster_with_xla=faster)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss`, the mean over the validation windows."""

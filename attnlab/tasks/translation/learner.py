@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Losses, Progress, Report
@@ -19,6 +18,7 @@ from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.training.batches import token_plan
+from attnlab.training.compiler import has_gpu, trains_with_xla
 from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class TranslationLearner:
         self._train = task.tokenized.parts["train"]
         # The decoder reads all but the last token of a target.
         self._lengths = self._train.source.lengths, self._train.target.lengths - 1
-        asked = config.trainer.jit
-        search_jit = bool(tf.config.list_physical_devices("GPU")) if asked is None else asked
-        one_shape, self._multiple = self._has_one_shape(), None
-        jit = search_jit or (asked is None and one_shape and self._is_sooner_on_xla(model))
+        one_shape, asked, self._multiple = self._has_one_shape(), config.trainer.jit, None
+        faster = one_shape and model.faster_with_xla and self._is_long()
+        self.jit = jit = trains_with_xla(asked, faster)
         if jit:
             self._multiple = 1 if one_shape else _WIDTH_STEP
+        search_jit = jit and has_gpu()  # a CPU decodes faster as a graph
 
         def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
             smoothing = task.label_smoothing
@@ -89,9 +89,9 @@ class TranslationLearner:
         sides = zip(*((part.source, part.target) for part in parts if part), strict=True)
         return all(np.ptp(np.concatenate([part.lengths for part in side])) == 0 for side in sides)
 
-    def _is_sooner_on_xla(self, model: keras.Model) -> bool:
-        """Whether a model whose sentences have one shape is sooner trained with XLA, on a CPU."""
-        return model.sooner_on_xla and sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
+    def _is_long(self) -> bool:
+        """Whether an epoch has enough steps to make up for compiling with XLA."""
+        return sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
 
     def chunks(self, epoch: int) -> list[Batches]:
         """The epoch's batches, a few together."""

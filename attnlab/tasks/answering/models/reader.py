@@ -26,6 +26,8 @@ class Reader(keras.Model):
         **kwargs: of every Keras model.
     """
 
+    faster_with_xla = False  # than as a graph, on a CPU; the graph skips the padding
+
     def __init__(self, *, question_places: int, text_places: int, **kwargs) -> None:
         super().__init__(**kwargs)
         self.question_places, self.text_places = question_places, text_places

@@ -8,6 +8,7 @@ from keras import ops
 from attnlab.attention.base import Attention, AttentionOutput
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.answering.models.reader import EmbeddingReader
+from attnlab.training.compiler import Border, is_faster_with_xla
 
 
 class RecurrentReader(EmbeddingReader):
@@ -48,9 +49,10 @@ class RecurrentReader(EmbeddingReader):
         self.fitted = None  # a matrix behind contexts of another width
 
     @property
-    def sooner_on_xla(self) -> bool:
-        """See `RecurrentEncoder`."""
-        return self.encoder.sooner_on_xla
+    def faster_with_xla(self) -> bool:
+        """Whether XLA trains it faster than the graph on this CPU."""
+        small = is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
+        return self.encoder.has_own_loop and small
 
     @property
     def looks(self) -> bool:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.classification.scoring import validation_scores
 from attnlab.tasks.resident import ResidentLearner
 from attnlab.tasks.right_answers import chosen_examples
+from attnlab.training.compiler import Border, is_faster_with_xla
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.classification.images.models.vision_transformer import VisionTransformer
     from attnlab.tasks.classification.images.task import Images
-
-_LARGE = 4e9  # operations of a step from which a processor's own libraries are the faster ones
 
 
 class ImageLearner(ResidentLearner):
@@ -28,8 +26,11 @@ class ImageLearner(ResidentLearner):
         parts = task.data.parts.items()
         inputs = {name: part.pixels for name, part in parts}
         targets = {name: part.labels for name, part in parts}
-        jit = runs_on_xla(model, config.trainer.batch_size)
-        super().__init__(config, model, task.loss, inputs, targets, jit=jit)
+        # A step has about six operations for each parameter and each vector of the batch.
+        vectors = config.trainer.batch_size * model.steps
+        operations = 6 * vectors * model.count_params()
+        faster = is_faster_with_xla(operations, Border.VISION_TRANSFORMER)
+        super().__init__(config, model, task.loss, inputs, targets, faster_with_xla=faster)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats, `val_accuracy`."""
@@ -62,15 +63,3 @@ class ImageLearner(ResidentLearner):
         }
         similarity = self.program.model.position_similarity()
         return kept if similarity is None else {**kept, "positions": similarity}
-
-
-def runs_on_xla(model: VisionTransformer, batch: int) -> bool:
-    """Whether a model trains sooner by XLA than as a TensorFlow graph.
-
-    On a GPU it does. A processor's libraries multiply large matrices faster than XLA does there,
-    while of small models the overhead of a graph's operations is most of their time. A step has
-    about six operations for each parameter and each vector of the batch.
-    """
-    vectors = batch * model.steps
-    small = 6 * vectors * model.count_params() < _LARGE
-    return small or bool(tf.config.list_physical_devices("GPU"))

@@ -24,6 +24,8 @@ class Classifier(keras.Model):
         **kwargs: of every Keras model.
     """
 
+    faster_with_xla = False  # than as a graph, on a CPU; the graph skips the padding
+
     def __init__(
         self,
         *,

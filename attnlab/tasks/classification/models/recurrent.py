@@ -8,6 +8,7 @@ from attnlab.attention.base import Attention
 from attnlab.layers.looking_back import LookingBack
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.classification.models.classifier import Classifier
+from attnlab.training.compiler import Border, is_faster_with_xla
 
 _MANY_WORDS = 1000
 
@@ -51,9 +52,10 @@ class RecurrentClassifier(LookingBack, Classifier):
         self.look_by(attention, readout, self.encoder.width)
 
     @property
-    def sooner_on_xla(self) -> bool:
-        """See `RecurrentEncoder`."""
-        return self.encoder.sooner_on_xla
+    def faster_with_xla(self) -> bool:
+        """Whether XLA trains it faster than the graph on this CPU."""
+        small = is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
+        return self.encoder.has_own_loop and small
 
     @property
     def fixed_length(self) -> int | None:

@@ -45,6 +45,8 @@ class Forecaster(keras.Model):
         **kwargs: of every Keras model.
     """
 
+    faster_with_xla = True  # than as a graph, on a CPU
+
     def __init__(
         self,
         *,

@@ -6,6 +6,7 @@ from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.layers.looking_back import LookingBack
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
+from attnlab.training.compiler import Border, is_faster_with_xla
 
 
 class RecurrentForecaster(LookingBack, Forecaster):
@@ -31,6 +32,11 @@ class RecurrentForecaster(LookingBack, Forecaster):
         sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
         self.encoder = RecurrentEncoder(cell=cell, dropout=dropout, name="encoder", **sizes)
         self.look_by(attention, readout, self.encoder.width)
+
+    @property
+    def faster_with_xla(self) -> bool:
+        """Whether XLA trains it faster than the graph on this CPU."""
+        return is_faster_with_xla(self.encoder.units, Border.RECURRENT_FORECASTER)
 
     @property
     def fixed_length(self) -> int | None:

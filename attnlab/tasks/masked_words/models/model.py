@@ -50,6 +50,8 @@ class MaskedWordModel(keras.Model):
         **kwargs: of every Keras model.
     """
 
+    faster_with_xla = False  # than as a graph, on a CPU; the graph skips the padding
+
     def __init__(self, *, encoder: TextEncoder, next_sentence: bool = False, **kwargs) -> None:
         super().__init__(**kwargs)
         self.encoder, self.mask = encoder, encoder.embedding.input_dim - 1

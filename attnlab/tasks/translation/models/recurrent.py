@@ -22,8 +22,7 @@ from attnlab.tasks.translation.models.recurrent_decoder import (
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
 from attnlab.text.tokenizers import PAD
-
-_NARROW = 256  # units: as graph 1.1 to 1.7 times as long as with XLA there (2 cores)
+from attnlab.training.compiler import Border, is_faster_with_xla
 
 
 class RecurrentTranslator(Translator):
@@ -70,7 +69,7 @@ class RecurrentTranslator(Translator):
             name="encoder",
         )
         mechanism = None if isinstance(mechanism, NoAttention) else mechanism
-        self.sooner_on_xla = settings.units <= _NARROW
+        self.faster_with_xla = is_faster_with_xla(settings.units, Border.RECURRENT_TRANSLATOR)
         self.decoder = RecurrentDecoder(mechanism, settings, name="decoder")
         self.initial = _projections(settings) if settings.initial_state == "project" else []
         self.dropouts = {

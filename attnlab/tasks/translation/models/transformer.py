@@ -19,8 +19,7 @@ from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
 from attnlab.text.tokenizers import PAD
-
-_NARROW = 128  # units: as graph 1.25 times as long as with XLA there, with 256 1.03 times (2 cores)
+from attnlab.training.compiler import Border, is_faster_with_xla
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class TransformerTranslator(Translator):
         _check(settings)
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
-        self.sooner_on_xla = settings.units <= _NARROW
+        self.faster_with_xla = is_faster_with_xla(settings.units, Border.TRANSFORMER_TRANSLATOR)
         common = settings.of_layers()
         if settings.positions == "learned":
             self.max_positions = max(self.max_source, max_target)

@@ -47,12 +47,12 @@ class Translator(keras.Model):
         fixed_length: the longest source that the mechanism's weights reach, known once they are
             created; None where any length will do.
         max_positions: the longest sequence that learned positions reach; None likewise.
-        sooner_on_xla: whether, on a CPU, sentences of one shape are sooner learned from with XLA.
+        faster_with_xla: whether XLA trains it faster on this CPU if all batches have one shape.
     """
 
     fixed_length: int | None = None
     max_positions: int | None = None
-    sooner_on_xla: bool = False
+    faster_with_xla: bool = False
 
     def __init__(
         self,
