@@ -71,6 +71,27 @@ class AskedTexts:
         """Questions by the word that asks, windows, and what can't be answered, by part."""
         return {name: self._described(name, part) for name, part in self.parts.items()}
 
+    def preface(self) -> list[str]:
+        """What a user should know before training: how the questions were read, and limits."""
+        return [*self.said, *self.limits(*self.parts)]
+
+    def best_possible(self, part: str) -> float:
+        """The exact match, from 0 to 100, of a model that answers all it can express."""
+        return 100.0 * (1.0 - sum(self.inexpressible.get(part, ())) / len(self.parts[part]))
+
+    def limits(self, *parts: str) -> list[str]:
+        """How many answers of some parts can't be expressed exactly, a sentence each."""
+        notes = []
+        for part in parts:
+            inside, long = self.inexpressible.get(part, (0, 0))
+            by = [f"{inside:,} by where words start and end (for baselines, too)"] * bool(inside)
+            by += [f"{long:,} by task.max_answer or the length of a window"] * bool(long)
+            if by:
+                which = f"{inside + long:,} of the {len(self.parts[part]):,} answers of {part}"
+                most = f"the best possible exact match is {self.best_possible(part):.1f}"
+                notes.append(f"{which} can't be expressed exactly, {' and '.join(by)}; {most}.")
+        return notes
+
     def _described(self, name: str, part: Part) -> dict[str, int]:
         groups = Counter(each.group for each in part.questions)
         beyond = sum(self.inexpressible.get(name, ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import methodcaller
 from typing import Any
 
 from attnlab.tasks.base import Kind, Metric, Verb
@@ -42,6 +43,7 @@ KIND = Kind(
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
     takes_data=True,
+    preface=methodcaller("preface"),
     together=8,
     encodes=True,
     bars=("train_loss", "val_loss", "val_f1"),

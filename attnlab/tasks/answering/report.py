@@ -52,14 +52,14 @@ def build_report(data: AskedTexts, part: str, said: Sequence[Said], loss: float)
         baselines=scores,
         best_baseline=strongest,
         skill=skills[strongest],
-        notes=[*_notes(data), *_limits(data, part)],
+        notes=[*_notes(data), *data.limits(*dict.fromkeys(("train", part)))],
         predictions=_predictions(asked, said, own, rules),
         units="percent of the questions",
         skills=skills,
         metric="exact_match",
         details={
             "groups": _groups(asked, own),
-            "best_possible_exact_match": _best_possible(data, part),
+            "best_possible_exact_match": data.best_possible(part),
             **({"left_out": dict(data.left_out)} if data.left_out else {}),
         },
     )
@@ -98,26 +98,6 @@ def _notes(data: AskedTexts) -> list[str]:
         notes.append(
             f"Long texts were read in windows: {windows:,} of them for the {total:,} questions."
         )
-    return notes
-
-
-def _best_possible(data: AskedTexts, part: str) -> float:
-    return 100.0 * (1.0 - sum(data.inexpressible.get(part, ())) / len(data.parts[part]))
-
-
-def _limits(data: AskedTexts, part: str) -> list[str]:
-    """How many questions can't be answered exactly, and why: a sentence for train and the part."""
-    notes = []
-    for name in dict.fromkeys(("train", part)):
-        inside, long = data.inexpressible.get(name, (0, 0))
-        reasons = [f"{inside:,} by where words start and end (for baselines, too)"] * bool(inside)
-        reasons += [f"{long:,} by task.max_answer or the length of a window"] * bool(long)
-        if reasons:
-            most = f"; the best possible exact match is {_best_possible(data, name):.1f}"
-            notes.append(
-                f"{inside + long:,} of the {len(data.parts[name]):,} answers of {name} can't be "
-                f"expressed exactly, {' and '.join(reasons)}{most if name == part else ''}."
-            )
     return notes
 
 

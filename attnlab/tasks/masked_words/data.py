@@ -59,6 +59,10 @@ class MaskedTexts:
             for name, part in self.parts.items()
         }
 
+    def preface(self) -> list[str]:
+        """What a user should know before training: how the texts were read."""
+        return [*self.said]
+
     def notes(self) -> list[str]:
         """What the report should say of the data, a sentence each."""
         notes, rows = [*self.said], sum(self.counts().values())

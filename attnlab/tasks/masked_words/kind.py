@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
+
 from attnlab.tasks.base import Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.masked_words"
@@ -26,6 +28,7 @@ KIND = Kind(
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
     takes_data=True,
+    preface=methodcaller("preface"),
     together=8,
     encodes=True,
     bars=("train_loss", "val_loss", "val_accuracy"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import methodcaller
 from typing import Any
 
 from attnlab.config.options import auto_value
@@ -66,6 +67,7 @@ KIND = Kind(
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
     takes_data=True,
+    preface=methodcaller("preface"),
     # The Transformer is what multi-head attention was made for.
     architectures={"multi_head": "transformer"},
     evaluation={"--beam": "beam", "--files": "files", "data.test_set": "test_set"},

@@ -16,7 +16,7 @@ from attnlab.tasks.base import Kind, Progress, Report, require_part
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.kind import KIND
-from attnlab.tasks.translation.text.preprocessing import TextSettings
+from attnlab.tasks.translation.text.preprocessing import TextSettings, corpus_notes
 from attnlab.tasks.translation.text.tokenized_corpus import (
     TokenizedCorpus,
     tokenize_corpus,
@@ -60,6 +60,10 @@ class TranslationData:
     def counts(self) -> dict[str, int]:
         """Pairs by part."""
         return {name: len(part.source) for name, part in self.tokenized.parts.items()}
+
+    def preface(self) -> list[str]:
+        """What a user should know before training: how the corpus was read."""
+        return corpus_notes(self.tokenized.statistics)
 
     def describe(self) -> dict[str, Any]:
         """What preprocessing the corpus counted."""

@@ -94,7 +94,10 @@ def _asked(content: Any, text: str, path: Path) -> Asked:
         raise RequestError(f"{path}: expected a question with id and answers, got {content!r:.60}.")
     number = content.get("id")
     if type(number) not in (str, int) or not str(number).strip():
-        raise RequestError(f"{path}: expected an id of each question, got {number!r:.60}.")
+        asked = f"{content.get('question')!r:.60}"
+        raise RequestError(
+            f"{path}: expected an id of each question, got {number!r:.60} for {asked}."
+        )
     _check_unicode(str(number), "id", f"{path}: a question")
     where = f"{path}: question {number}"
     question = _text(content, "question", where)

@@ -48,7 +48,9 @@ class _Column:
         self.example = ""
 
     def add(self, cell: str) -> None:
-        """Look at one more cell."""
+        """Look at one more cell; an empty one says nothing."""
+        if not cell:
+            return
         self._lines += 1
         self.example = self.example or cell
         if len(self._values) <= _MOST_CODES:

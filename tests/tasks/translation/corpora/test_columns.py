@@ -142,6 +142,12 @@ def test_a_line_with_the_names_of_columns_is_left_out_and_counted(read, header, 
     assert read.corpus.dropped == {"lines with the names of columns": 1}
 
 
+def test_an_empty_cell_does_not_make_numbers_text(read):
+    content = of("{id}", "{en}", "{de}").replace("1006\t", "\t")
+    with pytest.raises(RequestError, match=r"0 numbers .* Choose two with data.columns=\[1,2\]"):
+        read(content)
+
+
 def test_few_lines_of_short_words_are_text(read):
     pairs = [("dog", "Hund"), ("cat", "Katze"), ("sun", "Sonne"), ("ox", "Ochse")]
     assert read("".join(f"{en}\t{de}\n" for en, de in pairs)) == pairs
