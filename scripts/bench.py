@@ -4,11 +4,11 @@
     python scripts/bench.py bench_seeds                         # some of them
     python scripts/bench.py --against runs/bench/2026-11-22.json
 
-Each script measures ours and a peer in turns, in one run. The page has of each ratio the median
-over the turns, their range and the bound that the project holds itself to, with the machine and
-the peers' versions. It is printed, and written as `runs/bench/DATE.md` beside `DATE.json`, which
-has the numbers. `--against` adds what an earlier one had, and marks ranges that don't overlap. The
-exit code is 1 if a bound is missed or a script broke off.
+Each script measures ours and a peer in turns, in one run. The page has the median of each ratio,
+the range over the turns and the bound; what was left out, and why; the machine and the versions. It
+is printed, and written to `runs/bench/DATE.md`, with the numbers in `DATE.json`. `--against` adds a
+column of an earlier page, and marks ranges that don't overlap. The exit code is 1 if a bound is
+missed or a script failed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _found(package: str) -> metadata.Distribution | None:
 
 
 def measure(script: str) -> tuple[list[dict[str, Any]], bool]:
-    """Run a script; its lines, and whether all is there, and within its bounds."""
+    """Run a script; return its entries, and whether it succeeded within its bounds."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "lines"
         kept.touch()
@@ -85,19 +85,23 @@ def measure(script: str) -> tuple[list[dict[str, Any]], bool]:
         env = {**os.environ, LINES: str(kept)}
         code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
         lines = [{"script": script, **json.loads(line)} for line in kept.read_text().splitlines()]
-    fits = all(_line(line).fits for line in lines)
+    fits = all(_line(line).fits for line in lines if "left_out" not in line)
     if code and fits:
-        print(f"{script} broke off with exit code {code}: lines may be missing.", file=sys.stderr)
+        lines.append({"left_out": f"lines of {script}", "why": f"it ended with exit code {code}"})
     return lines, fits and not code
 
 
 def page(found: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:
-    """The results as Markdown, beside those of an earlier page."""
+    """Return the results as Markdown, with a column of an earlier page."""
     where = found["machine"]
     words = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
-    before = {line["what"]: line for line in earlier["lines"]} if earlier else {}
+    measured, left_out = (
+        [line for line in found["lines"] if ("left_out" in line) is wanted]
+        for wanted in (False, True)
+    )
+    before = {line.get("what"): line for line in earlier["lines"]} if earlier else {}
     columns = ["what", "median", "range", "bound", *(["before"] if earlier else [])]
-    rows = [_row(line, before.get(line["what"]), bool(earlier)) for line in found["lines"]]
+    rows = [_row(line, before.get(line["what"]), bool(earlier)) for line in measured]
     table = [columns, ["---"] * len(columns), *rows]
     return "\n".join(
         [
@@ -105,6 +109,9 @@ def page(found: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:
             f"{' '.join(where['instructions'])}; {words}. It took {found['minutes']:.0f} minutes.",
             "",
             *(f"| {' | '.join(cells)} |" for cells in table),
+            "",
+            "Left out:" if left_out else "Nothing was left out.",
+            *(f"- {line['left_out']}: {line['why']}" for line in left_out),
             "",
         ]
     )
