@@ -29,9 +29,12 @@ class Part:
         """
         inside = long = 0
         for asked, text in zip(self.questions, self.texts, strict=True):
-            held = list(_whole_words(asked, text))
-            inside += bool(asked.answers) and not held
-            long += bool(held) and min(held) > longest
+            lengths = _whole_words(asked, text)
+            shortest = next(lengths, None)
+            if shortest is None:
+                inside += bool(asked.answers)
+            else:
+                long += shortest > longest and all(each > longest for each in lengths)
         return inside, long
 
     def __len__(self) -> int:

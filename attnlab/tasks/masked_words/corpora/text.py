@@ -74,6 +74,7 @@ class TextFiles(Corpus):
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
         wordless: list[str] = []
+        marks = 0  # documents
         for text in self._texts:
             text = _LINE_END.sub("\n", text).strip()
             documents = _EMPTY_LINES.split(text)
@@ -83,6 +84,7 @@ class TextFiles(Corpus):
                 own = unwrapped(document)
                 found = [own[start:end] for start, end in sentence_spans(own, self.language)]
                 if found:
+                    marks += _size(own) > sum(map(_size, found))
                     yield found
                 elif own:
                     wordless.append(own)
@@ -91,7 +93,14 @@ class TextFiles(Corpus):
                 f"{len(wordless):,} documents without a letter or digit are left out, such as "
                 f"{shortened(wordless[0], 20)!r}."
             )
+        if marks:
+            self.note(f"In {marks:,} documents, marks that belong to no sentence are left out.")
 
     def _content(self) -> Any:
         digest = hashlib.sha256("\0".join(self._texts).encode("utf-8", "surrogatepass"))
         return {"texts": digest.hexdigest(), "language": self.language}
+
+
+def _size(text: str) -> int:
+    """Characters of a text that are no spaces."""
+    return len(text) - text.count(" ")

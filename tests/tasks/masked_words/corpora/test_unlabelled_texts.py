@@ -137,13 +137,14 @@ def test_documents_that_differ_in_case_alone_are_in_one_part(tmp_path):
 
 def test_what_is_left_out_is_counted(tmp_path):
     file = tmp_path / "a.txt"
-    file.write_text("One.\n***\nTwo!\nOne.\nTwo.\nthree\n— —\nOne.\n")
+    file.write_text("One.\n***\nTwo!\nOne.\nTwo. ***\nthree\n— —\nOne.\n")
     corpus = TextFiles(path=str(file))
     corpus.open(tmp_path)
     parts = divided(corpus, 0)
     assert sum(map(len, parts.values())) == 4 and corpus.left_out == {"train": 2}
     assert corpus.notes == (
         "2 documents without a letter or digit are left out, such as '***'.",
+        "In 1 documents, marks that belong to no sentence are left out.",
         "2 of 6 documents are left out: they repeat another one word for word.",
     )
 
