@@ -74,9 +74,8 @@ class Attention(keras.layers.Layer):
         weights and a zero context. Masked memory must be finite; it never changes a result.
 
     Attributes:
-        readout: how a forecaster turns the context into its output: "state" (leave the context
-            out), "context", "concat" (`[context; state]`), or "attentional_state" (Luong's
-            `tanh(W_c [context; state])`).
+        has_context: whether the context depends on the memory. Without one a forecaster or a
+            classifier reads the state alone.
         placement: where a translation decoder puts the mechanism: "before_step" (the query is the
             previous state) or "after_step" (the current one).
 
@@ -85,7 +84,7 @@ class Attention(keras.layers.Layer):
         RequestError: `dropout` is out of range; it is called as Keras's own attention layers are.
     """
 
-    readout: ClassVar[str] = "concat"
+    has_context: ClassVar[bool] = True
     placement: ClassVar[str] = "after_step"
 
     def __init__(self, *, dropout: float = 0.0, seed: int | None = None, **kwargs):

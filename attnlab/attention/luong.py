@@ -30,7 +30,6 @@ class LuongAttention(Attention):
         RequestError: an unknown score; dot scores of unequal widths.
     """
 
-    readout: ClassVar[str] = "attentional_state"
     scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat")
 
     def __init__(self, *, score: str = "dot", units: int | None = None, **kwargs):

@@ -15,8 +15,8 @@ class NoAttention(Attention):
     """Attend to nothing: weights 0, context 0.
 
     The same model without attention, for comparisons. The context keeps its usual shape, so that
-    the layer fits wherever another mechanism does; a forecaster doesn't read it ("state"), and to
-    a decoder the zeros say "no context". It has no weights.
+    the layer fits wherever another mechanism does; a forecaster reads the state instead, and to a
+    decoder the zeros say "no context". It has no weights.
 
     Source: none; it is what Bahdanau et al. (2015) call RNNencdec when the state alone passes on.
 
@@ -26,7 +26,7 @@ class NoAttention(Attention):
     Call arguments, returns: see `Attention`; context (B, T, M) and weights (B, 1, T, S) of zeros.
     """
 
-    readout: ClassVar[str] = "state"
+    has_context: ClassVar[bool] = False
 
     def align(self, query, keys, mask, start_index):
         """Return zeros of shape (B, 1, T, S)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import keras
 from keras import ops
 
@@ -33,7 +31,6 @@ class PoolingAttention(Attention):
         ValueError: a memory has another length than the one built for.
     """
 
-    readout: ClassVar[str] = "context"
     _length: int | None = None
 
     @property

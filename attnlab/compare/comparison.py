@@ -24,6 +24,7 @@ from attnlab.compare.statistics import (
     item_tests,
     mean_interval,
     paired_difference,
+    within,
 )
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -194,7 +195,7 @@ def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
     sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
     return GroupResult(
         group=group,
-        interval=interval_of(values, geometric=options.geometric),
+        interval=within(interval_of(values, geometric=options.geometric), metric.bounds),
         best=ends[0],
         worst=ends[-1],
         skill=_mean([metric.skill(run.metrics) for run in runs]),

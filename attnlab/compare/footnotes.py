@@ -12,7 +12,8 @@ _MOST_SEEDS_NAMED = 5
 def footnotes(comparison: Comparison) -> list[str]:
     """Say what the columns mean, and what to know beside them."""
     way = "sequential" if comparison.sequential else "t"
-    lines = [f"n: seeds, with a 95 % {way} interval of their mean; s/epoch: median epoch"]
+    cut = f", cut at {ends}" if (ends := _cut_at(comparison)) else ""
+    lines = [f"n: seeds, with a 95 % {way} interval of their mean{cut}; s/epoch: median epoch"]
     if any(each.skill is not None for each in comparison.results):
         baseline = comparison.baseline or "the best baseline"
         lines[0] += f"; skill: part of {baseline}'s error that is gone"
@@ -34,6 +35,16 @@ def footnotes(comparison: Comparison) -> list[str]:
             "difference is judged, however large: train more seeds"
         )
     return [*naming(comparison).notes, *lines, *comparison.notes]
+
+
+def _cut_at(comparison: Comparison) -> str:
+    """Name the bounds of the metric that end intervals; empty if none does."""
+    intervals = [each.interval for each in comparison.results]
+    ends = {i.low for i in intervals if i.low != i.high}, {i.high for i in intervals}
+    bounds = zip(comparison.metric.bounds, ("smallest", "largest"), ends, strict=True)
+    return " and ".join(
+        f"{bound:g}, the {word} value there can be" for bound, word, own in bounds if bound in own
+    )
 
 
 def _about_shared_seeds(comparison: Comparison) -> list[str]:

@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Kind, Metric
+from attnlab.tasks.base import POSITIVE, UNBOUNDED, Kind, Metric
 
 # What every run's metrics.json has, of whatever kind: which way is better.
 _OF_EVERY_RUN = {"skill": 1, "seconds": -1, "parameters": -1, "epochs": -1}
+_BOUNDS_OF_EVERY_RUN = {
+    "skill": (-math.inf, 1.0),
+    **dict.fromkeys(("seconds", "parameters", "epochs"), POSITIVE),
+}
 # Parts of metrics.json that are no results of the run.
 _NO_RESULTS = {"baselines", "skills", "signatures", "notes", "seed", "beam"}
 _TEST = "test"
@@ -46,6 +50,13 @@ class Quantity(NamedTuple):
         if known:
             direction = 1 if known.direction == "max" else -1
         return cls(path, direction, path in metrics.get(_TEST, {}), leaf == reported, known)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest value that it can have."""
+        if self.metric:
+            return self.metric.bounds
+        return _BOUNDS_OF_EVERY_RUN.get(self.leaf, UNBOUNDED)
 
     @property
     def leaf(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.selection import read_settings, setting
-from attnlab.config.options import in_prose
+from attnlab.config.options import follows, in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
@@ -204,7 +204,7 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
 
     What an option brings along is a matter of course: `attention.window` where `attention` is
     compared, `model.heads` where `model` is said to differ. It is named where runs of one option
-    differ in it.
+    differ in it. So is what follows from a mechanism, as `model.readout` does from `none`.
     """
     records = [run for group in groups for run in group.runs.values()]
     found = [
@@ -230,6 +230,8 @@ def _differing_settings(records: Sequence[RunRecord], by: Sequence[str]) -> Iter
         by_option: dict[str | None, set[str]] = {}
         for run in records:
             if key == _OWN_OR_DOWNLOADED and key not in run.stamps:
+                continue
+            if follows(run.settings.get("attention.name"), key, run.settings.get(key)):
                 continue
             option = None if key.endswith(".name") else run.settings.get(f"{section}.name")
             by_option.setdefault(option, set()).add(_text(run, key))

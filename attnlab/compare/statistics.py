@@ -76,6 +76,20 @@ def turned_back(interval: Interval) -> Interval:
     return Interval(n, exp(mean), exp(low), exp(high))
 
 
+def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
+    """Cut an interval of a mean at the smallest and the largest value that its metric can have.
+
+    The t interval knows no bounds: of few seeds that differ much, an RMSE's can begin below 0. Its
+    mean can't, so the part beyond a bound never holds the mean: without that part the interval
+    covers the mean as often as before. An interval of logarithms ends above 0, too, but it is one
+    of another quantity, the geometric mean; `geometric` asks for it.
+    """
+    n, mean, low, high = interval
+    if low is None or high is None:
+        return interval
+    return Interval(n, mean, max(low, bounds[0]), min(high, bounds[1]))
+
+
 def exp(number: float) -> float:
     """The exponential, infinite where it is too large a number."""
     with np.errstate(over="ignore"):

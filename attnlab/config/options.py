@@ -157,5 +157,18 @@ def option_class(group: str, name: Any) -> type:
 
 def auto_value(attention: Any, key: str, otherwise: str) -> str:
     """What `auto` stands for in a setting such as `model.placement`, by the mechanism's file."""
-    rules = (option_content("attention", attention) or {}).get("rules", {})
-    return rules.get(key, {}).get("auto", otherwise)
+    return _rule_of(attention, key).get("auto", otherwise)
+
+
+def follows(attention: Any, key: str, value: Any) -> bool:
+    """Whether a setting has its value because the mechanism's file allows no other one.
+
+    `none` has no context to read, so `model.readout` is `state`.
+    """
+    rule = _rule_of(attention, key)
+    return "auto" in rule and rule.get("choices") == [value]
+
+
+def _rule_of(attention: Any, key: str) -> dict[str, Any]:
+    """A mechanism's rule about a setting of another group; empty without one."""
+    return (option_content("attention", attention) or {}).get("rules", {}).get(key, {})

@@ -162,8 +162,14 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
             if lookup(document, path) not in rule.choices:
                 others = [own[key].get("choices") for own in all_rules.values() if key in own]
                 raise _combined(f"{group}={settings['name']}", path, document, rule, others)
-        else:
+        elif lookup(document, path) not in _of_others(path, all_rules):
             check_rule(path, lookup(document, path), rule, document)
+
+
+def _of_others(path: str, all_rules: Mapping[str, Any]) -> list[Any]:
+    """What `auto` of a setting stands for with options of other groups, such as a mechanism."""
+    rules = [own[path] for own in all_rules.values() if path in own]
+    return [rule["auto"] for rule in rules if "auto" in rule]
 
 
 def _check_known(key: str, known: list[str], prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""What is read of the states of an encoder by a model whose last state looks back at them."""
+"""What a model reads of an encoder's states if the last state attends to all of them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class LookingBack:
     The states are the memory, the last one is the query, and the mechanism gives the context. What
     is read (`readout`):
 
-    - `state`: the last state alone, a plain RNN;
+    - `concat`, as `auto` is: [context; state], as both enter Bahdanau's output layer;
     - `context`: the context alone, as in the book's chapter 9;
-    - `concat`: [context; state], as both enter Bahdanau's output layer;
     - `attentional_state`: tanh(W_c [context; state]), Luong et al. (2015), equation 5;
-    - `auto`: the mechanism's own of these.
+    - `state`: the last state alone, a plain RNN; so it is for a mechanism without a context.
     """
 
     def look_by(self, attention: Attention, readout: str, width: int) -> None:
-        """Look by a mechanism at states of a width; called once the layer is begun."""
+        """Set the mechanism, the readout and the width of the states; call it in `__init__`."""
         self.attention = attention
-        self.reads = attention.readout if readout == "auto" else readout
+        readout = "concat" if readout == "auto" else readout
+        self.reads = readout if attention.has_context else "state"
         if self.reads == "attentional_state":
             self.combine = keras.layers.Dense(
                 width, activation="tanh", use_bias=False, name="attentional_state"

@@ -7,6 +7,7 @@ A kind is a folder below `attnlab/tasks`, or a package of somebody else's, whose
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,10 @@ Pairs = Sequence[tuple["Sequence[RunDirectory]", "Sequence[RunDirectory]"]]
 # Told how far long work is: items done, items in all or None, what is being done.
 Progress = Callable[[int, int | None, str], None]
 
+# The smallest and the largest value that a metric can have.
+UNBOUNDED, POSITIVE, FROM_ONE = (-math.inf, math.inf), (0.0, math.inf), (1.0, math.inf)
+SHARE, PER_CENT = (0.0, 1.0), (0.0, 100.0)
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -43,6 +48,7 @@ class Metric:
         in_tables: whether the table at the end of a run has a column for it.
         item_test: path of the `ItemTester` that tests groups of runs item by item; None: nothing
             does.
+        bounds: the smallest and the largest value that it can have.
     """
 
     name: str
@@ -52,6 +58,7 @@ class Metric:
     in_units: bool = False
     in_tables: bool = True
     item_test: str | None = None
+    bounds: tuple[float, float] = UNBOUNDED
 
 
 @dataclass(frozen=True)

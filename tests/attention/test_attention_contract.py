@@ -63,17 +63,15 @@ def test_config_round_trip(variant):
 
 
 def test_class_attributes_are_of_the_protocol(mechanism):
-    assert mechanism.cls.readout in ("state", "context", "concat", "attentional_state")
+    assert mechanism.cls.has_context == (mechanism.option != "none")
     assert mechanism.cls.placement in ("before_step", "after_step")
 
 
-def test_the_yaml_names_place_and_readout_unless_they_are_the_usual_ones(mechanism):
-    """So that a run's configuration can say them before any mechanism is made."""
-    usual = {"placement": "after_step", "readout": "concat"}
+def test_the_yaml_names_the_place_unless_it_is_the_usual_one(mechanism):
+    """So that a run's configuration can say it before any mechanism is made."""
     rules = option_content("attention", mechanism.option)["rules"]
-    for key, otherwise in usual.items():
-        named = rules.get(f"model.{key}", {}).get("auto", otherwise)
-        assert named == getattr(mechanism.cls, key)
+    named = rules.get("model.placement", {}).get("auto", "after_step")
+    assert named == mechanism.cls.placement
 
 
 # --- what comes out ----------------------------------------------------------------------------
@@ -85,7 +83,7 @@ def test_weights_add_up_to_one_where_nothing_lies_outside_a_window(variant, quer
     if variant.choices.get("alignment") == "predictive":
         assert np.all(sums < 1) and np.all(sums > 0)
     else:
-        wanted = 0 if layer.readout == "state" else 1
+        wanted = 1 if layer.has_context else 0
         np.testing.assert_allclose(sums, wanted, atol=1e-6)
 
 
@@ -101,7 +99,7 @@ def test_masked_positions_get_no_weight_and_the_mask_matters(variant, query, mem
     layer = built(variant)
     plain, masked = layer(query, memory), layer(query, memory, mask=LENGTHS)
     assert np.all(np.array(masked.weights)[1, :, :, 3:] == 0)
-    if layer.readout != "state":
+    if layer.has_context:
         assert np.abs(np.array(plain.context - masked.context))[1].max() > 1e-3
 
 

@@ -144,6 +144,19 @@ def test_many_settings_that_nobody_asked_for_have_a_number(tmp_path):
     ]
 
 
+def test_a_readout_that_follows_from_the_mechanism_is_no_doubt(tmp_path):
+    """`none` can only read the state; any other difference in readouts was somebody's choice."""
+    readouts = {"none": "state", "bahdanau": "concat", "pooling": "concat"}
+    for attention, readout in readouts.items():
+        write_run(tmp_path, attention, 0, 1.0, config={"model.readout": readout})
+    assert only(tmp_path).warnings == []
+    write_run(tmp_path, "luong_global", 0, 1.0, config={"model.readout": "attentional_state"})
+    assert only(tmp_path).warnings == [
+        "model.readout differs: concat in bahdanau, pooling; attentional_state in luong_global; "
+        "state in no attention"
+    ]
+
+
 TRANSLATION = {"model.output": "auto", "model.placement": "auto", "model.maxout_units": 8}
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attnlab.compare.statistics import holm, mean_interval, paired_difference
+from attnlab.compare.statistics import Interval, holm, mean_interval, paired_difference, within
 
 FIVE = np.array([0.31, 0.29, 0.42, 0.35, 0.27])
 OTHER = np.array([0.33, 0.35, 0.41, 0.44, 0.30])
@@ -23,6 +25,15 @@ def test_the_interval_is_students():
 
 def test_one_value_has_no_interval():
     assert mean_interval([0.5]) == (1, 0.5, None, None)
+
+
+def test_an_interval_ends_where_its_metric_does():
+    """The mean stays what it is."""
+    found = mean_interval([0.1, 0.2, 1.5])
+    assert (found.low, found.high) == pytest.approx((-1.3402, 2.5402), abs=1e-4)
+    assert within(found, (0.0, math.inf)) == found._replace(low=0.0)
+    assert within(found, (0.0, 1.0)) == found._replace(low=0.0, high=1.0)
+    assert within(Interval(1, 0.5), (0.0, 1.0)) == Interval(1, 0.5)
 
 
 def test_the_difference_is_paired():

@@ -67,6 +67,26 @@ def test_intervals_are_drawn_on_one_scale(found, monkeypatch):
     assert pictures[1].index("─") < zero < pictures[1].rindex("─")
 
 
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize(
+    ("task", "values", "end", "note"),
+    [
+        ("sunspots", [0.1, 0.2, 0.1, 0.2, 3.0], 0, "0, the smallest value there can be;"),
+        ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], 100, "100, the largest value there can be;"),
+    ],
+)
+def test_no_interval_goes_beyond_what_its_metric_can_be(
+    tmp_path, monkeypatch, task, values, end, note, sequential
+):
+    """Neither an RMSE below 0 nor a BLEU above 100; the footnote says where it was cut."""
+    write_group(tmp_path, "none", values, task=task)
+    found = compared(tmp_path, sequential=sequential)
+    assert end in found.tasks[0].results[0].interval[2:]
+    text = printed(found, monkeypatch, 200)
+    assert f"interval of their mean, cut at {note}" in text
+    assert json.loads(as_json(found))["tasks"][0]["groups"][0]["low" if end == 0 else "high"] == end
+
+
 @pytest.mark.parametrize("geometric", [False, True])
 def test_a_group_without_a_shared_seed_has_no_picture(tmp_path, monkeypatch, geometric):
     write_group(tmp_path, "none", NONE)

@@ -146,33 +146,34 @@ def test_a_place_left_open_stands_in_the_configuration(compose, attention, place
     assert other.model.settings["placement"] == "before_step"
 
 
-@pytest.mark.parametrize(
-    ("attention", "readout"), [("none", "state"), ("bahdanau", "concat"), ("pooling", "context")]
-)
-def test_a_readout_left_open_stands_in_the_configuration(compose, attention, readout):
-    config = compose("task=sunspots", f"attention={attention}")
-    assert config.model.settings["readout"] == readout
+@pytest.mark.parametrize("task", ["sunspots", "classify"])
+@pytest.mark.parametrize("attention", options("attention"))
+def test_every_mechanism_is_read_alike_by_default(compose, task, attention):
+    """The state with the context, whatever the mechanism; without a context the state alone."""
+    config = compose(f"task={task}", f"attention={attention}", "model=rnn")
+    assert config.model.settings["readout"] == ("state" if attention == "none" else "concat")
     transformer = compose("task=sunspots", "model=transformer", "attention=multi_head")
     assert "readout" not in transformer.model.settings
+
+
+def test_a_chosen_readout_stays_and_one_that_reads_nothing_is_refused(compose):
+    chosen = compose("task=sunspots", "attention=luong_global", "model.readout=attentional_state")
+    assert chosen.model.settings["readout"] == "attentional_state"
+    named, open_ = (compose("task=sunspots", "attention=none", *more)
+                    for more in (["model.readout=state"], []))  # fmt: skip
+    assert named.digest == open_.digest
+    with pytest.raises(RequestError, match=r"attention=none can't be .*=context: .* Valid: state"):
+        compose("task=sunspots", "attention=none", "model.readout=context")
+    with pytest.raises(
+        RequestError, match=r"model.readout: .* \(the state alone is attention=none"
+    ):
+        compose("task=sunspots", "attention=pooling", "model.readout=state")
 
 
 def test_all_translators_read_out_alike_unless_told_otherwise(compose):
     mechanisms = [name for name in options("attention") if name != "pooling"]
     configs = [compose("task=translate", "model=rnn", f"attention={name}") for name in mechanisms]
     assert {config.model.settings["output"] for config in configs} == {"attentional"}
-
-
-def test_classifiers_read_alike_what_a_query_finds_unless_told_otherwise(compose):
-    readouts = {
-        name: compose("task=classify", f"attention={name}").model.settings["readout"]
-        for name in options("attention")
-    }
-    assert (readouts.pop("none"), readouts.pop("pooling")) == ("state", "context")
-    assert set(readouts.values()) == {"concat"}
-    told = compose("task=classify", "attention=luong_global", "model.readout=attentional_state")
-    assert told.model.settings["readout"] == "attentional_state"
-    forecaster = compose("task=sunspots", "attention=luong_global")
-    assert forecaster.model.settings["readout"] == "attentional_state"
 
 
 @pytest.mark.parametrize("name", ["rnn", "transformer"])

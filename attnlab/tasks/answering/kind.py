@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from operator import methodcaller
 from typing import Any
 
-from attnlab.tasks.base import Kind, Metric, Verb
+from attnlab.tasks.base import PER_CENT, POSITIVE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.answering"
 _MCNEMAR = f"{_HERE}.item_test:item_test"
@@ -26,9 +26,11 @@ KIND = Kind(
     name="answering",
     item="answer",
     metrics=(
-        Metric("exact_match", "max", "exact match", perfect=100, item_test=_MCNEMAR),
-        Metric("f1", "max", "F1", perfect=100, item_test=_MCNEMAR),
-        Metric("loss", "min", "loss", in_tables=False),
+        Metric(
+            "exact_match", "max", "exact match", perfect=100, item_test=_MCNEMAR, bounds=PER_CENT
+        ),
+        Metric("f1", "max", "F1", perfect=100, item_test=_MCNEMAR, bounds=PER_CENT),
+        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
     ),
     reported="exact_match",
     learner=f"{_HERE}.learner:AnsweringLearner",

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from operator import methodcaller
 from typing import Any
 
-from attnlab.config.options import auto_value
-from attnlab.tasks.base import Kind, Metric, Verb
+from attnlab.tasks.base import POSITIVE, SHARE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.classification"
 _ENCODED = ("classify", "digits", "images")  # tasks whose early runs knew no encoder
@@ -15,18 +14,10 @@ _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 
 def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with what earlier versions didn't have, and an encoder's attention.
-
-    What is read behind a look is the same with every mechanism that has a query: Luong's
-    `attentional_state` is part of a decoder, and stays at chance where `concat` learns.
-    """
+    """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
     task, model = document.get("task", {}), document.get("model", {})
     if task.get("name") in _ENCODED:
         document = {**document, "task": {"encoder": None, **task}}
-    if model.get("readout") == "auto":
-        mechanism = document.get("attention", {}).get("name")
-        if auto_value(mechanism, "model.readout", "concat") == "attentional_state":
-            document = {**document, "model": {**model, "readout": "concat"}}
     if model.get("name") != "pretrained":
         return document
     from attnlab.encoders.opening import as_the_encoder
@@ -38,12 +29,12 @@ KIND = Kind(
     name="classification",
     item="class",
     metrics=(
-        Metric("accuracy", "max", "accuracy", perfect=1, item_test=_MCNEMAR),
-        Metric("macro_f1", "max", "macro F1", perfect=1, item_test=_MCNEMAR),
-        Metric("log_loss", "min", "log loss", perfect=0),
-        Metric("brier", "min", "Brier score", perfect=0),
-        Metric("calibration_error", "min", "calibration error"),
-        Metric("loss", "min", "loss", in_tables=False),
+        Metric("accuracy", "max", "accuracy", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
+        Metric("macro_f1", "max", "macro F1", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
+        Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
+        Metric("brier", "min", "Brier score", perfect=0, bounds=(0.0, 2.0)),
+        Metric("calibration_error", "min", "calibration error", bounds=SHARE),
+        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
     ),
     reported="accuracy",
     learner=f"{_HERE}.either:make_learner",

@@ -5,47 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab.config.options import auto_value, option_content
-from attnlab.tasks.base import Kind, Metric, Verb
+from attnlab.config.options import option_content
+from attnlab.tasks.base import POSITIVE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.forecasting"
 _SQUARED, _ABSOLUTE = f"{_HERE}.item_test:squared", f"{_HERE}.item_test:absolute"
 
 
 def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with what newer runs say: later settings, the mechanism's readout."""
-    model, attention, task = (config.get(group) for group in ("model", "attention", "task"))
+    """A run's configuration with the settings that newer runs have."""
+    model, task = config.get("model"), config.get("task")
     if isinstance(task, Mapping):
         content = option_content("task", str(task.get("name"))) or {}
         defaults = {key: content[key] for key in content.keys() - {"rules", "_target_"}}
         config = {**config, "task": {**defaults, **task}}
-    if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
+    if not isinstance(model, Mapping):
         return config
     if model.get("name") == "rnn":
         model = {**model, "at_once": model.get("at_once")}
     if "highway" in model:
         model = {"highway_start": "zeros", **model}
-    config = {**config, "model": model}
-    if model.get("readout") != "auto":
-        return config
-    readout = auto_value(attention.get("name"), "model.readout", "concat")
-    return {**config, "model": {**model, "readout": readout}}
+    return {**config, "model": model}
+
+
+def _error(name: str, label: str, item_test: str, **more: bool) -> Metric:
+    return Metric(name, "min", label, 0, item_test=item_test, bounds=POSITIVE, **more)
 
 
 KIND = Kind(
     name="forecasting",
     item="forecast",
     metrics=(
-        Metric("rmse", "min", "RMSE", perfect=0, in_units=True, item_test=_SQUARED),
-        Metric("mae", "min", "MAE", perfect=0, in_units=True, item_test=_ABSOLUTE),
+        _error("rmse", "RMSE", _SQUARED, in_units=True),
+        _error("mae", "MAE", _ABSOLUTE, in_units=True),
         # Others say the same in other units.
-        Metric("mse", "min", "MSE", perfect=0, in_tables=False, item_test=_SQUARED),
-        Metric("nrmse", "min", "RMSE / range", perfect=0, in_tables=False, item_test=_SQUARED),
-        Metric("mse_z", "min", "MSE of z-scores", perfect=0, item_test=_SQUARED),
-        Metric("mae_z", "min", "MAE of z-scores", perfect=0, item_test=_ABSOLUTE),
-        Metric("mase", "min", "MASE", perfect=0, item_test=_ABSOLUTE),
-        Metric("smape", "min", "sMAPE (%)", perfect=0, in_tables=False),
-        Metric("loss", "min", "loss", in_tables=False),
+        _error("mse", "MSE", _SQUARED, in_tables=False),
+        _error("nrmse", "RMSE / range", _SQUARED, in_tables=False),
+        _error("mse_z", "MSE of z-scores", _SQUARED),
+        _error("mae_z", "MAE of z-scores", _ABSOLUTE),
+        _error("mase", "MASE", _ABSOLUTE),
+        Metric("smape", "min", "sMAPE (%)", perfect=0, in_tables=False, bounds=(0.0, 200.0)),
+        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
     ),
     reported="rmse",
     shelf=f"{_HERE}.verbs.data:SHELF",

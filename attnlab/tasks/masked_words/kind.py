@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import methodcaller
 
-from attnlab.tasks.base import Kind, Metric, Verb
+from attnlab.tasks.base import FROM_ONE, POSITIVE, SHARE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.masked_words"
 
@@ -12,10 +12,17 @@ KIND = Kind(
     name="masked_words",
     item="word",
     metrics=(
-        Metric("accuracy", "max", "accuracy", perfect=1, item_test=f"{_HERE}.item_test:item_test"),
-        Metric("perplexity", "min", "perplexity", perfect=1),
-        Metric("follows", "max", "next sentence", in_tables=False),
-        Metric("loss", "min", "loss", in_tables=False),
+        Metric(
+            "accuracy",
+            "max",
+            "accuracy",
+            perfect=1,
+            item_test=f"{_HERE}.item_test:item_test",
+            bounds=SHARE,
+        ),
+        Metric("perplexity", "min", "perplexity", perfect=1, bounds=FROM_ONE),
+        Metric("follows", "max", "next sentence", in_tables=False, bounds=SHARE),
+        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
     ),
     reported="accuracy",
     learner=f"{_HERE}.learner:MaskedWordLearner",

@@ -7,7 +7,7 @@ from operator import methodcaller
 from typing import Any
 
 from attnlab.config.options import auto_value
-from attnlab.tasks.base import Kind, Metric, Verb
+from attnlab.tasks.base import FROM_ONE, PER_CENT, POSITIVE, SHARE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.translation"
 _BOOTSTRAP = f"{_HERE}.bootstrap:item_test"
@@ -35,16 +35,29 @@ KIND = Kind(
     name="translation",
     item="translation",
     metrics=(
-        Metric("bleu", "max", "BLEU", perfect=100, item_test=_BOOTSTRAP),
-        Metric("chrf", "max", "chrF", perfect=100, item_test=_BOOTSTRAP),
-        Metric("bleu_lc_tok", "max", "BLEU, lower-cased", perfect=100, item_test=_BOOTSTRAP),
-        Metric("perplexity", "min", "perplexity"),
-        Metric("loss", "min", "loss", in_tables=False),
-        Metric("accuracy", "max", "accuracy", in_tables=False),
-        Metric("precision", "max", "precision", in_tables=False),
-        Metric("recall", "max", "recall", in_tables=False),
-        Metric("error_rate", "min", "alignment error rate", in_tables=False),
-        Metric("shifted_error_rate", "min", "alignment error rate, next word", in_tables=False),
+        Metric("bleu", "max", "BLEU", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
+        Metric("chrf", "max", "chrF", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
+        Metric(
+            "bleu_lc_tok",
+            "max",
+            "BLEU, lower-cased",
+            perfect=100,
+            item_test=_BOOTSTRAP,
+            bounds=PER_CENT,
+        ),
+        Metric("perplexity", "min", "perplexity", bounds=FROM_ONE),
+        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+        Metric("accuracy", "max", "accuracy", in_tables=False, bounds=SHARE),
+        Metric("precision", "max", "precision", in_tables=False, bounds=SHARE),
+        Metric("recall", "max", "recall", in_tables=False, bounds=SHARE),
+        Metric("error_rate", "min", "alignment error rate", in_tables=False, bounds=SHARE),
+        Metric(
+            "shifted_error_rate",
+            "min",
+            "alignment error rate, next word",
+            in_tables=False,
+            bounds=SHARE,
+        ),
     ),
     reported="bleu",
     learner=f"{_HERE}.learner:TranslationLearner",

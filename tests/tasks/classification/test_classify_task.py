@@ -141,7 +141,7 @@ def test_a_sweep_of_models_is_compared_item_by_item(lab):
 @pytest.mark.slow
 @pytest.mark.parametrize("attention", ["luong_global", "luong_local"])
 def test_agreement_is_learned_at_the_defaults(lab, attention):
-    """The readout decides: Luong's attentional state leaves most of their runs at chance."""
+    """The readout decides: with `attentional_state` most of their runs stay at chance."""
     code, _, err = lab("task=classify", f"attention={attention}", UNTRACKED)
     assert code == 0, err
     (run,) = lab.run_folders()

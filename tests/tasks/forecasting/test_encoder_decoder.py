@@ -122,7 +122,7 @@ def by_hand(model, kind: str, history) -> tuple:
         if model.reads == "attentional_state":
             context, weights = look(model, entering, memory)
             features = model.combine(tf.concat([context, entering], axis=-1))
-        else:
+        else:  # Bahdanau's context, or none
             features = entering if context is None else tf.concat([context, entering], axis=-1)
         seen += [] if context is None else [weights]
         newest = model.head(features) + straight[:, AT_ONCE * step : AT_ONCE * (step + 1)]
@@ -135,8 +135,12 @@ def by_hand(model, kind: str, history) -> tuple:
     [
         ("bahdanau", "gru", {}),
         ("bahdanau", "lstm", {"bidirectional": True}),
-        ("luong_global", "lstm", {"layers": 2}),
-        ("luong_global", "simple", {"bidirectional": True, "layers": 2}),
+        ("luong_global", "lstm", {"layers": 2, "readout": "attentional_state"}),
+        (
+            "luong_global",
+            "simple",
+            {"bidirectional": True, "layers": 2, "readout": "attentional_state"},
+        ),
         ("none", "gru", {"layers": 2}),
     ],
 )

@@ -61,7 +61,7 @@ def combinable(model: str, attention: str) -> bool:
 
 PAIRS = [(m, a) for m in MODELS for a in options("attention") if combinable(m, a)]
 by_pair = pytest.mark.parametrize(("model", "attention"), PAIRS, ids=map("-".join, PAIRS))
-# One of each place where a mechanism's weights lie, and of each readout.
+# One of each place where a mechanism's weights are.
 FEW = [("rnn", "none"), ("rnn", "pooling"), ("rnn", "bahdanau"), ("rnn", "luong_local")]
 FEW += [("transformer", "multi_head"), ("transformer", "luong_global")]
 by_few = pytest.mark.parametrize(("model", "attention"), FEW, ids=map("-".join, FEW))
@@ -182,14 +182,13 @@ def test_what_the_head_reads(readout):
     ("attention", "reads"),
     [
         (NoAttention(), "state"),
-        (PoolingAttention(), "context"),
+        (PoolingAttention(), "concat"),
         (BahdanauAttention(), "concat"),
-        (LuongGlobalAttention(), "attentional_state"),
-        (LuongLocalAttention(), "attentional_state"),
+        (LuongGlobalAttention(), "concat"),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_auto_reads_out_as_the_mechanisms_paper(attention, reads):
+def test_auto_reads_the_context_with_the_state_if_there_is_one(attention, reads):
     assert plain(attention).reads == reads
 
 

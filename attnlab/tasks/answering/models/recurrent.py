@@ -57,7 +57,7 @@ class RecurrentReader(EmbeddingReader):
     @property
     def looks(self) -> bool:
         """Whether the mechanism looks at anything; `none` doesn't."""
-        return self.attention.readout != "state"
+        return self.attention.has_context
 
     def text_vectors(self, tokens):
         """The encoder's states of the text, (B, P, W)."""
