@@ -42,7 +42,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlab.compare.statistics import Difference, Interval, paired_differences, turned_back
+from attnlab.compare.statistics import (
+    Difference,
+    Interval,
+    deviation,
+    paired_differences,
+    turned_back,
+)
 
 ALPHA = 0.05
 EFFECT_VARIANCE = 1.0  # g
@@ -108,7 +114,7 @@ def sequential_interval(
     if math.isinf(half):
         interval = Interval(n, mean)
     else:
-        half *= float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0
+        half *= deviation(numbers) if np.ptp(numbers) else 0.0
         interval = Interval(n, mean, mean - half, mean + half)
     return turned_back(interval) if geometric else interval
 

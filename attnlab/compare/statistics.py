@@ -63,7 +63,7 @@ def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
         return Interval(n, *[float(np.asarray(values, float)[0])] * 3)
     interval = Interval(n, mean)
     if n > 1:
-        half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * numbers.std(ddof=1)) / math.sqrt(n)
+        half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * deviation(numbers) / math.sqrt(n)
         interval = Interval(n, mean, mean - half, mean + half)
     return turned_back(interval) if geometric else interval
 
@@ -115,7 +115,7 @@ def paired_difference(
         interval = turned_back(interval)
     if not np.ptp(differences):
         return Difference(*interval)
-    statistic = differences.mean() / (float(differences.std(ddof=1)) / math.sqrt(n))
+    statistic = differences.mean() / (deviation(differences) / math.sqrt(n))
     return Difference(*interval, p=float(2 * stdtr(n - 1, -abs(statistic))))
 
 
@@ -136,6 +136,12 @@ def paired_differences(
         if np.ptp(differences) <= rounding:
             return np.full(len(own), differences[0])
     return differences
+
+
+def deviation(numbers: np.ndarray) -> float:
+    """The standard deviation of a sample (n,) whose squares may be beyond float64."""
+    largest = float(np.abs(numbers).max())
+    return largest * float((numbers / largest).std(ddof=1)) if largest else 0.0
 
 
 def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:

@@ -33,6 +33,7 @@ from attnlab.page.parts import (
     Text,
     Written,
 )
+from attnlab.page.scales import digits_of
 from attnlab.page.svg import (
     chart_svg,
     intervals_svg,
@@ -217,15 +218,17 @@ def _side(number: int, table: Table) -> str:
 
 def _chart(chart: Chart) -> str:
     drawing, x = chart_svg(chart)
+    digits = digits_of((value for curve in chart.curves for value in curve.y), _DIGITS)
     data = {
         "x": [_digits(value) for value in chart.x],
         "names": list(chart.names),
         "axis": [x.low, x.high, x.start, x.end],
         "label": chart.x_label,
         "curves": [
-            {"label": curve.label, "y": [_digits(value) for value in curve.y]}
+            {"label": curve.label, "y": [_digits(value, digits) for value in curve.y]}
             for curve in chart.curves
         ],
+        "digits": digits - 1,
     }
     dots = chart.curves[0].dots
     legend = [_key(curve, n) for n, curve in enumerate(chart.curves)]
@@ -357,8 +360,8 @@ def _bytes(weights: np.ndarray, most: float) -> str:
     return base64.b64encode(steps.tobytes()).decode()
 
 
-def _digits(value: float | None) -> float | int | None:
+def _digits(value: float | None, digits: int = _DIGITS) -> float | int | None:
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.{_DIGITS}g}")
+    short = float(f"{value:.{digits}g}")
     return int(short) if short == int(short) and abs(short) < 1e15 else short

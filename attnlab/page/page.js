@@ -77,7 +77,7 @@
       const name = chart.names[place] ?? `${chart.label} ${chart.x[place]}`;
       const said = chart.curves
         .filter((curve, n) => curve.y[place] !== null && shown(n))
-        .map((curve) => `${curve.label} ${Number(curve.y[place].toPrecision(4))}`);
+        .map((curve) => `${curve.label} ${Number(curve.y[place].toPrecision(chart.digits))}`);
       readout.textContent = `${name}: ${said.join(", ")}`;
     };
     const shown = (n) => figure.querySelector(`.key[data-curve="${n}"]`).ariaPressed !== "false";

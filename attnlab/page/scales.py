@@ -13,6 +13,7 @@ _NEAREST = 60.0  # pixels between two ticks that stand upright or side by side
 _TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment begins
 _ROOM = 0.04  # of an axis, beyond the values
 _TIMES = 8  # most ticks at times
+_MOST_DIGITS = 15  # that float64 has of every number
 
 
 class Scale(NamedTuple):
@@ -38,9 +39,11 @@ class Scale(NamedTuple):
         if len(values) < 2:
             step = _step(self.high - self.low, most)
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-            values = [float(f"{number * step:.10g}") for number in range(first, last + 1)]
+            values = [
+                float(f"{number * step:.{_MOST_DIGITS}g}") for number in range(first, last + 1)
+            ]
         values = values[:: max(1, math.ceil((len(values) - 1) / most))]
-        return [(value, f"{value:.10g}") for value in values]
+        return [(value, f"{value:.{_MOST_DIGITS}g}") for value in values]
 
 
 def scale(values: Iterable[float], start: float, end: float, logarithmic: bool = False) -> Scale:
@@ -55,6 +58,15 @@ def scale(values: Iterable[float], start: float, end: float, logarithmic: bool =
         return Scale(low / room, high * room, start, end, True)
     room = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
     return Scale(low - room, high + room, start, end)
+
+
+def digits_of(values: Iterable[float | None], least: int) -> int:
+    """How many digits show `least` of what values differ by; more are no use of float64."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    size, spread = max(map(abs, known), default=0.0), max(known, default=0) - min(known, default=0)
+    if not 0 < spread < math.inf:
+        return least
+    return min(least + max(0, math.floor(math.log10(size / spread))), _MOST_DIGITS)
 
 
 def is_wide(values: Sequence[float]) -> bool:

@@ -23,6 +23,14 @@ def test_the_interval_is_students():
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_squares_beyond_float64_are_no_infinite_interval(factor):
+    expected, found = mean_interval(FIVE), mean_interval(FIVE * factor)
+    assert found[1:] == pytest.approx([factor * value for value in expected[1:]])
+    expected, found = (paired_difference(FIVE * unit, OTHER * unit) for unit in (1.0, factor))
+    assert found.p == pytest.approx(expected.p)
+
+
 def test_one_value_has_no_interval():
     assert mean_interval([0.5]) == (1, 0.5, None, None)
 

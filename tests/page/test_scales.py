@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from attnlab.page.scales import Scale, scale, time_ticks
+from attnlab.page.scales import Scale, digits_of, scale, time_ticks
 
 
 def test_a_value_lies_between_the_ends_as_it_lies_between_the_values():
@@ -22,12 +22,27 @@ def test_a_value_lies_between_the_ends_as_it_lies_between_the_values():
         (0.0035, 0.0044, 300, [0.0036, 0.0038, 0.004, 0.0042, 0.0044]),
         (-1, 1, 240, [-1, -0.5, 0, 0.5, 1]),
         (18, 21, 180, [18, 19, 20, 21]),
+        (1e12 + 99, 1e12 + 101, 180, [1e12 + 99, 1e12 + 100, 1e12 + 101]),
     ],
 )
 def test_ticks_are_round_and_inside(low, high, pixels, expected):
     ticks = Scale(low, high, 0, pixels).ticks()
-    assert [value for value, _ in ticks] == pytest.approx(expected)
-    assert [float(text) for _, text in ticks] == pytest.approx(expected)
+    assert [value for value, _ in ticks] == pytest.approx(expected, rel=1e-15)
+    assert [float(text) for _, text in ticks] == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("values", "digits"),
+    [
+        ([1.0, 2.0, None, math.nan], 5),
+        ([1e12, 1e12 + 100], 15),
+        ([1500.0, 1501.0], 8),
+        ([7.0, 7.0], 5),
+        ([], 5),
+    ],
+)
+def test_digits_show_what_values_differ_by(values, digits):
+    assert digits_of(values, 5) == digits
 
 
 def test_ticks_of_decades():

@@ -46,6 +46,7 @@ def diebold_mariano(
     n = len(difference)
     if n < horizon + 2 or np.ptp(difference) <= _ROUNDING * np.max(np.abs([losses, reference])):
         return None
+    difference = difference / np.max(np.abs(difference))  # whose squares float64 can hold
     centred = difference - difference.mean()
     covariances = [float(centred[lag:] @ centred[: n - lag]) / n for lag in range(horizon)]
     variance = (covariances[0] + 2 * sum(covariances[1:])) / n

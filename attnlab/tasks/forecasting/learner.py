@@ -84,7 +84,7 @@ class ForecastLearner(ResidentLearner):
         ahead = self.model.ahead
         return {
             "weights": np.asarray(weights, np.float32),
-            "history": self._task.report_units(test.history[chosen, :, 0]).astype(np.float32),
+            "history": self._task.report_units(test.history[chosen, :, 0]),
             "index": test.index[chosen],
             **({} if ahead is None else {"ahead": np.array(ahead)}),
         }

@@ -9,23 +9,20 @@ import numpy as np
 from attnlab.tasks.base import Report
 from attnlab.tasks.forecasting.data.intervals import put_around
 from attnlab.tasks.forecasting.data.measures import Yardstick, errors
+from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.data.windows import Windows
 
-_ROUNDING = float(np.finfo(np.float32).eps)
 # Of predictions.csv, some 200 bytes each. Windows that overlap say little that is new.
 _MOST_ROWS = 200_000
 _MANY_ZEROS = 0.01  # share of the targets that is worth a note
-_TINY = float(np.finfo(np.float32).tiny)
 
 
 def skill(rmse: float, baseline_rmse: float, target: np.ndarray) -> float | None:
-    """1 - rmse / baseline_rmse; None where the baseline's error is one of float32 rounding.
+    """1 - rmse / baseline_rmse; None if the baseline's error is only rounding, see `resolution`.
 
-    Networks answer in float32, so a baseline with no larger error knows the rule, and how many
-    times that error theirs is says nothing.
+    A baseline with so small an error knows the rule, and no network can do better.
     """
-    floor = _ROUNDING * max(float(np.max(np.abs(target))), _TINY)
-    return 1.0 - rmse / baseline_rmse if baseline_rmse > floor else None
+    return 1.0 - rmse / baseline_rmse if baseline_rmse > resolution(target) else None
 
 
 def build_report(

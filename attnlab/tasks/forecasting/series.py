@@ -185,6 +185,10 @@ class Series(ForecastingTask):
         """Model units to natural units."""
         return self.scaler_for().invert(forecast)
 
+    @property
+    def _report_scale(self) -> float:
+        return self.scaler_for().scale
+
     def validation_targets(self) -> np.ndarray:
         """See the base class; inputs end where the history does, and so do forecasts from them."""
         ahead = self.horizon if self.inputs else max(self.horizon, AHEAD)
@@ -196,7 +200,7 @@ class Series(ForecastingTask):
     def _yardstick(self) -> Yardstick:
         values, filled = self._series.values, self._series.filled
         known = values if filled is None else np.where(filled, np.nan, values)
-        full_range = float(np.ptp(values)) or 1.0
+        full_range = float(np.ptp(values))
         return Yardstick.of_series(known[: self._train_end], self.period or 1, full_range)
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
@@ -213,15 +217,19 @@ class Series(ForecastingTask):
             found["seasonal_naive"] = baselines.seasonal_naive(past(period), period, horizon)
         elif period is not None:
             notes.append(_left_out("seasonal_naive", period, part))
-        found["train_mean"] = baselines.constant(values[:train_end].mean(), len(index), horizon)
+        mean = self.report_units(np.mean(self.scaler_for().apply(values[:train_end])))
+        found["train_mean"] = baselines.constant(mean, len(index), horizon)
+        # Least squares of numbers far above their spread, or tiny beside 1, would be rounding.
+        scaled = self.scaler_for().apply(values)
         for order in baselines.ORDERS:
             fitted = self._unfilled(self._fit_targets(order))
             if order > index.min() or len(fitted) <= order + 1:
                 notes.append(_left_out(f"linear_ar{order}", order, part))
                 continue
-            known = windows.histories(values, fitted, order)
-            targets = windows.targets(values, fitted, horizon)
-            found[f"linear_ar{order}"] = baselines.autoregression(known, targets, past(order))
+            known, asked = (windows.histories(scaled, at, order) for at in (fitted, index))
+            targets = windows.targets(scaled, fitted, horizon)
+            forecast = baselines.autoregression(known, targets, asked)
+            found[f"linear_ar{order}"] = self.report_units(forecast)
         fitted = self._unfilled(self._fit_targets(self.history))
         if len(fitted) > self.history:
             found["nlinear"] = self._nlinear(fitted, index)

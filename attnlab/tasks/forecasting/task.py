@@ -239,8 +239,8 @@ class ForecastingTask:
         offsets = np.full((2, len(forecast)), np.nan)
         steps = min(len(forecast), len(ends["low"]))
         offsets[:, :steps] = np.array([ends["low"], ends["high"]], np.float64)[:, :steps]
-        unit = np.diff(self.report_units(np.array([0.0, 1.0])))[0]  # of a model's units
-        low, high = forecast + offsets * self.scaler_for(history[-self.history :, 0]).scale / unit
+        scale = self.scaler_for(history[-self.history :, 0]).scale / self._report_scale
+        low, high = forecast + offsets * scale
         return {"low": low, "high": high}
 
     def read_history(self, path: str, column: str | None = None) -> TimeSeries:
@@ -315,6 +315,11 @@ class ForecastingTask:
     def report_units(self, forecast: np.ndarray) -> np.ndarray:
         """Model units to `units`; where reports are in model units, there is nothing to do."""
         return forecast
+
+    @property
+    def _report_scale(self) -> float:
+        """How much of `units` a model unit is."""
+        return 1.0
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         """Forecasts of each baseline, (N, horizon) in `units`; notes on those left out."""

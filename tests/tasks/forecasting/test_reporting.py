@@ -32,7 +32,7 @@ def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse():
 
 def test_there_is_no_skill_against_a_baseline_that_is_right_but_for_rounding():
     """It was thousands below zero, and said nothing."""
-    rounding = float(np.finfo(np.float32).eps * np.abs(TARGET).max())
+    rounding = float(np.finfo(np.float32).eps * np.ptp(TARGET))
     assert skill(1.0, rounding, TARGET) is None
     assert skill(1.0, 2 * rounding, TARGET) == pytest.approx(1 - 1 / (2 * rounding))
     assert skill(1.0, 0.0, np.zeros((3, 1))) is None

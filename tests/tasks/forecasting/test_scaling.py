@@ -51,8 +51,8 @@ def test_json_keeps_every_bit():
     [
         {},
         None,
-        {"kind": "minmax", "offset": 0, "scale": 0},
-        {"kind": "x", "offset": "a", "scale": 1},
+        {"kind": "minmax", "level": 0, "offset": 0, "scale": 0},
+        {"kind": "x", "level": 0, "offset": "a", "scale": 1},
     ],
 )
 def test_damaged_json_is_refused(content):

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnlab.tasks.forecasting.data.scaling import resolution
+
+_LEAST = 1e-280  # of a mean square; below it float64 loses digits of the squares
+
 
 @dataclass(frozen=True)
 class Yardstick:
@@ -17,7 +21,7 @@ class Yardstick:
         naive_error: mean absolute error of the naive forecast, the value `period` steps back; None
             where it has none, or nothing is that far back.
         period: steps of the season, 1 for no season.
-        full_range: the largest minus the smallest value of the whole series, where it is one.
+        full_range: the largest minus the smallest value of the whole series, if it is one.
     """
 
     deviation: float | None
@@ -34,9 +38,11 @@ class Yardstick:
         full_range: float | None = None,
     ) -> Yardstick:
         """The yardstick of the train part's values, and of their changes over a period."""
-        # Of equal values the deviation may be one of rounding.
-        deviation = float(np.std(values)) if np.ptp(values) else None
-        naive_error = float(np.mean(np.abs(changes))) if len(changes) else None
+        # Of equal values the deviation may be one of rounding, and so may what a season misses.
+        deviation = float(np.std(values)) if np.ptp(values) else 0.0
+        naive_error = float(np.mean(np.abs(changes))) if len(changes) else 0.0
+        if naive_error <= resolution(values):
+            naive_error = 0.0
         return cls(deviation or None, naive_error or None, period, full_range)
 
     @classmethod
@@ -57,6 +63,8 @@ class Yardstick:
                 f"mase is undefined: on the train part the naive forecast ({steps}) has no error, "
                 "or nothing to go by."
             )
+        if self.full_range == 0:
+            found.append("nrmse is undefined: all values are equal.")
         return found
 
 
@@ -76,16 +84,28 @@ def errors(
     `target` and `forecast` are (N, horizon) in the same units.
     """
     error = np.abs(forecast - target)
-    mse, mae = float(np.mean(error**2)), float(np.mean(error))
-    result: dict[str, float | None] = {"rmse": mse**0.5, "mae": mae, "mse": mse}
+    (rmse, mse), mae = mean_square(error), float(np.mean(error))
+    result: dict[str, float | None] = {"rmse": rmse, "mae": mae, "mse": mse}
     if yardstick.full_range is not None:
-        result["nrmse"] = mse**0.5 / yardstick.full_range
+        result["nrmse"] = rmse / yardstick.full_range if yardstick.full_range else None
     unit, naive_error = yardstick.deviation, yardstick.naive_error
     size = np.abs(target) + np.abs(forecast)
     shares = np.divide(error, size, out=np.zeros_like(error), where=size != 0)
     return result | {
-        "mse_z": None if unit is None else (mse**0.5 / unit) * (mse**0.5 / unit),
+        "mse_z": None if unit is None else (rmse / unit) * (rmse / unit),
         "mae_z": None if unit is None else mae / unit,
         "mase": None if naive_error is None else mae / naive_error,
         "smape": 200 * float(np.mean(shares)),
     }
+
+
+def mean_square(errors: np.ndarray) -> tuple[float, float]:
+    """Root mean square and mean square; the root even if the squares are beyond float64."""
+    with np.errstate(over="ignore", under="ignore"):
+        square = float(np.mean(errors**2))
+        if _LEAST < square < np.inf or np.isnan(square):
+            return square**0.5, square
+        largest = float(np.max(np.abs(errors), initial=0.0))
+        if not 0 < largest < np.inf:
+            return largest, square
+        return largest * float(np.mean((errors / largest) ** 2)) ** 0.5, square

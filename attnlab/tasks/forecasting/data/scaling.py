@@ -14,39 +14,70 @@ _STATISTICS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
+# What float32, in which networks answer, and float64, in which data are read, can tell apart.
+_EPSILON_32, _EPSILON_64 = (float(np.finfo(kind).eps) for kind in (np.float32, np.float64))
+
+
+def resolution(values: np.ndarray) -> float:
+    """The size of errors that are rounding, for forecasts of some values in natural units.
+
+    A network answers in float32, but in units of the values' spread, not of their level: only the
+    spread counts for it. The numbers of a file are float64, so their level counts for those.
+    """
+    if not np.size(values):
+        return 0.0
+    level = float(np.max(np.abs(values)))
+    return max(_EPSILON_32 * float(np.ptp(values)), _EPSILON_64 * level)
+
+
+def level_of(values: np.ndarray) -> float:
+    """The first value if subtracting it from all of them is exact, else 0.
+
+    It is exact if all values have one sign and sizes within a factor of two (Sterbenz 1974). What
+    is left are the differences between values, however far above 0 the values are.
+    """
+    sizes = np.abs(values)
+    same_sign = np.all(values > 0) or np.all(values < 0)
+    return float(values[0]) if same_sign and sizes.max() <= 2 * sizes.min() else 0.0
+
+
 @dataclass(frozen=True)
 class Scaler:
-    """scaled = (value - offset) / scale."""
+    """scaled = (value - level - offset) / scale, in float64."""
 
     # "standard" (mean, population standard deviation), "minmax" (minimum, range) or "window" (0,
     # the window's largest absolute value)
     kind: str
-    offset: float  # in natural units
+    # in natural units, subtracted first; a mean would be rounded at the values' level: see level_of
+    level: float
+    offset: float  # in natural units, from the level on
     scale: float  # in natural units, above 0
 
     @classmethod
     def fit(cls, values: np.ndarray, kind: str) -> Scaler:
         """Fit on the values given and on no others; equal values get the scale 1."""
-        offset, scale = (statistic(values) for statistic in _STATISTICS[kind])
+        values = np.asarray(values, dtype=np.float64)
+        level = level_of(values)
+        offset, scale = (statistic(values - level) for statistic in _STATISTICS[kind])
         differ = np.ptp(values) > 0  # else the deviation may be one of rounding
-        return cls(kind, float(offset), float(scale) * differ or 1.0)
+        return cls(kind, level, float(offset), float(scale) * differ or 1.0)
 
     @classmethod
     def for_window(cls, window: np.ndarray) -> Scaler:
         """The scaler that brings one window's largest absolute value to 1; 1 for all zeros."""
-        return cls("window", 0.0, float(np.max(np.abs(window))) or 1.0)
+        return cls("window", 0.0, 0.0, float(np.max(np.abs(window))) or 1.0)
 
     def apply(self, values: np.ndarray) -> np.ndarray:
         """Natural units to model units, float64, same shape."""
-        return (np.asarray(values, dtype=np.float64) - self.offset) / self.scale
+        return (np.asarray(values, dtype=np.float64) - self.level - self.offset) / self.scale
 
     def invert(self, values: np.ndarray) -> np.ndarray:
         """Model units to natural units, float64, same shape."""
-        return np.asarray(values, dtype=np.float64) * self.scale + self.offset
+        return np.asarray(values, dtype=np.float64) * self.scale + self.offset + self.level
 
     def describe(self) -> str:
         """One phrase for a log."""
-        return f"{self.kind} (offset {self.offset:.6g}, scale {self.scale:.6g})"
+        return f"{self.kind} (offset {self.level + self.offset:.6g}, scale {self.scale:.6g})"
 
     def to_json(self) -> dict[str, Any]:
         """The scaler as a JSON object."""
@@ -59,10 +90,11 @@ class Scaler:
         Raises:
             ValueError: content that `to_json` did not write.
         """
+        numbers = ("level", "offset", "scale")
         try:
-            scaler = cls(str(content["kind"]), float(content["offset"]), float(content["scale"]))
+            scaler = cls(str(content["kind"]), *(float(content[name]) for name in numbers))
         except (KeyError, TypeError) as error:
-            raise ValueError(f"expected kind, offset and scale, got {content!r}") from error
-        if not (np.isfinite(scaler.offset) and np.isfinite(scaler.scale) and scaler.scale > 0):
-            raise ValueError(f"expected a finite offset and a scale above 0, got {content!r}")
+            raise ValueError(f"expected kind, {', '.join(numbers)}, got {content!r}") from error
+        if not (np.all(np.isfinite([content[name] for name in numbers])) and scaler.scale > 0):
+            raise ValueError(f"expected finite numbers and a scale above 0, got {content!r}")
         return scaler

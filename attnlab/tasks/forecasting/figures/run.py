@@ -29,6 +29,7 @@ from attnlab.figures.style import (
     use_log_scale,
 )
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import along_time, window_labels
@@ -237,12 +238,11 @@ def _forecast_against_target(
 def _error_range(errors: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     """The ends of an axis of errors: from 0, or from above 0 for a logarithmic one.
 
-    The axis is logarithmic where errors differ by more than a decade. It begins at the smallest 1 %
-    of them, but not below what float32 can tell from zero beside the targets.
+    The axis is logarithmic if errors differ by more than a decade. It starts at the smallest 1 %
+    of them, but not below what is rounding, see `resolution`.
     """
     positive = errors[errors > 0]
     if not len(positive) or positive.max() <= 10 * positive.min():
         return 0.0, 1.1 * float(errors.max()) or 1.0
-    rounding = float(np.abs(target).max() * np.finfo(np.float32).eps)
-    smallest = max(float(np.quantile(positive, 0.01)) / 2, rounding)
+    smallest = max(float(np.quantile(positive, 0.01)) / 2, resolution(target))
     return smallest, max(1.5 * float(errors.max()), 10 * smallest)

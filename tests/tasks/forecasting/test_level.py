@@ -1,0 +1,134 @@
+"""Series far above 0, tiny ones and huge ones: only the shape of a series counts."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pytest
+
+from attnlab.tasks.forecasting.data.measures import mean_square
+from attnlab.tasks.forecasting.data.scaling import Scaler, level_of, resolution
+from attnlab.tasks.forecasting.item_test import diebold_mariano
+from attnlab.tasks.forecasting.report import skill
+from attnlab.tasks.forecasting.series import Series
+
+LEVEL = 2.0**40  # to which multiples of 1 / 4096 are added exactly
+DRAW = np.random.default_rng(7)
+STEPS = np.round(1024 * (np.cumsum(DRAW.normal(size=211)) + 40 * np.sin(np.arange(211) / 3)))
+WALK = STEPS / 1024
+
+
+@pytest.fixture
+def task_of(tmp_path):
+    def load(values, **settings):
+        path = tmp_path / "level.csv"
+        days = [datetime.date(2021, 1, 1) + datetime.timedelta(n) for n in range(len(values))]
+        rows = [f"{day},{value!r}" for day, value in zip(days, map(float, values), strict=True)]
+        path.write_text("\n".join(["day,level", *rows]))
+        task = Series(path=str(path), history=7, **settings)
+        task.load()
+        return task
+
+    return load
+
+
+def reported(task):
+    """The report of a forecast that misses each target a little."""
+    windows = task.splits.test
+    misses = np.sin(np.arange(windows.target.size)).reshape(windows.target.shape) / 50
+    return task.report(windows.target.astype(np.float64) + misses, "test", ENDS)
+
+
+ENDS = np.array([[-0.5], [0.25]])
+
+
+@pytest.mark.parametrize("scaler", ["standard", "minmax"])
+@pytest.mark.parametrize("walk", [WALK, WALK + 200], ids=["around 0", "above 0"])
+@pytest.mark.parametrize("level", [LEVEL, -LEVEL])
+def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
+    low, high = (task_of(values, scaler=scaler) for values in (walk, walk + level))
+    for part, windows in low.splits.parts().items():
+        other = high.splits.part(part)
+        np.testing.assert_allclose(windows.history, other.history, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(windows.target, other.target, rtol=0, atol=1e-7)
+    expected, found = reported(low), reported(high)
+    assert found.best_baseline == expected.best_baseline
+    assert [note.replace(",", "") for note in found.notes] == expected.notes
+    every = {"": expected.metrics, **expected.baselines}
+    for name, own in {"": found.metrics, **found.baselines}.items():
+        for metric in own.keys() - {"smape"}:  # which is relative to the level
+            assert own[metric] == pytest.approx(every[name][metric], rel=1e-4, abs=1e-7), metric
+    assert found.skills == pytest.approx(expected.skills, rel=1e-4)
+    for column in ("target", "prediction", "low", "high", *expected.baselines):
+        shifted = found.predictions[column] - level
+        spread = np.ptp(walk)
+        np.testing.assert_allclose(shifted, expected.predictions[column], atol=1e-5 * spread)
+
+
+def test_forecasts_go_on_at_the_level(task_of):
+    """What a model is given and what it answers, step after step, is the same at both levels."""
+    low, high = task_of(WALK), task_of(WALK + LEVEL)
+
+    def predict(history):
+        return 0.9 * np.asarray(history)[:, -1:, 0] - 0.5 * np.asarray(history)[:, -2:-1, 0]
+
+    expected, found = (
+        task.forecast_values(predict, values, 20)
+        for task, values in ((low, WALK[-7:]), (high, WALK[-7:] + LEVEL))
+    )
+    np.testing.assert_allclose(found - LEVEL, expected, atol=1e-5 * np.ptp(WALK))
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-100, 1e100])
+def test_the_unit_of_a_series_changes_no_relative_score(task_of, factor):
+    expected, found = reported(task_of(WALK)), reported(task_of(WALK * factor))
+    assert found.skills == pytest.approx(expected.skills, rel=1e-9)
+    for name in ("nrmse", "mse_z", "mae_z", "mase", "smape"):
+        assert found.metrics[name] == pytest.approx(expected.metrics[name], rel=1e-9)
+    assert found.metrics["rmse"] == pytest.approx(factor * expected.metrics["rmse"], rel=1e-9)
+    assert found.notes == expected.notes
+
+
+def test_an_error_below_the_level_s_float32_is_an_error():
+    target = 1e12 + 100 * np.sin(np.arange(40.0))
+    assert skill(0.33, 0.31, target) == pytest.approx(1 - 0.33 / 0.31)
+    assert skill(0.33, 1e-5, target) is None  # of 1e12, float64 has no more digits
+    assert skill(3e-9, 1e-9, target * 1e-12 - 1) == pytest.approx(-2)
+    assert skill(0.1, 0.0, np.full(9, 7.0)) is None
+    assert resolution(np.zeros(3)) == 0
+
+
+def test_a_season_that_is_right_but_for_rounding_is_no_yardstick(task_of):
+    task = task_of(1e6 + 5 * np.sin(2 * np.pi * np.arange(211) / 12), period=12)
+    report = reported(task)
+    assert report.metrics["mase"] is None and report.skills["seasonal_naive"] is None
+    assert any(note.startswith("mase is undefined") for note in report.notes)
+
+
+def test_equal_values_have_no_range(task_of):
+    report = reported(task_of(np.full(211, 1e12)))
+    assert report.metrics["nrmse"] is report.metrics["mse_z"] is report.metrics["mase"] is None
+    assert "nrmse is undefined: all values are equal." in report.notes
+
+
+def test_a_level_is_subtracted_only_if_nothing_is_lost():
+    assert level_of(np.array([3.0, 2.0, 4.0])) == 3.0
+    assert level_of(np.array([-3.0, -2.0, -4.0])) == -3.0
+    for values in ([3.0, 1.0], [-1.0, 1.0], [0.0, 0.0]):
+        assert level_of(np.array(values)) == 0.0
+    scaler = Scaler.fit(LEVEL + WALK, "standard")
+    assert scaler.offset == pytest.approx(np.mean(WALK - WALK[0]), rel=1e-12)
+
+
+def test_squares_beyond_float64_are_no_infinite_errors():
+    errors = np.array([3.0, 4.0])
+    assert mean_square(errors) == (12.5**0.5, 12.5)
+    assert mean_square(errors * 1e200) == (pytest.approx(12.5**0.5 * 1e200), np.inf)
+    assert mean_square(errors * 1e-200) == (pytest.approx(12.5**0.5 * 1e-200), 0)
+    assert np.isnan(mean_square(np.array([np.nan, 1.0]))).all()
+    one, other = np.abs(DRAW.normal(size=(2, 60)))
+    expected = diebold_mariano(one, other, 2)
+    for factor in (1e-200, 1e200):
+        found = diebold_mariano(one * factor, other * factor, 2)
+        assert found == pytest.approx(expected)
