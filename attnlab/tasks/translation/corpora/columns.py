@@ -104,7 +104,7 @@ def layout(path: Path, lines: Iterable[str], chosen: Sequence[int] | None) -> La
     )
     if chosen is None:
         if len(columns) > 1 and texts != [0, 1]:
-            raise _unclear(path, texts, known)
+            raise _unclear(path, texts, len(columns), known)
         return Layout(header=is_header)
     source, target = _checked(path, chosen, known, len(columns))
     if len(texts) > 1 and not {source, target} <= {*texts}:
@@ -175,12 +175,18 @@ def _checked(path: Path, chosen: Sequence[int], known: str, count: int) -> tuple
     return chosen[0], chosen[1]
 
 
-def _unclear(path: Path, texts: Sequence[int], known: str) -> RequestError:
+def _unclear(path: Path, texts: Sequence[int], count: int, known: str) -> RequestError:
     """The complaint about a file whose first two columns aren't its only ones with text."""
-    which = _list(texts) if len(texts) == 2 else "[SOURCE,TARGET]"
+    fix = "Choose two with data.columns=[SOURCE,TARGET]."
+    if len(texts) == 2:
+        fix = f"Choose two with data.columns={_list(texts)}."
+    elif count == 2:
+        fix = "If they are source and target all the same: data.columns=[0,1]."
+    elif len(texts) < 2:
+        fix = "Source and target must be in one file, a pair a line."
     return RequestError(
         f"{path}: expected text in columns 0 and 1, and in no other. Columns, counted from 0: "
-        f"{known}. Choose two with data.columns={which}."
+        f"{known}. {fix}"
     )
 
 

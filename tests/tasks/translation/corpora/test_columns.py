@@ -85,10 +85,16 @@ def test_other_columns_are_refused_with_the_setting_that_reads_them(read, forms,
 
 
 @pytest.mark.parametrize(
-    "forms", [("{id}", "{en}"), ("{en}", "{id}"), ("eng", "{en}"), ("{en}", "{de}", "{en} {de}")]
+    ("forms", "fix"),
+    [
+        (("{id}", "{en}"), r"If they are source and target all the same: data.columns=\[0,1\]"),
+        (("{en}", "{id}"), r"If they are source and target all the same: data.columns=\[0,1\]"),
+        (("{en}", "{de}", "{en} {de}"), r"Choose two with data.columns=\[SOURCE,TARGET\]"),
+        (("{id}", "eng", "{en}"), "Source and target must be in one file, a pair a line"),
+    ],
 )
-def test_what_cannot_be_known_is_refused_unless_it_is_chosen(read, forms):
-    with pytest.raises(RequestError, match=r"Choose two with data.columns=\[SOURCE,TARGET\]"):
+def test_what_cannot_be_known_is_refused_unless_it_is_chosen(read, forms, fix):
+    with pytest.raises(RequestError, match=fix):
         read(of(*forms))
     assert len(read(of(*forms), [0, 1])) == 12
 
