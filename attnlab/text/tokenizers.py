@@ -30,7 +30,7 @@ from attnlab.text.trained_cutters import (
     bert_cutter,
     gpt2_cutter,
 )
-from attnlab.text.words import split_words, word_spans
+from attnlab.text.words import is_unspaced, split_words, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 UNKNOWN_TEXT = "⁇"
@@ -155,8 +155,9 @@ class Tokenizer:
         for start, end in self._cutter.encode(prepared).offsets:
             while start < end - 1 and prepared[start].isspace():
                 start += 1
-            first, last = (bisect(starts, place) - 1 for place in (start, end - 1))
-            numbers.append((max(first, 0), max(first, last, 0)))
+            first = max(bisect(starts, start) - 1, 0)
+            last = bisect(starts, end - 1) - 1 if self.kind in TRAINED_KINDS else first
+            numbers.append((first, max(first, last)))
         return numbers
 
     def most_frequent(self, most: int) -> range:
@@ -219,7 +220,10 @@ class Tokenizer:
 
 
 def _prepared(text: str, kind: str, lowercase: bool) -> str:
-    """What the cutter gets: for words, one space before each but after an opening quote."""
+    """What the cutter gets: for words, one space before each but after an opening quote.
+
+    A character of a script without spaces has none at the start, as anywhere else in a text.
+    """
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", text)
     if kind in TRAINED_KINDS:
@@ -228,7 +232,8 @@ def _prepared(text: str, kind: str, lowercase: bool) -> str:
         text = text.lower()
     if kind == "word":
         text = " ".join(text.split())
-    return f" {text}" if text and kind != "char" else text
+    has_space = text and kind != "char" and not is_unspaced(text[0])
+    return f" {text}" if has_space else text
 
 
 def _cutter(kind: str, vocabulary: Vocabulary, lowercase: bool, manner: Manner | None) -> Any:

@@ -33,6 +33,34 @@ def test_a_known_sentence_comes_back_as_it_was(kind, text):
 
 
 @every_kind
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("彼得于1900年在 Berlin。", [*"彼得于", "1900", *"年在", "Berlin", "。"]),
+        ("น้ำดี AI", ["น้ำ", "ดี", "AI"]),
+        ("ភ្នំពេញ។", ["ភ្នំ", "ពេ", "ញ", "។"]),
+    ],
+)
+def test_characters_that_are_words_come_back_without_spaces(kind, text, words):
+    tokenizer = Tokenizer.fit([text] * 3, kind=kind, size=500)
+    assert back(tokenizer, text) == text
+    numbers = tokenizer.word_numbers(text)
+    assert sorted({*numbers}) == [*range(len(words))] and split_words(text) == words
+    assert tokenizer.words_of_tokens(text) == [(number, number) for number in numbers]
+    if kind != "char":  # no token crosses a character that is a word
+        parts = tokenizer.decode([[token] for token in tokenizer.encode([text])[0]])
+        assert kind == "bpe" or [part.strip() for part in parts] == words
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+def test_a_character_that_starts_a_text_is_the_one_inside_of_texts(kind):
+    tokenizer = Tokenizer.fit(["我爱你。", "น้ำดี", "She runs."] * 3, kind=kind, size=500)
+    assert tokenizer.decode([tokenizer.encode(["我"])[0] * 3]) == ["我我我"]
+    assert tokenizer.decode([tokenizer.encode(["น้ำ"])[0] * 2]) == ["น้ำน้ำ"]
+    assert tokenizer.decode([tokenizer.encode(["She"])[0] * 2]) == ["She She"]
+
+
+@every_kind
 @pytest.mark.parametrize("text", SENTENCES[5:7])
 def test_no_text_is_a_special_token(kind, text):
     (ids,) = FITTED[kind].encode([text])

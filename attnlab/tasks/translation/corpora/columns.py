@@ -134,9 +134,12 @@ def _read(path: Path, lines: Iterable[str]) -> tuple[list[str], list[_Column]]:
             while len(cells) > len(first) and not cells[-1]:
                 cells.pop()
             if len(cells) != len(first) and not _is_blank_end(cells, first):
+                found = "no tab" if len(cells) == 1 else f"{len(cells)} columns"
+                expected = f"{len(first)} columns as in line {where}"
+                if len(first) == 2:
+                    expected = "a source, a tab and a target"
                 raise RequestError(
-                    f"{path}:{number}: expected {_count(first)} as in line {where}, got "
-                    f"{_count(cells)}: {_short(line)}."
+                    f"{path}:{number}: expected {expected}, got {found}: {_short(line)}."
                 )
         for place in open_columns:
             columns[place].add(cells[place] if place < len(cells) else "")
@@ -192,10 +195,6 @@ def _unclear(path: Path, texts: Sequence[int], count: int, known: str) -> Reques
 
 def _list(numbers: Sequence[object]) -> str:
     return f"[{','.join(map(str, numbers))}]"
-
-
-def _count(cells: Sequence[str]) -> str:
-    return f"{len(cells)} column" + "s" * (len(cells) != 1)
 
 
 def _short(text: str) -> str:

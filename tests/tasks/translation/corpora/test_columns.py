@@ -121,12 +121,13 @@ def test_columns_that_cannot_be_chosen(read, columns, words):
 
 def test_lines_with_more_or_fewer_columns_are_refused_with_their_number(read):
     lines = of("{en}", "{de}").splitlines()
-    for changed, found in ((f"{lines[6]}\tmore", "3 columns"), ("no tab", "1 column")):
+    for changed, found in ((f"{lines[6]}\tmore", "3 columns"), ("no tab", "no tab")):
         content = "\n".join(["", *lines[:6], changed, *lines[7:]])
-        with pytest.raises(
-            RequestError, match=rf":8: expected 2 columns as in line 2, got {found}"
-        ):
+        with pytest.raises(RequestError, match=rf":8: expected a source, .*, got {found}: '"):
             read(content)
+    four = of("{id}", "{en}", "5{id}", "{de}").replace("\tWir", " Wir")
+    with pytest.raises(RequestError, match=r":3: expected 4 columns as in line 1, got 3 columns"):
+        read(four, [1, 3])
     ends = "\n".join([*lines[:6], f"{lines[6]}\t\t", *lines[7:]])
     assert read(ends) == read(f"{lines[0]}\t\n" + "\n".join(lines[1:])) == ROWS
     with pytest.raises(RequestError, match=r":1: .* got no tab"):

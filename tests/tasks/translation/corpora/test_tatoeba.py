@@ -118,7 +118,7 @@ def test_the_real_file(tmp_path, realdata, reverse):
     sources: dict[int, set[str]] = {0: set(), 1: set(), 2: set()}
     duplicates = DuplicateCounter()
     for pair, code in zip(corpus.pairs(), codes.tolist(), strict=True):
-        sources[code].add(pair.source.lower())
+        sources[code].add(pair.source)
         duplicates.add(pair)
     assert len(codes) == 48_122
     assert (codes == PARTS.index("test")).sum() == pytest.approx(4812, abs=10)
