@@ -62,12 +62,12 @@ class Table:
             f"{did_you_mean(name, self.header)}"
         )
 
-    def several_named(self, name: str) -> str:
+    def several_named(self, name: str, advice: str = "give them other names.") -> str:
         """The complaint about a column whose name others have, too."""
         places = [str(at) for at, each in enumerate(self.header, 1) if each == name]
         return (
             f"expected the name of one column of {self.path}, but {len(places)} are named "
-            f"{name!r} (columns {', '.join(places)}): give them other names."
+            f"{name!r} (columns {', '.join(places)}): {advice}"
         )
 
     def cells(self, at: int) -> list[str]:
@@ -276,8 +276,10 @@ def _with_header(path: Path, rows: list[Row], separator: str, form: TableFormat)
         width -= 1
     for row in rows:
         if len(row.cells) < width or any(map(str.strip, row.cells[len(first.cells) :])):
+            titles = row is below[0] and len(row.cells) > width and form.comments
+            advice = " Lines above the header need a # in front." if titles else ""
             raise RequestError(
-                f"{path}: row {row.line}: expected {width} cells, got {len(row.cells)}."
+                f"{path}: row {row.line}: expected {width} cells, got {len(row.cells)}.{advice}"
             )
     kept = [Row(line, cells[:width]) for line, cells in (below if has_header else rows)]
     if not kept:

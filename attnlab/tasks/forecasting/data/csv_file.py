@@ -22,7 +22,8 @@ class SeriesTable(tables.Table):
         """The index of a column by name or number from 1; raises `RequestError`."""
         number = str(column)
         if number in self.header:
-            return super().find(column, key)
+            self.check_name(self.header.index(number))
+            return self.header.index(number)
         if number.isascii() and number.isdigit() and 1 <= int(number) <= len(self.header):
             return int(number) - 1
         choices = [f"{number} {name!r}" for number, name in enumerate(self.header, 1)]
@@ -44,13 +45,14 @@ class SeriesTable(tables.Table):
         return is_number(next((cell for cell in self.cells(at) if not is_missing(cell)), ""))
 
     def check_name(self, at: int) -> None:
-        """Refuse a column that was chosen without its number, if others have its name.
+        """Refuse a column that wasn't chosen by its number, if others have its name.
 
         Raises:
             RequestError: they have.
         """
         if self.header[at] and self.header.count(self.header[at]) > 1:
-            raise RequestError(self.several_named(self.header[at]))
+            advice = f"choose one by its number, such as {at + 1}, in task.column or the like"
+            raise RequestError(self.several_named(self.header[at], advice))
 
 
 def read_table(path: Path, encoding: str | None, asked_for: Sequence[str | int]) -> SeriesTable:

@@ -120,16 +120,16 @@ def read_columns(
         RequestError: the file can't be read, has no such column or several of its name, has fewer
             than two rows, a cell that is not a finite number or no time; names the row.
     """
-    path = Path(path).expanduser()
+    path, form = Path(path).expanduser(), reading.time_format or None
     timed = [time_column] if isinstance(time_column, str | int) else [*(time_column or ())]
     asked = [] if timed == ["auto"] else timed
     names = [name for name in (column, *reading.inputs) if name is not None]
     table = read_table(path, reading.encoding, [*names, *asked])
     places, times = [table.find(name) for name in names], None
     if asked:
-        times = given_times(table, [table.find(name) for name in asked], reading.time_format)
+        times = given_times(table, [table.find(name) for name in asked], form)
     elif timed:
-        times = find_times(table, places, reading.time_format)
+        times = find_times(table, places, form)
     if column is None:
         places.insert(0, _default_column(table, {*places, *(times.places if times else ())}))
         times = times if times is None or places[0] not in times.places else None
@@ -294,8 +294,8 @@ def _interpolated(path: Path, rows: _Rows) -> _Rows:
     lacking = np.isnan(rows.numbers).any(axis=1)
     if lacking[0] or lacking[-1]:
         raise RequestError(
-            f"{path}: expected numbers in the first and the last row, where task.missing="
-            f"interpolate has one neighbour alone, got an empty cell"
+            f"{path}: expected numbers in the first and the last row, since task.missing="
+            f"interpolate needs one before and one after each gap; got a gap there"
         )
     note = (
         f"{lacking.sum()} of {len(lacking)} rows are interpolated, the first is "

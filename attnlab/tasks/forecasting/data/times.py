@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Calendar:
         Months, quarters and years (`1MS`, `3MS`, `12MS`) are given by their first day; other steps
         are working days (`B`) or a fixed length (`1D`, `7D`, `h`, `15min`).
         """
-        times = replace(self, by_instant=self._counts_instants())
+        times = replace(self._at_midnight(), by_instant=self._counts_instants())
         by_months = _months(times.axis)
         if by_months:
             months, step = by_months
@@ -74,9 +74,20 @@ class Calendar:
         if self.offset is None:
             return False
         absolute, local = np.diff(self.instants), np.diff(self.local)
-        if _commonest(absolute) >= _SHORT:
-            return False
-        return len({*absolute}) == 1 or len({*local}) > 1
+        if len({*absolute}) == 1 or len({*local}) == 1:
+            return len({*local}) > 1 or bool(_commonest(absolute) < _SHORT)
+        return bool(_commonest(absolute) < _SHORT)
+
+    def _at_midnight(self) -> Calendar:
+        """The days of a place whose clocks change, if the times are its midnights in UTC."""
+        if self.offset is None or np.any(self.offset) or len(self) < 2:
+            return self
+        days = (self.local + np.timedelta64(12, "h")).astype("M8[D]").astype("M8[us]")
+        ahead = np.unique(days - self.local)
+        two = len(ahead) == 2 and ahead[1] - ahead[0] == np.timedelta64(1, "h")
+        if not two or _commonest(np.diff(self.local)) < _SHORT:
+            return self
+        return Calendar(days)
 
     def after(self, step: str, count: int = 1) -> Calendar:
         """Each time, so many steps later."""
@@ -244,7 +255,7 @@ def _repeated(times: np.ndarray) -> np.ndarray:
     return order[1:][times[order][1:] == times[order][:-1]]
 
 
-def _commonest(steps: np.ndarray) -> np.generic:
+def _commonest(steps: np.ndarray) -> Any:
     found, counts = np.unique(steps, return_counts=True)
     return found[counts.argmax()]
 

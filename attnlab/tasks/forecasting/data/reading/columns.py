@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +44,10 @@ class TimeColumns:
         """How many different times there are."""
         return len(np.unique(self.times.instants))
 
+    def rank(self) -> tuple[bool, int]:
+        """The more, the more likely are these the times: a calendar, as many times as possible."""
+        return isinstance(self.times, Calendar), self.distinct
+
     @property
     def is_whole(self) -> bool:
         """Whether all cells are times."""
@@ -62,7 +66,7 @@ def given_times(table: SeriesTable, places: Sequence[int], form: str | None) -> 
     Raises:
         RequestError: a cell is no time, or not in the form.
     """
-    texts = table.cells(places[0]) if len(places) == 1 else _joined(table, places)
+    texts = table.cells(places[0]) if len(places) == 1 else _joined(table, places, {})
     found = _read(table, tuple(places), texts, form)
     if found is None or not found.is_whole:
         raise _unreadable(table, places, texts, found, form)
@@ -86,7 +90,8 @@ def find_times(
         found = _read(table, (at,), table.cells(at), form)
         if found and found.is_whole and (role(table.header[at]) or _is_sure(table, found)):
             whole.append(found)
-            if found.distinct == len(table.rows) and found.is_sorted:
+            is_calendar = isinstance(found.times, Calendar)
+            if is_calendar and found.distinct == len(table.rows) and found.is_sorted:
                 return found
     if form and not whole:
         raise RequestError(
@@ -94,7 +99,7 @@ def find_times(
             f"{form}; task.time_column names the column"
         )
     several = [] if form else _in_several_columns(table, free, whole)
-    return max([*whole, *several], key=lambda each: each.distinct, default=None)
+    return max([*whole, *several], key=TimeColumns.rank, default=None)
 
 
 def refuse_unread_times(table: SeriesTable, taken: Iterable[int]) -> None:
@@ -175,15 +180,26 @@ def _in_several_columns(
     for at in free:
         roles.setdefault(role(table.header[at]), at)
     dates = [tuple(roles[part] for part in parts) for parts in _PARTS if {*parts} <= {*roles}]
-    dates += [each.places for each in single if isinstance(each.times, Calendar)]
+    calendars = [each for each in single if isinstance(each.times, Calendar)]
+    dates += [each.places for each in calendars]
+    days = {each.places[0]: _iso_days(each) for each in calendars if not each.notes}
     dates += [(at, at + 1) for at in free if at + 1 in free and _is_year_month(table, at)]
-    clocks = [(roles[part],) for part in ("time", "hour") if part in roles]
+    clocks: list[tuple[int, ...]] = [(roles[part],) for part in ("time", "hour") if part in roles]
     clocks += [(*clock, roles["minute"]) for clock in clocks if "minute" in roles]
     clocks += [(at,) for at in free if all(map(_is_clock, table.cells(at)))]
     tried = [date for date in dates if len(date) > 1]
     tried += [(*date, *clock) for date in dates for clock in clocks if not {*date} & {*clock}]
-    found = [_read(table, places, _joined(table, places), None) for places in dict.fromkeys(tried)]
+    found = []
+    for places in dict.fromkeys(tried):
+        with_clock = places[:1] in dates and places[:2] not in dates
+        texts = _joined(table, places, days if with_clock else {})
+        found.append(_read(table, places, texts, None))
     return [each for each in found if each and each.is_whole]
+
+
+def _iso_days(found: TimeColumns) -> list[str]:
+    """The days of times as text, such as 2020-01-31."""
+    return np.datetime_as_string(found.times.instants, "D").tolist()
 
 
 def _is_year_month(table: SeriesTable, at: int) -> bool:
@@ -195,9 +211,16 @@ def _is_clock(cell: str) -> bool:
     return bool(_CLOCK.fullmatch(words.normalized(cell)))
 
 
-def _joined(table: SeriesTable, places: Sequence[int]) -> list[str]:
-    """The cells of several columns as one text a row, as times are written."""
-    parts = [[_part(cell, role(table.header[at])) for cell in table.cells(at)] for at in places]
+def _joined(table: SeriesTable, places: Sequence[int], days: Mapping[int, list[str]]) -> list[str]:
+    """The cells of several columns as one text a row, as times are written.
+
+    `days` are texts to take for columns of dates.
+    """
+    parts = []
+    for at in places:
+        cells, said = days.get(at) or table.cells(at), role(table.header[at])
+        known = {cell: _part(cell, said) for cell in dict.fromkeys(cells)}
+        parts.append([known[cell] for cell in cells])
     return [_as_time(row) for row in zip(*parts, strict=True)]
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from attnlab.tasks.forecasting.data.reading import numeric, words
-from attnlab.tasks.forecasting.data.reading.forms import Read, form_pattern, read_form
-from attnlab.tasks.forecasting.data.reading.numbers import to_number
+from attnlab.tasks.forecasting.data.reading.forms import (
+    EARLIEST,
+    Read,
+    form_pattern,
+    read_form,
+)
+from attnlab.tasks.forecasting.data.reading.numbers import is_number, to_number
 from attnlab.tasks.forecasting.data.times import Calendar
 
 # In the order of preference, if several fit a column equally well.
@@ -32,6 +38,9 @@ _NAMED = (
 _NAMED_ONLY = ("%m/%y", "%m-%y", "%m.%y", "%y%m%d", "%d%m%y", "%y%m")  # if the header says dates
 _SAMPLE = 30
 _MOST = 0.5  # of the cells have a form, or else it isn't that of the column
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?")
+_SPACED = re.compile(r"\s*([./-])(?:\s+|$)|\s+([./-])")
+_LETTER = re.compile(r"[^\W\d_]")
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 
 
@@ -53,17 +62,43 @@ def read_times(cells: Sequence[str], form: str | None = None, *, named: str = ""
     """
     if form is not None:
         return _in_given_form(cells, form)
+    if fast := _plain_iso(cells):
+        return fast
     texts = [words.normalized(cell) for cell in cells]
     found = [*_in_known_forms(texts, named=bool(named))]
-    numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
-    if np.isfinite(numbers).all():
-        given = [numeric.since_1970(numbers, named=bool(named)), numeric.decimal_years(numbers)]
-        days = named not in ("", "count", "time", "year") or (named and np.any(numbers % 1))
-        given += [] if not days else [numeric.spreadsheet_days(numbers)]
-        found += [read for read in given if read]
-        if given[1]:  # 1700.5 is the middle of a year, not May
+    if all(map(is_number, _sample(cells))):
+        found += _in_numbers(cells, named)
+        if any(read.form == numeric.YEARS for read in found):  # 1700.5 is no May
             found = [read for read in found if read.form != "%Y.%m" or _has_months(read.times)]
     return _best(found, cells)
+
+
+def _plain_iso(cells: Sequence[str]) -> Read | None:
+    """Dates such as 2020-01-31 or 2020-01-31 23:59:59, if all cells are alike; they are common."""
+    length = len(cells[0])
+    if not _ISO.fullmatch(cells[0]) or any(len(cell) != length for cell in cells):
+        return None
+    letters = np.array(cells).view("U1").reshape(len(cells), length)
+    marks = np.array([not letter.isdigit() for letter in cells[0]])
+    digits = (letters[:, ~marks] >= "0") & (letters[:, ~marks] <= "9")
+    if not digits.all() or not np.all(letters[:, marks] == letters[0, marks]):
+        return None
+    with suppress(ValueError):  # such as 24:00
+        local = np.array(cells, "M8[us]")
+        return Read("%Y-%m-%d", Calendar(local)) if local.min() >= EARLIEST else None
+    return None
+
+
+def _in_numbers(cells: Sequence[str], named: str) -> list[Read]:
+    """Numbers as times; days of a spreadsheet only if the column's name is one of dates."""
+    numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
+    if not np.isfinite(numbers).all():
+        return []
+    found = [numeric.since_1970(numbers, named=bool(named)), numeric.decimal_years(numbers)]
+    by_name = named not in ("", "count", "time", "year")
+    if by_name or (named and np.any(numbers % 1)):
+        found.append(numeric.spreadsheet_days(numbers))
+    return [read for read in found if read]
 
 
 def _has_months(times: Calendar) -> bool:
@@ -82,15 +117,17 @@ def _in_given_form(cells: Sequence[str], form: str) -> Read:
 
 
 def _in_known_forms(texts: list[str], *, named: bool) -> Iterator[Read]:
-    if all(map(_WHOLE.fullmatch, texts)):
+    if all(map(_WHOLE.fullmatch, _sample(texts))) and all(map(_WHOLE.fullmatch, texts)):
         texts = [text.partition(".")[0] for text in texts]
-    plain = [re.sub(r"\s*([./-])\s*", r"\1", text).strip(". ") for text in texts]
+    plain = texts
+    if any(map(_SPACED.search, _sample(texts))):
+        plain = [_SPACED.sub(r"\1\2", text).strip(". ") for text in texts]
     yield from _fitting(plain, (*_NUMBERS, *(_NAMED_ONLY if named else ())))
-    if not any(any(map(str.isalpha, text)) for text in texts[:_SAMPLE]):
+    if not any(map(_LETTER.search, _sample(texts))):
         return
     yield from _fitting([words.periods(text) for text in texts], _PERIODS)
-    for _, translated in words.readings(texts):
-        found = [*_fitting(translated, _NAMED)]
+    for translated in words.readings(texts) if words.in_words(texts) else ():
+        found = [*_fitting(translated, (*_NAMED, *_NUMBERS))]
         yield from found
         if any(regularity(read.times) > 0.9 for read in found):
             return
@@ -108,6 +145,12 @@ def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
         read = read_form(texts, form, clock=True)
         if read.times.invalid.mean() <= 1 - _MOST:
             yield read
+
+
+def _sample(cells: Sequence[str]) -> list[str]:
+    """Cells from the first to the last."""
+    places = np.linspace(0, len(cells) - 1, min(_SAMPLE, len(cells)), dtype=int)
+    return [cells[at] for at in places]
 
 
 def _best(found: Sequence[Read], cells: Sequence[str]) -> Read | None:

@@ -27,7 +27,11 @@ _FIELDS = {
     **{"u": ("weekday", r"[1-7]"), "f": ("fraction", r"\d{1,9}"), "p": ("half", r"[ap]m")},
     **{"H": ("hour", r"\d{1,2}"), "I": ("hour", r"\d{1,2}"), "M": ("minute", r"\d{1,2}")},
     **{"S": ("second", r"\d{1,2}"), "z": ("offset", r"z|[+-]\d{2}(?::?\d{2})?(?::?\d{2})?")},
-    **{"b": ("month", r"<\d{1,2}>"), "B": ("month", r"<\d{1,2}>"), "Z": ("zone", r"\w+/[\w/]+")},
+    **{
+        "b": ("month", r"<\d{1,2}>\.??"),
+        "B": ("month", r"<\d{1,2}>\.??"),
+        "Z": ("zone", r"\w+/[\w/]+"),
+    },
     **{"a": ("", r"[^\W\d]+\.?"), "A": ("", r"[^\W\d]+\.?"), "%": ("", "%")},
 }
 _WHOLE = {"T": "%H:%M:%S", "D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M", "h": "%b", "n": " "}
@@ -37,6 +41,8 @@ _CLOCK = (
     r"\s*(?:h|uhr)?\s*(?P<half>[ap]m)?"
     r"\s*(?P<offset>z|[+-]\d{2}(?::?\d{2})?)?\s*(?:\[?(?P<zone>\w+/[\w/+-]+)\]?)?)?"
 )
+_YEARS = (1500, 2999)  # others are counts
+EARLIEST = np.datetime64("1500-01-01")
 _MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 
 
@@ -58,14 +64,14 @@ def read_form(texts: Sequence[str], form: str, *, clock: bool = False) -> Read:
     Raises:
         RequestError: an unknown directive.
     """
-    pattern = form_pattern(form, clock=clock)
-    found = [pattern.fullmatch(text) for text in texts]
-    fields = _Fields(pattern, found)
+    fields = _Fields(form_pattern(form, clock=clock), texts)
     year, notes = fields.years()
     day, valid = _days(year, fields)
     microseconds, clock_valid = _clock(fields)
-    valid &= clock_valid & np.array([match is not None for match in found], bool)
+    valid &= clock_valid & fields.known
     local = np.where(valid, day.astype("M8[us]") + microseconds, np.datetime64("NaT"))
+    if np.any(fields.numbers("hour", 0)[valid] == 24):
+        notes = (*notes, "24:00 is read as 00:00 of the next day.")
     return Read(form, _with_offsets(local.astype("M8[us]"), fields), notes if valid.any() else ())
 
 
@@ -102,29 +108,37 @@ def _refusal(form: str, directive: str, *, again: bool) -> str:
 
 
 class _Fields:
-    """The fields of a pattern in each text."""
+    """The fields of a pattern in each text; equal texts are matched once."""
 
-    def __init__(self, pattern: re.Pattern[str], found: Sequence[re.Match[str] | None]):
-        self.found, self.names = found, {*pattern.groupindex}
+    def __init__(self, pattern: re.Pattern[str], texts: Sequence[str]):
+        places = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+        self._places = np.array([places[text] for text in texts])
+        self._found = [pattern.fullmatch(text) for text in places]
+        self.names = {*pattern.groupindex}
+        self.known = np.array([match is not None for match in self._found])[self._places]
 
-    def texts(self, name: str) -> list[str | None]:
-        """A field as text; None if a text doesn't have it."""
+    def _each(self, name: str) -> list[str]:
+        """A field in each different text; empty if the text doesn't have it."""
         if name not in self.names:
-            return [None] * len(self.found)
-        return [match and match[name] for match in self.found]
+            return [""] * len(self._found)
+        return [(match[name] or "") if match else "" for match in self._found]
+
+    def texts(self, name: str) -> np.ndarray:
+        """A field as text; empty if a text doesn't have it."""
+        return np.array(self._each(name))[self._places]
 
     def numbers(self, name: str, default: int) -> np.ndarray:
         """A field as numbers."""
         if name not in self.names:
-            return np.full(len(self.found), default)
-        return np.array([int(text.strip("<>")) if text else default for text in self.texts(name)])
+            return np.full(len(self._places), default)
+        found = [int(text.strip("<>.")) if text else default for text in self._each(name)]
+        return np.array(found)[self._places]
 
     def years(self) -> tuple[np.ndarray, tuple[str, ...]]:
         """The years, and a note if their century was chosen."""
         if "year2" not in self.names:
             return self.numbers("year", 1970), ()
-        known = np.array([match is not None for match in self.found], bool)
-        years = self.numbers("year2", 0)
+        years, known = self.numbers("year2", 0), self.known
         if known.any():
             years[known] = _full_years(years[known])
         ends = dict.fromkeys([years[known].min(), years[known].max()] if known.any() else [])
@@ -143,7 +157,7 @@ def _full_years(years: np.ndarray) -> np.ndarray:
 
 def _days(year: np.ndarray, fields: _Fields) -> tuple[np.ndarray, np.ndarray]:
     """Each text's day, datetime64[D], and whether there is such a day."""
-    valid = (year >= 1) & (year <= 9999)
+    valid = (year >= _YEARS[0]) & (year <= _YEARS[1])
     first = (np.where(valid, year, 1970) - 1970).astype("M8[Y]")
     if "week" in fields.names:
         week, weekday = fields.numbers("week", 1), fields.numbers("weekday", 1)
@@ -174,28 +188,26 @@ def _clock(fields: _Fields) -> tuple[np.ndarray, np.ndarray]:
     """Each text's time of day, and whether there is such a time; 24:00 ends the day."""
     hour = fields.numbers("hour", 0)
     minute, second = fields.numbers("minute", 0), fields.numbers("second", 0)
-    halves = zip(fields.texts("half"), fields.texts("half_before"), strict=True)
-    half = np.array([(after or before or "")[:1] for after, before in halves])
+    half = np.char.add(fields.texts("half"), fields.texts("half_before")).astype("U1")
     hour = np.where((half != "") & (hour <= 12), hour % 12 + 12 * (half == "p"), hour)
-    fraction = [int((text or "0")[:6].ljust(6, "0")) for text in fields.texts("fraction")]
+    fraction = np.zeros(len(hour), int)
+    if "fraction" in fields.names:
+        fraction = np.array([int(text[:6].ljust(6, "0")) for text in fields.texts("fraction")])
     length = hour * _MICROSECONDS["hour"] + minute * _MICROSECONDS["minute"]
-    length = length + second * _MICROSECONDS["second"] + np.array(fraction, int)
+    length = length + second * _MICROSECONDS["second"] + fraction
     valid = (minute < 60) & (second < 60) & (length <= 24 * _MICROSECONDS["hour"])
     return length.astype("m8[us]"), valid
 
 
 def _with_offsets(local: np.ndarray, fields: _Fields) -> Calendar:
     """The times with their offsets or zone; those without one aren't valid if others have one."""
-    offsets, zones = fields.texts("offset"), {*fields.texts("zone")} - {None}
-    if any(offsets):
+    offsets, zones = fields.texts("offset"), [*{*fields.texts("zone")} - {""}]
+    zone, valid = _zone(zones[0]) if len(zones) == 1 else "", ~np.isnat(local)
+    if np.any(offsets != ""):
         offset = np.array([_offset(text) for text in offsets])
-        local = np.where(np.isnat(offset), np.datetime64("NaT"), local)
-        return Calendar(local, offset, _zone(*zones) if len(zones) == 1 else "")
-    if len(zones) != 1:
-        return Calendar(local if not zones else np.full_like(local, np.datetime64("NaT")))
-    zone, valid = _zone(*zones), ~np.isnat(local)
+        return Calendar(np.where(np.isnat(offset), np.datetime64("NaT"), local), offset, zone)
     if not zone:
-        return Calendar(np.full_like(local, np.datetime64("NaT")))
+        return Calendar(np.full_like(local, np.datetime64("NaT")) if zones else local)
     offset = np.full(len(local), np.timedelta64("NaT"), "m8[us]")
     offset[valid] = zone_offsets(local[valid], zone)
     return Calendar(np.where(np.isnat(offset), np.datetime64("NaT"), local), offset, zone)
@@ -206,7 +218,7 @@ def _zone(name: str) -> str:
     return next((each for each in zoneinfo.available_timezones() if each.casefold() == name), "")
 
 
-def _offset(text: str | None) -> np.timedelta64:
+def _offset(text: str) -> np.timedelta64:
     if not text:
         return np.timedelta64("NaT", "us")
     digits = re.sub(r"\D", "", text).ljust(4, "0")

@@ -7,6 +7,7 @@ import numpy as np
 from attnlab.tasks.forecasting.data.reading.forms import Read
 from attnlab.tasks.forecasting.data.times import Calendar
 
+YEARS = "years with decimals"
 _DAY = 86_400_000_000  # microseconds
 # Numbers from 2001 to 2286 as seconds since 1970, and what a unit has of microseconds.
 _UNITS = {"seconds": 1e6, "milliseconds": 1e3, "microseconds": 1.0, "nanoseconds": 1e-3}
@@ -52,8 +53,8 @@ def decimal_years(numbers: np.ndarray) -> Read | None:
         scaled = numbers * count
         index = np.round(scaled - _phase(scaled)).astype(int)
         months = (index * (12 // count) - 1970 * 12).astype("M8[M]")
-        return Read("years with decimals", Calendar(months.astype("M8[us]")))
-    return Read("years with decimals", Calendar(_exact(numbers, per_year)))
+        return Read(YEARS, Calendar(months.astype("M8[us]")))
+    return Read(YEARS, Calendar(_exact(numbers, per_year)))
 
 
 def _exact(numbers: np.ndarray, per_year: float) -> np.ndarray:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 # Languages that are tried before all others.
 _FIRST = "en de fr es it pt nl ru pl sv da nb fi cs tr hu el ro uk ja zh ko ar hi id".split()
+_LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\d\s/,:;()'’_+\-<>\[\]]*[^\W\d_][^\d\s/,:;()'’_+\-<>\[\]]*")
 _PLAIN = {*"t z h q w m s am pm uhr utc gmt".split()}
 _FILLERS = {
@@ -42,13 +43,14 @@ _ZONES = {
     **{"pst": -480, "pdt": -420, "aest": 600, "aedt": 660},
 }
 _ZONE = re.compile(rf"(?<=[\d\sm])\s*\b(?:{'|'.join(_ZONES)})(?:([+-]\d{{1,2}}(?::?\d\d)?))?$")
+_YEAR_LAST = re.compile(r"(\d{1,2}:\d\d(?::\d\d)?(?: [+-]\d{4})?) (\d{4})$")
 _MARKED = re.compile(r"[\s.,/_'’-]*(<\d+>)[\s.,/_'’-]*")
 
 
 def normalized(text: str) -> str:
     """A text in lower case, with AM, quarters, weeks and zones written in one way."""
     text = unicodedata.normalize("NFKC", text).casefold().strip()
-    if not any(map(str.isalpha, text)):
+    if not _LETTER.search(text):
         return text
     for word, half in _HALVES.items():
         text = text.replace(word, f" {half} ")
@@ -71,8 +73,8 @@ def _as_offset(found: re.Match[str]) -> str:
     if found[1]:
         sign, hours, *minutes = re.findall(r"[+-]|\d\d?", found[1])
         return f"{sign}{int(hours):02d}:{minutes[0] if minutes else '00'}"
-    minutes = _ZONES[name]
-    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+    offset = _ZONES[name]
+    return f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}"
 
 
 def periods(text: str) -> str:
@@ -97,19 +99,19 @@ def in_words(texts: Sequence[str]) -> list[str]:
     return [word for word in found if word.strip(".") not in _PLAIN]
 
 
-def readings(texts: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Each language that has all words of the texts, and texts with `<1>` to `<12>` for months.
+def readings(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts with `<1>` to `<12>` for months, as each language reads them that has all words.
 
-    Words that don't matter are left out. Languages that give the same texts count once.
+    Words that don't matter are left out. Languages that agree count once.
     """
     words, seen = in_words(texts), set()
     for language in _languages():
         meanings = {word: meaning(word, language) for word in words}
         found = tuple(meanings.values())
-        if None in found or not any(found) or found in seen:
+        if None in found or found in seen:
             continue
         seen.add(found)
-        yield language, [_replaced(text, meanings) for text in texts]
+        yield [_replaced(text, meanings) for text in texts]
 
 
 def _replaced(text: str, meanings: Mapping[str, int | None]) -> str:
@@ -117,7 +119,7 @@ def _replaced(text: str, meanings: Mapping[str, int | None]) -> str:
         month = meanings.get(found[0], -1)
         return found[0] if month == -1 else f"<{month}>" if month else " "
 
-    text = _MARKED.sub(r" \1 ", _WORD.sub(mark, text))
+    text = _YEAR_LAST.sub(r"\2 \1", _MARKED.sub(r" \1 ", _WORD.sub(mark, text)))
     return " ".join(text.replace(",", " ").split()).strip(" .")
 
 
@@ -183,7 +185,7 @@ def with_months(texts: Sequence[str]) -> list[str]:
     def translated(text: str, language: str) -> str:
         def mark(found: re.Match[str]) -> str:
             month = meaning(found[0], language)
-            return f"<{month}>" if month else found[0]
+            return f"<{month}>" + "." * found[0].endswith(".") if month else found[0]
 
         return _WORD.sub(mark, text)
 
