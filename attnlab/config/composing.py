@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import yaml
 from hydra.core.config_store import ConfigStore
@@ -116,6 +116,20 @@ def _kind(task: Any) -> Any:
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
     """Resolve and check a composed configuration; raises `RequestError` on a wrong value."""
+    return checked(resolved(cfg))
+
+
+class Resolved(NamedTuple):
+    """A configuration that is resolved and not checked yet."""
+
+    document: dict[str, Any]  # what it says of a run
+    # of each group `{setting: rule}` as in its YAML
+    rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    kind: Any  # of its task; None if there is no such task
+
+
+def resolved(cfg: DictConfig) -> Resolved:
+    """Resolve a composed configuration; raises `RequestError` on a value that is missing."""
     document = _plain(cfg)
     for key in _BESIDE:
         document.pop(key, None)
@@ -125,7 +139,12 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
     rules = {group: _pop_rules(group, document) for group in groups}
     if document.get("model", {}).get("name") == _PLAIN:  # it has nothing to be combined with
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
-    kind = _kind(document["task"].get("name"))
+    return Resolved(document, rules, _kind(document["task"].get("name")))
+
+
+def checked(found: Resolved) -> RunConfig:
+    """Check a resolved configuration, whose sections change; raises `RequestError`."""
+    document, rules, kind = found
     if kind and kind.resolved:
         document = dict(kind.resolved(document))
     _settle(document, rules)

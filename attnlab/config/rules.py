@@ -79,7 +79,22 @@ _PARTS = {
 
 
 def read_rule(key: str, given: Mapping[str, Any]) -> Rule:
-    """The rule of a setting as a YAML file has it; raises `RequestError` where it is none."""
+    """Read the rule of a setting from its mapping in a YAML file, once for each mapping.
+
+    Raises:
+        RequestError: it is no rule.
+    """
+    known = _known_rules.get(id(given))
+    if known is None or known[0] is not given:
+        _known_rules[id(given)] = known = given, _new_rule(key, given)
+    return known[1]
+
+
+# By the identity of its mapping, which is kept so that no other one gets it.
+_known_rules: dict[int, tuple[Mapping[str, Any], Rule]] = {}
+
+
+def _new_rule(key: str, given: Mapping[str, Any]) -> Rule:
     for name, value in given.items():
         if name not in _PARTS:
             hint = did_you_mean(str(name), list(_PARTS))
@@ -163,7 +178,7 @@ def lookup(config: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path of nested mappings; None where there is none."""
     node: Any = config
     for part in path.split("."):
-        if not isinstance(node, Mapping) or part not in node:
+        if not isinstance(node, (dict, Mapping)) or part not in node:  # first what is quick
             return None
         node = node[part]
     return node

@@ -21,7 +21,7 @@ from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
 from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress, failure
 from attnlab.sweeps.sweep import Sweep, plain_error
-from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, words
+from attnlab.sweeps.table import MOST_ROWS, NOT_RUN, TableRow, csv_text, print_table, words
 from attnlab.sweeps.worker import MOST_PROGRAMS, MOST_TOGETHER, Outcome, at_a_time, run_points
 from attnlab.tasks.kinds import kind_of
 
@@ -57,7 +57,10 @@ class GridSweep(Sweep):
         rows = self.rows()
         todo = [row for row in rows if self._is_to_run(row)]
         would = {**_WOULD, FAILED: "would run again"} if self.plan.settings.retry_failed else _WOULD
-        print_table([dataclasses.replace(row, state=would[row.state]) for row in rows], [])
+        shown = rows if len(rows) <= MOST_ROWS else [*rows[: MOST_ROWS - 1], rows[-1]]
+        print_table([dataclasses.replace(row, state=would[row.state]) for row in shown], [])
+        if len(rows) > len(shown):
+            print(f"{len(rows) - len(shown):,} more jobs are between the last two rows.")
         self._say_duplicates()
         print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {self.folder.path}")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from hydra.core.config_loader import ConfigLoader
@@ -14,6 +15,7 @@ from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig, SweepConfig
 from attnlab.errors import RequestError
 from attnlab.sweeps.grid import Composer, Grid, shown, varied
+from attnlab.sweeps.progress import checking
 from attnlab.sweeps.search.settings import SearchSettings, is_wanted
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 
@@ -27,7 +29,7 @@ class Point:
     varying: Mapping[str, str]  # the keys along which points differ, and its values
     config: RunConfig  # its configuration, checked
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """By which its run is found."""
         return self.config.digest
@@ -96,13 +98,20 @@ class SweepPlan:
 
     def points(self) -> tuple[list[Point], int]:
         """The checked points of a grid, and how many more had equal ones; raises `RequestError`."""
-        found: dict[str, Point] = {}
         points = self.grid.points()
+        with checking(len(points)) as progress:
+            return self._checked(points, progress)
+
+    def _checked(
+        self, points: Sequence[tuple[str, ...]], progress: Callable[[int], None]
+    ) -> tuple[list[Point], int]:
+        found: dict[str, Point] = {}
         for number, words in enumerate(points, start=1):
             pairs = zip(self.grid.axes, words, strict=True)
             varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
             point = Point(number, self._words(words), varying, self.composer.check(words))
             found.setdefault(point.digest, point)
+            progress(number)
         return list(found.values()), len(points) - len(found)
 
     def ends(self) -> list[RunConfig]:

@@ -6,8 +6,8 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from attnlab.terminal.console import plain_console
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_LINES = 30.0  # about runs under way, where no bars are drawn
+# Of checks of jobs, if they are many: seconds before the first line, and between lines.
+_SECONDS_BEFORE_CHECKS, _SECONDS_BETWEEN_CHECKS, _MANY_CHECKS = 1.0, 5.0, 100
 _PAUSES_PER_LOOK = 20  # a large table takes a twentieth of the time at most
 _ENDED = (COMPLETED, FAILED, KILLED, PRUNED)
 # More runs under way than these have one bar for all, with this number.
@@ -132,6 +134,34 @@ class Progress:
     def _done(self) -> int:
         """How many runs came to an end; one that was interrupted did not."""
         return self._before + sum(state != KILLED for state in self._ended.values())
+
+
+@contextmanager
+def checking(total: int) -> Iterator[Callable[[int], None]]:
+    """Show how many jobs of a sweep are checked, if they are many and it takes a second.
+
+    Gives the function to call with how many are done.
+    """
+    with ExitStack() as end:
+        console = plain_console(end.enter_context(standard_error()))
+        progress = bars(console, "{task.completed}/{task.total}")
+        entry: list[TaskID] = []  # once it is shown
+        due = time.monotonic() + _SECONDS_BEFORE_CHECKS
+
+        def checked(done: int) -> None:
+            nonlocal due
+            if entry:
+                progress.update(entry[0], completed=done)
+            if total < _MANY_CHECKS or time.monotonic() < due or logs.verbosity < 0:
+                return
+            due = time.monotonic() + _SECONDS_BETWEEN_CHECKS
+            if progress.disable:
+                console.print(f"attnlab: checked {done:,} of {total:,} jobs", soft_wrap=True)
+            elif not entry:
+                end.enter_context(progress)
+                entry.append(progress.add_task("checking jobs", total=total, completed=done))
+
+        yield checked
 
 
 @dataclass(frozen=True)

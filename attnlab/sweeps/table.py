@@ -19,7 +19,7 @@ from attnlab.terminal.console import plain_console, plain_table
 from attnlab.terminal.numbers import in_one_format
 
 NOT_RUN = "not run"
-_MOST_ROWS = 60
+MOST_ROWS = 60
 _LONGEST_VALUE = 24
 _STYLES = {COMPLETED: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow", PRUNED: "magenta"}
 
@@ -65,7 +65,7 @@ def print_table(
     begun = [row for row in rows if row.state != NOT_RUN]
     shown = begun
     if rest:  # the first ones, and those that stand out
-        shown = begun[:_MOST_ROWS] + [row for row in begun[_MOST_ROWS:] if row.number in best]
+        shown = begun[:MOST_ROWS] + [row for row in begun[MOST_ROWS:] if row.number in best]
     if shown:
         console.print(_table(shown, _keys(rows), set(best)))
     if len(begun) > len(shown):
