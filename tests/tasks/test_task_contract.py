@@ -13,7 +13,7 @@ import small_ett
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting import ett
-from attnlab.tasks.forecasting.data.csv_series import TimeSeries
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import ForecastingTask
 
@@ -80,7 +80,7 @@ WRONG = {
         *("test_windows=0", "min_terms=1", "min_terms=7"),
     ],
     "series": [
-        *("history=0", "history=2.5", "history=true", "horizon=0", "test=0", "test=1.0"),
+        *("history=0", "history=2.5", "history=true", "horizon=0", "test=0"),
         *("test=much", "validation=-0.1", "scaler=robust", "period=0", "path=null"),
     ],
     "ett": [
@@ -180,12 +180,12 @@ def test_what_a_run_saves_is_enough_to_forecast(file, make, tmp_path):
     def predict(history):
         return np.repeat(history[:, -1] * np.float32(0.5), task.horizon, axis=1)
 
-    np.testing.assert_array_equal(loaded.last_history(), task.last_history())
-    expected = task.forecast_values(predict, task.last_history(), 5)
+    np.testing.assert_array_equal(loaded.origin().values, task.origin().values)
+    expected = task.forecast_values(predict, task.origin().values, 5)
     np.testing.assert_array_equal(
-        loaded.forecast_values(predict, loaded.last_history(), 5), expected
+        loaded.forecast_values(predict, loaded.origin().values, 5), expected
     )
-    assert loaded.forecast_times(2) == task.forecast_times(2)
+    assert loaded.origin().labels(2) == task.origin().labels(2)
     assert loaded.units == task.units
 
 
@@ -201,7 +201,7 @@ def test_a_saved_scaler_that_is_missing_damaged_or_of_other_settings_is_refused(
     with pytest.raises(RequestError, match="expected task, history and horizon"):
         make(file, history=task.history + 1).load_from(tmp_path)
     text = (tmp_path / "scaler.json").read_text()
-    for damaged in (text[:-9], "[]", "{}", text.replace('"last_history"', '"last"')):
+    for damaged in (text[:-9], "[]", "{}", text.replace('"values"', '"value"')):
         (tmp_path / "scaler.json").write_text(damaged)
         with pytest.raises(RequestError, match=r"scaler\.json"):
             make(file).load_from(tmp_path)
@@ -226,7 +226,7 @@ def full_disk(handle):
 @by_file
 def test_nothing_works_before_load_and_says_so(file, make):
     task = make(file)
-    for call in (task.last_history, lambda: task.report(np.zeros((1, 1))), lambda: task.splits):
+    for call in (task.origin, lambda: task.report(np.zeros((1, 1))), lambda: task.splits):
         with pytest.raises(RuntimeError, match=r"call load\(\)"):
             call()
 
@@ -251,10 +251,10 @@ def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch)
     border = before.test.index.min()
 
     def changed(self):
-        series = plain._series
+        series = plain.divided[0].series
         values = series.values.copy()
         values[border:] = 7 * values[border:] - 1000
-        return replace(series, values=values)
+        return [replace(series, values=values)]
 
     task = make(file)
     monkeypatch.setattr(type(task), "_read", changed)
@@ -270,11 +270,11 @@ def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch)
 def test_validation_values_don_t_reach_the_scaler(file, make, monkeypatch):
     plain = make(file)
     before = plain.load(0)
-    series = plain._series
+    series = plain.divided[0].series
     values = series.values.copy()
     values[before.validation.index.min() :] += 1000.0
     moved = TimeSeries(values, series.times, series.name, series.source)
-    monkeypatch.setattr(type(plain), "_read", lambda self: moved)
+    monkeypatch.setattr(type(plain), "_read", lambda self: [moved])
     after = make(file).load(0)
     np.testing.assert_array_equal(before.train.history, after.train.history)
     assert before.scaler == after.scaler

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
+from attnlab.tasks.forecasting.data.csv_series import read_series
+from attnlab.tasks.forecasting.data.divided import Divided
 from attnlab.tasks.forecasting.data.ett_files import URL, EttFiles, is_published
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.data.windows import Splits
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import refuse
@@ -67,7 +68,7 @@ class Ett(Series):
         self._progress = progress
         return super().load(seed, progress)
 
-    def _read(self) -> TimeSeries:
+    def _read(self) -> Sequence[TimeSeries]:
         self.units = f"units of {self.column}"
         self.path = str(self._files.open(self.cache, self._progress)[self.transformer])
         found = read_series(self.path, self.column, self.time_column)
@@ -82,7 +83,7 @@ class Ett(Series):
             notes += (f"{self.path} is not the published {self.transformer}.csv (SHA-256).",)
         source = f"{self.transformer}.csv of {self._files.origin}"
         times, values = found.times[:rows], found.values[:rows]
-        return replace(found, values=values, times=times, source=source, notes=notes)
+        return [replace(found, values=values, times=times, source=source, notes=notes)]
 
     def _find_borders(self, count: int) -> dict[str, int]:
         firsts, months = {}, 0
@@ -91,8 +92,8 @@ class Ett(Series):
             months += own
         return firsts
 
-    def _check_counts(self, firsts: dict[str, np.ndarray], count: int) -> None:
-        super()._check_counts({"train": firsts["train"]}, count)
-        if not all(map(len, firsts.values())):
+    def _check_counts(self, divided: Divided) -> None:
+        super()._check_counts(replace(divided, first={"train": divided.first["train"]}))
+        if not all(map(len, divided.first.values())):
             longest = min(_PARTS.values()) * _MONTH * self._steps
             refuse("horizon", f"at most {longest}, the values of a part", self.horizon)

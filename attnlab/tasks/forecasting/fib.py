@@ -6,8 +6,9 @@ import numpy as np
 
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
-from attnlab.tasks.forecasting.data.csv_series import digest
+from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.time_series import digest
 from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
@@ -44,9 +45,9 @@ class Fib(ForecastingTask):
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Make the numbers and split them; the seed changes nothing."""
         numbers = fibonacci(self.count)
-        self._scaler = Scaler.fit(numbers, "minmax")
-        self._scaled = self._scaler.apply(numbers)
-        self._last_history, self._last_time = numbers[-self.history :], str(self.count - 1)
+        scaler = Scaler.fit(numbers, "minmax")
+        self._scaled = scaler.apply(numbers)
+        self._origins = [Origin(numbers[-self.history :, None], (scaler,))]
         train, test = shuffled_split(self.count, self.history, self.test)
         train, held_out = self._hold_out(train)
         for key, rows in (("test", train), ("validation", train), ("test", test)):
@@ -59,7 +60,7 @@ class Fib(ForecastingTask):
             name=self.name,
             source=f"the first {self.count} Fibonacci numbers from 1, 2",
             digest=digest(numbers),
-            scaler=self._scaler.describe(),
+            scaler=scaler.describe(),
         )
         return self._splits
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from attnlab.tasks.base import Progress
 from attnlab.tasks.forecasting.data import baselines
-from attnlab.tasks.forecasting.data.csv_series import digest
+from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.time_series import digest
 from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
 
@@ -62,7 +63,7 @@ class FibRandom(ForecastingTask):
             longer = self._draw("extrapolation", self.test_windows, self.extrapolation)
             self._numbers["extrapolation"] = longer
         parts = {part: _windows(*numbers) for part, numbers in self._numbers.items()}
-        self._last_history = self._numbers["test"][0][-1]
+        self._origins = [Origin(self._numbers["test"][0][-1][:, None])]
         self._splits = Splits(
             **{part: parts.pop(part) for part in ("train", "validation", "test")},
             name=self.name,
@@ -73,7 +74,7 @@ class FibRandom(ForecastingTask):
         )
         return self._splits
 
-    def scaler_for(self, history: np.ndarray | None = None) -> Scaler:
+    def scaler_for(self, history: np.ndarray | None = None, name: str | None = None) -> Scaler:
         """The scaler of one window, which must be given.
 
         Raises:

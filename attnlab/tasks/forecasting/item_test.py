@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from attnlab.errors import RequestError
 from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
+from attnlab.tasks.forecasting.data.measures import percentages
+from attnlab.tasks.forecasting.scored_items import items_of, read_windows
 
 _ROUNDING = 1e-12  # of the largest loss: differences that vary by no more are the same
 
@@ -63,70 +63,49 @@ def squared(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | N
     It takes no time, so `always` makes no difference.
 
     Raises:
-        NoItemTest: the windows differ.
+        NoItemTest: the windows differ, or the metric of several series is no mean over windows.
         RequestError: a predictions.csv is missing or damaged.
     """
-    return _tests(pairs, np.square)
+    return _tests(metric, pairs, lambda target, made: np.square(made - target))
 
 
 def absolute(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
     """The same of absolute errors."""
-    return _tests(pairs, np.abs)
+    return _tests(metric, pairs, lambda target, made: np.abs(made - target))
 
 
-def _tests(pairs: Pairs, loss: Callable[[np.ndarray], np.ndarray]) -> list[ItemTest | None]:
+def percentage(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
+    """The same of absolute errors as shares of target and forecast; see `percentages`."""
+    return _tests(metric, pairs, percentages)
+
+
+def _tests(
+    metric: str, pairs: Pairs, loss: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> list[ItemTest | None]:
     """A test of each group; None where it isn't defined.
 
-    Losses are averaged over the runs first, so each test window counts once.
+    Losses are averaged over the runs first, so each test item counts once.
     """
-    items, horizon = np.empty(0), 1  # index, step and target of each row
-    losses: dict[Path, np.ndarray] = {}  # of each window, in the order of time
     # The reference first: what other runs must be like.
     runs = {run.path: run for own, base in pairs for run in (*base, *own)}
+    first = next(iter(runs.values()))
+    windows = read_windows(first.path / "predictions.csv")
+    items = items_of(metric, first, windows)
+    losses: dict[Path, np.ndarray] = {}
     for path, run in runs.items():
-        table = _read_forecast(path / "predictions.csv")
-        if not losses:
-            items, horizon = table[:, :3], int(table[:, 1].max())
-        if not np.array_equal(items, table[:, :3]):
+        own = read_windows(path / "predictions.csv")
+        if not own.is_like(windows):
             raise NoItemTest(
                 f"no test over test items: {run.name} has other test items than the others"
             )
-        each = loss(table[:, 3] - table[:, 2])
-        order = np.argsort(items[::horizon, 0], kind="stable")
-        losses[path] = each.reshape(-1, horizon).mean(axis=1)[order]
-    overlap = _overlapping(items[::horizon, 0], horizon)
+        losses[path] = items.losses(loss(own.target, own.prediction).mean(axis=1))
     how = "losses averaged over shared seeds, small-sample correction"
+    name, heading = items.name
     tests: list[ItemTest | None] = []
     for pair in pairs:
-        own, base = (np.mean([losses[run.path] for run in side], axis=0) for side in pair)
-        method = f"Diebold-Mariano over {len(own)} test windows ({how})"
-        found = diebold_mariano(own, base, overlap)
-        tests.append(
-            ItemTest("Diebold-Mariano", "DM p", method, len(own), found.p, found.statistic)
-            if found
-            else None
-        )
+        one, base = (np.mean([losses[run.path] for run in side], axis=0) for side in pair)
+        method = f"{name} over {len(one)} {items.word} ({how})"
+        found = diebold_mariano(one, base, items.overlap)
+        test = found and ItemTest(name, heading, method, len(one), found.p, found.statistic)
+        tests.append(test)
     return tests
-
-
-def _overlapping(starts: np.ndarray, horizon: int) -> int:
-    """How many windows that follow each other, itself among them, share a target with a window."""
-    steps = np.diff(np.unique(starts))
-    return max(1, math.ceil(horizon / steps.min())) if len(steps) else horizon
-
-
-def _read_forecast(path: Path) -> np.ndarray:
-    """(rows, 4): index, step, target and prediction; other columns are not even read."""
-    try:
-        with open(path, encoding="utf-8", newline="") as stream:
-            header = next(csv.reader([stream.readline()]))
-            columns = [header.index(name) for name in ("index", "step", "target", "prediction")]
-            table = np.loadtxt(
-                stream, delimiter=",", usecols=columns, quotechar='"', comments=None, ndmin=2
-            )
-        if not len(table) or len(table) % table[:, 1].max():
-            raise ValueError("rows are missing")
-    except (OSError, ValueError, StopIteration) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RequestError(f"{path}: damaged or missing: {reason}") from error
-    return table

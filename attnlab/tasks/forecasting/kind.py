@@ -10,6 +10,7 @@ from attnlab.tasks.base import POSITIVE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.forecasting"
 _SQUARED, _ABSOLUTE = f"{_HERE}.item_test:squared", f"{_HERE}.item_test:absolute"
+_PERCENTAGE = f"{_HERE}.item_test:percentage"
 
 
 def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -28,8 +29,8 @@ def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**config, "model": model}
 
 
-def _error(name: str, label: str, item_test: str, **more: bool) -> Metric:
-    return Metric(name, "min", label, 0, item_test=item_test, bounds=POSITIVE, **more)
+def _error(name: str, label: str, item_test: str, **more: Any) -> Metric:
+    return Metric(name, "min", label, 0, item_test=item_test, **{"bounds": POSITIVE, **more})
 
 
 KIND = Kind(
@@ -44,7 +45,7 @@ KIND = Kind(
         _error("mse_z", "MSE of z-scores", _SQUARED),
         _error("mae_z", "MAE of z-scores", _ABSOLUTE),
         _error("mase", "MASE", _ABSOLUTE),
-        Metric("smape", "min", "sMAPE (%)", perfect=0, in_tables=False, bounds=(0.0, 200.0)),
+        _error("smape", "sMAPE (%)", _PERCENTAGE, in_tables=False, bounds=(0.0, 200.0)),
         Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
     ),
     reported="rmse",
@@ -62,8 +63,8 @@ KIND = Kind(
         "": "attnlab forecast {run}, or attention={other} and attnlab compare",
     },
     resolved=resolved_config,
-    serving=("steps",),
-    text_columns=("time",),
+    serving=("steps", "id"),
+    text_columns=("id", "time"),
     verbs={
         "forecast": Verb("the next values of a series", f"{_HERE}.verbs.forecast:command", True)
     },

@@ -50,7 +50,7 @@ class ForecastLearner(ResidentLearner):
         return report
 
     def _validation_errors(self) -> np.ndarray:
-        """Target - forecast, (n, K); beyond the horizon forecasts become history."""
+        """Target - forecast in model units, (n, K); beyond the horizon forecasts become history."""
         rows, expected = self.rows["validation"], self._task.validation_targets()
         known, steps = self.program.inputs.numpy(), self.program.inputs.shape[1]
         forecast = self.program.predict(rows)
@@ -58,7 +58,9 @@ class ForecastLearner(ResidentLearner):
             inputs = known.copy()
             inputs[rows, :, 0] = np.hstack([known[rows, :, 0], forecast])[:, -steps:]
             forecast = np.hstack([forecast, self.program.predict(rows, inputs)])
-        return expected - self._task.report_units(forecast[:, : expected.shape[1]])
+        windows = self._task.splits.part("validation")
+        made = self._task.report_units(forecast[:, : expected.shape[1]], windows)
+        return (expected - made) / self._task.report_scaler(windows).scale
 
     def extra_reports(self) -> dict[str, Any]:
         """Metrics on the task's extra parts; None where the weights fit one length only."""
@@ -73,18 +75,19 @@ class ForecastLearner(ResidentLearner):
     def examples(self) -> dict[str, np.ndarray] | None:
         """On a few test windows, `weights` (N, H, T, S), `history` (N, S) in the report's units.
 
-        The windows are those at `index` (N,). Of a decoder's queries, `ahead` (T,) is the first
-        step that each forecasts.
+        The windows are those at `index` (N,), of several series those of `ids` (N,). Of a decoder's
+        queries, `ahead` (T,) is the first step that each forecasts.
         """
         test = self._task.splits.test
-        chosen = test.spread(_EXAMPLES)
-        weights = self.program.attend(test.history[chosen])
+        chosen = test.take(test.spread(_EXAMPLES))
+        weights = self.program.attend(chosen.history)
         if weights is None:
             return None
         ahead = self.model.ahead
         return {
             "weights": np.asarray(weights, np.float32),
-            "history": self._task.report_units(test.history[chosen, :, 0]),
-            "index": test.index[chosen],
+            "history": self._task.report_units(chosen.history[:, :, 0], chosen),
+            "index": chosen.index,
+            **({} if chosen.ids is None else {"ids": chosen.ids.astype(str)}),
             **({} if ahead is None else {"ahead": np.array(ahead)}),
         }

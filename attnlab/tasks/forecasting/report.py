@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from attnlab.tasks.base import Report
+from attnlab.tasks.forecasting.by_series import SeriesScores
 from attnlab.tasks.forecasting.data.intervals import put_around
-from attnlab.tasks.forecasting.data.measures import Yardstick, errors
+from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.data.windows import Windows
 
@@ -32,40 +34,72 @@ def build_report(
     *,
     oracles: tuple[str, ...],
     units: str,
-    yardstick: Yardstick,
+    yardsticks: Mapping[str, Yardstick],
     notes: list[str],
     ends: np.ndarray | None = None,
+    scale: np.ndarray | float = 1.0,
 ) -> Report:
     """Put the forecast of some windows beside its baselines, all (N, horizon) in `units`.
 
-    `oracles` are baselines that don't count for the skill; `yardstick` is what `errors` are held
-    against; `ends` as of `interval_ends`.
+    Several series have different levels, so MASE decides between forecasts of those, not RMSE.
+
+    Args:
+        windows: what was forecast.
+        forecast: the model's.
+        baselines: by name.
+        oracles: baselines that don't count for the skill.
+        units: what the numbers count.
+        yardsticks: by the series' ids what `errors` are held against.
+        notes: caveats.
+        ends: (2, K) in model units, see `interval_ends`.
+        scale: (N, 1) size of a model unit in `units`.
     """
     target = windows.exact
-    metrics = errors(target, forecast, yardstick)
-    scores = {name: errors(target, values, yardstick) for name, values in baselines.items()}
-    skills = {name: skill(metrics["rmse"], score["rmse"], target) for name, score in scores.items()}
-    best = min((name for name in scores if name not in oracles), key=lambda n: scores[n]["rmse"])
+    scores = SeriesScores(windows, yardsticks)
+    metrics, others = scores.add("", forecast), {}
+    for name, values in baselines.items():
+        others[name] = scores.add(name, values)
+    metric = _deciding(windows, [metrics, *others.values()])
+    skills = {name: _skill(metrics, score, metric, target) for name, score in others.items()}
+    best = min((name for name in others if name not in oracles), key=lambda n: others[n][metric])
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
     index = windows.index[:, None] + steps
     columns = {"index": index, "time": windows.times, "step": steps + 1}
-    band, details = ({}, {}) if ends is None else put_around(forecast, ends, target)
+    band, details = ({}, {}) if ends is None else put_around(forecast, ends, target, scale)
     columns |= {"target": target, "prediction": forecast, **band, **baselines}
+    if windows.ids is not None:
+        columns = {"id": np.broadcast_to(windows.ids[:, None], target.shape), **columns}
+        details |= {"series": scores.table()}
+        notes = [*notes, scores.summary(metric, best)]
     return Report(
         metrics=metrics,
-        baselines=scores,
+        baselines=others,
         best_baseline=best,
         skill=skills[best],
-        notes=[*notes, *yardstick.notes(), *_about_zeros(target), *_about_thinning(target)],
+        notes=[*notes, *scores.undefined(), *_about_zeros(target), *_about_thinning(target)],
         predictions={
             name: column[:: _apart(target)].reshape(-1) for name, column in columns.items()
         },
         units=units,
-        metric="rmse",
+        metric=metric,
         oracles=oracles,
         skills=skills,
         details=details,
     )
+
+
+def _deciding(windows: Windows, scores: Sequence[Mapping[str, float | None]]) -> str:
+    several = windows.ids is not None
+    return "mase" if several and all(own["mase"] is not None for own in scores) else "rmse"
+
+
+def _skill(
+    own: Mapping[str, Any], baseline: Mapping[str, Any], metric: str, target: np.ndarray
+) -> float | None:
+    by_rmse = skill(own["rmse"], baseline["rmse"], target)
+    if metric == "rmse" or by_rmse is None:
+        return by_rmse
+    return 1.0 - own[metric] / baseline[metric] if baseline[metric] else None
 
 
 def _apart(target: np.ndarray) -> int:
@@ -102,8 +136,42 @@ def along_time(index: np.ndarray, times: np.ndarray) -> bool:
     return ordered and (labelled or bool(index[0] > 0 and np.all(np.diff(index) == 1)))
 
 
-def window_labels(index: np.ndarray, predictions: Mapping[str, np.ndarray]) -> list[str]:
-    """A label for each window whose first target is at `index`: its time, where it has one."""
-    known = dict(zip(predictions["index"], predictions["time"], strict=True))
-    times = {number: str(known.get(number, number)) for number in index}
-    return [f"index {at}" if times[at] == str(at) else times[at] for at in index]
+def window_labels(
+    index: np.ndarray, predictions: Mapping[str, np.ndarray], ids: np.ndarray | None = None
+) -> list[str]:
+    """A label for each window whose first target is at `index`: its time, where it has one.
+
+    Of several series the windows' `ids` come first.
+    """
+    if ids is None:
+        known = dict(zip(predictions["index"], predictions["time"], strict=True))
+        times = {number: str(known.get(number, number)) for number in index}
+        return [f"index {at}" if times[at] == str(at) else times[at] for at in index]
+    columns = (predictions[name] for name in ("id", "index", "time"))
+    labels = {(name, at): f"{name} {time}" for name, at, time in zip(*columns, strict=True)}
+    keys = [*zip(ids, index, strict=True)]
+    return [labels.get(key, f"{key[0]} index {key[1]}") for key in keys]
+
+
+def first_steps(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Rows of predictions.csv one step ahead; of a single window all of its steps."""
+    first = columns["step"] == 1
+    if first.sum() == 1:
+        first[:] = True
+    return {name: column[first] for name, column in columns.items()}
+
+
+def rows_of(columns: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """Rows of predictions.csv of one of several series."""
+    own = columns["id"] == name
+    return {key: column[own] for key, column in columns.items()}
+
+
+def spread_series(metrics: Mapping[str, Any], most: int) -> list[str]:
+    """Ids of a few series, from the best forecast one to the worst."""
+    metric = str(metrics["metric"])
+    scores = {name: own[metric] for name, own in metrics["series"].items()}
+    ranked = sorted((name for name, own in scores.items() if own is not None), key=scores.get)
+    ranked = ranked or [*scores]
+    places = np.linspace(0, len(ranked) - 1, min(most, len(ranked))).round().astype(int)
+    return [ranked[place] for place in places]

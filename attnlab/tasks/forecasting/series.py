@@ -1,22 +1,29 @@
-"""Forecasting one series from a CSV file, split by time."""
+"""Forecasting series from a CSV file, each divided by time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
-from attnlab.tasks.forecasting.data import baselines, windows
+from attnlab.tasks.forecasting.by_series import listed
+from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.csv_file import read_table
-from attnlab.tasks.forecasting.data.csv_series import Reading, TimeSeries, digest, read_series
+from attnlab.tasks.forecasting.data.csv_series import read_panel
+from attnlab.tasks.forecasting.data.divided import Divided
 from attnlab.tasks.forecasting.data.intervals import AHEAD
 from attnlab.tasks.forecasting.data.measures import Yardstick
+from attnlab.tasks.forecasting.data.origin import Origin
+from attnlab.tasks.forecasting.data.reading.rows import Reading
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.series_baselines import linear_maps, repeated
+from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
 from attnlab.tasks.forecasting.data.times import season
-from attnlab.tasks.forecasting.data.windows import Splits, cut
+from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 _UNITS_OF = "units of "
@@ -25,15 +32,20 @@ _UNITS_OF = "units of "
 class Series(ForecastingTask):
     """The next `horizon` values of any series from its last `history` values.
 
+    A file may have several series in its rows, which `id_column` tells apart; one model learns
+    from the windows of all. A window is of one series alone. What follows is of each series by
+    itself, so the model sees all of them at one level and in one scale.
+
     Split by time: train, then validation, then test. The scaler is fitted on the train values
     alone; targets stay inside their part, while a history may reach back over the border, as it
     would in use.
 
-    `test` and `validation` (0 for none) are fractions of the values, `scaler` is "standard" or
-    "minmax", of each column by itself, and `period` the values of a season, for the seasonal naive
-    baseline; None for no season, and "auto" for that of the times' step, see `times.season`, where
-    the train values hold two. All else is as of `read_series`: of the columns `inputs` a window
-    has the same steps as of the series, none of those that are forecast.
+    `test` and `validation` (0 for none) are fractions of the values, or from 1 on how many there
+    are; `scaler` is "standard" or "minmax", of each column by itself, and `period` the values of a
+    season, for the seasonal naive baseline and MASE; None for no season, and "auto" for that of the
+    times' step, see `times.season`, where the train values hold two. All else is as of
+    `read_panel`: of the columns `inputs` a window has the same steps as of the series, none of
+    those that are forecast.
 
     A value that was interpolated knows the next one, so no window ends in one or forecasts one.
 
@@ -49,6 +61,7 @@ class Series(ForecastingTask):
         path: str,
         column: str | int | None = None,
         time_column: str | int | None = "auto",
+        id_column: str | int | Sequence[str | int] | None = None,
         time_format: str | None = None,
         inputs: Sequence[str | int] | None = None,
         missing: str = "refuse",
@@ -64,51 +77,92 @@ class Series(ForecastingTask):
     ):
         self.path, self.column, self.time_column = path, column, time_column
         self.inputs = [*(inputs or ())]
+        ids = (
+            id_column
+            if isinstance(id_column, Sequence) and not isinstance(id_column, str)
+            else [id_column]
+        )
         reading = (time_format, missing, decimal, thousands, encoding)
-        self._reading = Reading(self.inputs, *reading)
+        self._reading = Reading(self.inputs, *reading, [each for each in ids if each is not None])
         self.units = "units of the series"
         self.history, self.horizon = history, horizon
         self.test, self.validation = test, validation
         self.scaler, self._asked_period = scaler, period
         if decimal is not None and decimal == thousands:
             refuse("thousands", f"another mark than task.decimal={decimal}", thousands)
-        if test + validation >= 1:
+        for key, size in (("test", test), ("validation", validation)):
+            if size >= 1 and not isinstance(size, int):
+                refuse(key, "a fraction below 1 or a whole number of values", size)
+        if max(test, validation) < 1 <= test + validation:
             refuse("validation", f"less than 1 - task.test = {1 - test:g}", validation)
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
-        """Read the series and split it; the seed changes nothing."""
-        series = self._read()
-        self._series = series
-        count = len(series.values)
-        self._borders = self._find_borders(count)
+        """Read the series and divide each by time; the seed changes nothing."""
+        read = self._read()
+        self.divided, self._left_out = self._divide_all(read)
         self.period = self._find_period()
-        firsts = {part: self._unfilled(at) for part, at in self._first_targets(count).items()}
-        self._check_counts(firsts, count)
-        self._scaler, *self._input_scalers = map(self._fit_scaler, series.columns.T)
-        scaled = self._in_model_units(series.columns)
-        self._last_history = (series.columns if self.inputs else series.values)[-self.history :]
-        self._last_time, self._step = series.times[-1], series.step
         sizes = (self.history, self.horizon)
+        self.layout = read[0].layout
+        self._origins = [each.end(self.history) for each in self.divided]
         parts = {
-            part: cut(scaled[:, 0], series.values, series.times, index, *sizes, scaled[:, 1:])
-            for part, index in firsts.items()
+            part: windows.joined([each.cut(part, *sizes) for each in self.divided])
+            for part in self.divided[0].first
         }
         self._splits = Splits(
             **parts,
             name=self.name,
-            source=series.source,
-            digest=digest(*series.columns.T),
-            scaler=self._scaler.describe(),
+            source=read[0].source,
+            digest=digest(*(column for each in read for column in each.columns.T)),
+            scaler=self._scaling(),
         )
         return self._splits
 
-    def _read(self) -> TimeSeries:
-        series = read_series(self.path, self.column, self.time_column, self._reading)
-        self.units = series.name if series.name.startswith("units") else _UNITS_OF + series.name
+    def _read(self) -> Sequence[TimeSeries]:
+        series = read_panel(self.path, self.column, self.time_column, self._reading)
+        name = series[0].name
+        self.units = name if name.startswith("units") else _UNITS_OF + name
         return series
 
-    def read_history(self, path: str, column: str | None = None) -> TimeSeries:
-        """Read values as the run's file was read, from its columns where this one has them."""
+    def _divide_all(self, read: Sequence[TimeSeries]) -> tuple[list[Divided], list[str]]:
+        """The series that are long enough, and the ids of the others.
+
+        Raises:
+            RequestError: none is.
+        """
+        found, short, reason = [], [], None
+        for series in read:
+            try:
+                found.append(self._divide(series))
+            except RequestError as error:
+                short.append(series.id)
+                reason = error
+        if reason and not found:
+            if len(read) == 1:
+                raise reason
+            raise RequestError(f"None of the {len(read)} series is long enough: {reason}")
+        return found, short
+
+    def _divide(self, series: TimeSeries) -> Divided:
+        """One series with its parts; raises `RequestError` where a part has no window."""
+        count = len(series.values)
+        borders = self._find_borders(count)
+        divided = Divided(series, borders, {})
+        first = {
+            part: divided.unfilled(at, self.horizon)
+            for part, at in self._first_targets(borders, count).items()
+        }
+        divided = replace(divided, first=first)
+        self._check_counts(divided)
+        scalers = [self._fit_scaler(divided, column) for column in series.columns.T]
+        return replace(divided, scalers=tuple(scalers))
+
+    def _scaling(self) -> str:
+        if len(self.divided) == 1:
+            return self.divided[0].scalers[0].describe()
+        return f"{self.scaler} (each of {len(self.divided)} series by its own train part)"
+
+    def read_origins(self, path: str, column: str | None = None) -> tuple[list[Origin], list[str]]:
+        """Read series as the run's file was read, from its columns where this one has them."""
         named = [name for name in (self.column, self.time_column) if name is not None]
         table = read_table(Path(path).expanduser(), self._reading.encoding, named)
         own = [name for name in named if name != "auto" and table.has(name)]
@@ -116,44 +170,62 @@ class Series(ForecastingTask):
         if column is None and (self.column in own or table.has(learned)):
             column = self.column if self.column in own else learned
         times = self.time_column if self.time_column in (None, *own) else "auto"
+        reading = self._reading
+        if not all(map(table.has, reading.ids)):
+            reading = replace(reading, ids=())
         try:
-            return read_series(path, column, times, self._reading)
+            series = read_panel(path, column, times, reading)
         except RequestError:
-            if times != "auto" or self._reading.time_format is None:
+            if times != "auto" or reading.time_format is None:
                 raise
-            return read_series(path, column, None, self._reading)  # values without times
+            series = read_panel(path, column, None, reading)  # values without times
+        origins = [Origin.of(each, self.scalers_from(each.columns, each.id)) for each in series]
+        return origins, [*dict.fromkeys(note for each in series for note in each.notes)]
+
+    def scalers_from(self, values: np.ndarray, name: str | None) -> tuple[Scaler, ...]:
+        """Those of the series with this id; of several series a new one has its own."""
+        known = {origin.id: origin.scalers for origin in self.origins}
+        if not self._reading.ids or name in known:
+            return self.origin(name or None).scalers
+        return tuple(Scaler.fit(column, self.scaler) for column in values.T)
 
     def _find_borders(self, count: int) -> dict[str, int]:
         """Part -> position of its first value, in order of time."""
-        tests = round(count * self.test)
-        validations = round(count * self.validation)
+        tests, validations = (
+            int(size) if size >= 1 else round(count * size) for size in (self.test, self.validation)
+        )
         borders = {"train": 0}
         if self.validation:
-            borders["validation"] = count - tests - validations
-        return borders | {"test": count - tests}
+            borders["validation"] = max(count - tests - validations, 0)
+        return borders | {"test": max(count - tests, 0)}
 
     def _find_period(self) -> int | None:
+        """The season of all series' steps, where the train part of each has two."""
         if isinstance(self._asked_period, int) or self._asked_period is None:
             return self._asked_period
-        found = season(self._series.step) if self._series.step else None
-        return found if found and 2 * found <= self._train_end else None
+        steps = {each.series.step for each in self.divided}
+        found = {season(step) if step else None for step in steps}
+        shortest = min(each.train_end for each in self.divided)
+        (period, *others) = found
+        return period if period and not others and 2 * period <= shortest else None
 
-    def _first_targets(self, count: int) -> dict[str, np.ndarray]:
+    def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
         """Part -> positions of its windows' first targets."""
-        starts = [*self._borders.values(), count]
+        starts = [*borders.values(), count]
         return {
             part: windows.sliding(max(start, self.history), stop, self.horizon)
-            for part, start, stop in zip(self._borders, starts, starts[1:], strict=False)
+            for part, start, stop in zip(borders, starts, starts[1:], strict=False)
         }
 
-    def _check_counts(self, firsts: dict[str, np.ndarray], count: int) -> None:
-        if not len(firsts["train"]):
+    def _check_counts(self, divided: Divided) -> None:
+        count, train_end = len(divided.values), divided.train_end
+        if not len(divided.first["train"]):
             raise RequestError(
-                f"task.history: expected at most {self._train_end} with task.horizon, since the "
-                f"train part has {self._train_end} of the {count} values; got {self.history} "
+                f"task.history: expected at most {train_end} with task.horizon, since the "
+                f"train part has {train_end} of the {count} values; got {self.history} "
                 f"and a horizon of {self.horizon}"
             )
-        for part, index in firsts.items():
+        for part, index in divided.first.items():
             if not len(index):
                 refuse(
                     part,
@@ -162,102 +234,46 @@ class Series(ForecastingTask):
                     getattr(self, part),
                 )
 
-    def _unfilled(self, first: np.ndarray) -> np.ndarray:
-        """First targets (N,) without a filled value among the targets or right before them."""
-        filled = self._series.filled
-        if filled is None:
-            return first
-        return first[~windows.targets(filled, first - 1, self.horizon + 1).any(axis=1)]
-
-    def _fit_targets(self, order: int) -> np.ndarray:
+    def _fit_targets(self, divided: Divided, order: int) -> np.ndarray:
         """Positions of the first train targets that a linear baseline is fitted on."""
-        return windows.sliding(order, self._train_end, self.horizon)
+        return windows.sliding(order, divided.train_end, self.horizon)
 
-    def _fit_scaler(self, values: np.ndarray) -> Scaler:
-        train, filled = values[: self._train_end], self._series.filled
+    def _fit_scaler(self, divided: Divided, values: np.ndarray) -> Scaler:
+        train, filled = values[: divided.train_end], divided.series.filled
         return Scaler.fit(train if filled is None else train[~filled[: len(train)]], self.scaler)
 
-    @property
-    def _train_end(self) -> int:
-        return next(start for part, start in self._borders.items() if part != "train")
-
-    def report_units(self, forecast: np.ndarray) -> np.ndarray:
-        """Model units to natural units."""
-        return self.scaler_for().invert(forecast)
-
-    @property
-    def _report_scale(self) -> float:
-        return self.scaler_for().scale
+    def report_scaler(self, windows: Windows) -> Scaler:
+        """From model units to natural ones: the scaler of each window's series."""
+        scalers = {origin.id: origin.scalers[0] for origin in self.origins}
+        if windows.ids is None:
+            return self.scaler_for()
+        own = [scalers[name] for name in windows.ids]
+        numbers = ("level", "offset", "scale")
+        columns = [np.array([getattr(each, key) for each in own])[:, None] for key in numbers]
+        return Scaler(self.scaler, *columns)
 
     def validation_targets(self) -> np.ndarray:
         """See the base class; inputs end where the history does, and so do forecasts from them."""
         ahead = self.horizon if self.inputs else max(self.horizon, AHEAD)
-        values, filled = self._series.values, self._series.filled
-        known = np.where(False if filled is None else filled, np.nan, values)
-        known = np.append(known[: self._borders["test"]], np.full(ahead, np.nan))
-        return windows.targets(known, self.splits.part("validation").index, ahead)
+        return np.concatenate([each.validation_targets(ahead) for each in self.divided])
 
-    def _yardstick(self) -> Yardstick:
-        values, filled = self._series.values, self._series.filled
-        known = values if filled is None else np.where(filled, np.nan, values)
-        full_range = float(np.ptp(values))
-        return Yardstick.of_series(known[: self._train_end], self.period or 1, full_range)
+    def _yardsticks(self) -> dict[str, Yardstick]:
+        return {each.series.id: each.yardstick(self.period) for each in self.divided}
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        index = self.splits.part(part).index
-        values, train_end, horizon = self._series.values, self._train_end, self.horizon
-
-        def past(length: int) -> np.ndarray:
-            return windows.histories(values, index, length)
-
-        found = {"persistence": baselines.persistence(past(1), horizon)}
-        notes = []
-        period = self.period
-        if period is not None and period <= index.min():
-            found["seasonal_naive"] = baselines.seasonal_naive(past(period), period, horizon)
-        elif period is not None:
-            notes.append(_left_out("seasonal_naive", period, part))
-        mean = self.report_units(np.mean(self.scaler_for().apply(values[:train_end])))
-        found["train_mean"] = baselines.constant(mean, len(index), horizon)
-        # Least squares of numbers far above their spread, or tiny beside 1, would be rounding.
-        scaled = self.scaler_for().apply(values)
-        for order in baselines.ORDERS:
-            fitted = self._unfilled(self._fit_targets(order))
-            if order > index.min() or len(fitted) <= order + 1:
-                notes.append(_left_out(f"linear_ar{order}", order, part))
-                continue
-            known, asked = (windows.histories(scaled, at, order) for at in (fitted, index))
-            targets = windows.targets(scaled, fitted, horizon)
-            forecast = baselines.autoregression(known, targets, asked)
-            found[f"linear_ar{order}"] = self.report_units(forecast)
-        fitted = self._unfilled(self._fit_targets(self.history))
-        if len(fitted) > self.history:
-            found["nlinear"] = self._nlinear(fitted, index)
-        else:
-            notes.append(_left_out("nlinear", self.history, part))
-        return found, notes
-
-    def _nlinear(self, fitted: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """NLinear's forecasts from some first targets on, fitted on others."""
-        scaled = self.scaler_for().apply(self._series.values)
-
-        def known(index: np.ndarray) -> np.ndarray:
-            return windows.histories(scaled, index, self.history)
-
-        def wanted(index: np.ndarray) -> np.ndarray:
-            return windows.targets(scaled, index, self.horizon)
-
-        held_out = self.splits.validation
-        chosen_on = (known(held_out.index), wanted(held_out.index)) if held_out else None
-        forecast = baselines.nlinear(known(fitted), wanted(fitted), known(index), chosen_on)
-        return self.report_units(forecast)
+        found, notes = repeated(self.divided, part, self.horizon, self.period)
+        sizes = self.history, self.horizon
+        linear, more = linear_maps(self.divided, part, *sizes, self._fit_targets)
+        tested = self.splits.part(part)
+        found |= {name: self.report_units(made, tested) for name, made in linear.items()}
+        return found, notes + more
 
     def _notes(self, part: str) -> list[str]:
-        return [*self._series.notes]
-
-
-def _left_out(baseline: str, needed: int, part: str) -> str:
-    return (
-        f"The baseline {baseline} is left out: it needs {needed} values before every target of "
-        f"the {part} part, and enough train targets to be fitted on."
-    )
+        notes = [*dict.fromkeys(note for each in self.divided for note in each.series.notes)]
+        if short := self._left_out:
+            notes.append(
+                f"{len(short)} of {len(short) + len(self.divided)} series are left out, since they "
+                "are too short for a window in each part (task.history "
+                f"{self.history}, task.horizon {self.horizon}): {listed(short)}."
+            )
+        return notes

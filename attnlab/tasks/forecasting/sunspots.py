@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from attnlab.tasks.forecasting.data import csv_series, windows
-from attnlab.tasks.forecasting.data.csv_series import TimeSeries, read_series
+from attnlab.tasks.forecasting.data.csv_series import read_series
+from attnlab.tasks.forecasting.data.divided import Divided
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import refuse
 
@@ -60,29 +63,29 @@ class Sunspots(Series):
             refuse("horizon", "1 where task.protocol is book", horizon)
         self.units = "sunspots"
 
-    def _read(self) -> TimeSeries:
+    def _read(self) -> Sequence[TimeSeries]:
         series = read_series(self.path, self.column, self.time_column)
-        return replace(series, source="R's datasets::sunspots (Andrews and Herzberg, 1985)")
+        return [replace(series, source="R's datasets::sunspots (Andrews and Herzberg, 1985)")]
 
-    def _first_targets(self, count: int) -> dict[str, np.ndarray]:
+    def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
         if self.protocol != "book":
-            return super()._first_targets(count)
-        border = self._borders["test"]
+            return super()._first_targets(borders, count)
+        border = borders["test"]
         return {
             "train": windows.blocks(0, border, self.history),
             "test": windows.blocks(border, count, self.history),
         }
 
-    def _fit_targets(self, order: int) -> np.ndarray:
+    def _fit_targets(self, divided: Divided, order: int) -> np.ndarray:
         if self.protocol != "book":
-            return super()._fit_targets(order)
-        index = self.splits.train.index
+            return super()._fit_targets(divided, order)
+        index = divided.first["train"]
         return index[index >= order]
 
-    def _fit_scaler(self, values: np.ndarray) -> Scaler:
-        return (
-            super()._fit_scaler(values) if self.protocol != "book" else Scaler.fit(values, "minmax")
-        )
+    def _fit_scaler(self, divided: Divided, values: np.ndarray) -> Scaler:
+        if self.protocol != "book":
+            return super()._fit_scaler(divided, values)
+        return Scaler.fit(values, "minmax")
 
     def _notes(self, part: str) -> list[str]:
         if self.protocol != "book":

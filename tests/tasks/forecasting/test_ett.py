@@ -51,8 +51,8 @@ def test_the_borders_are_months_of_the_train_validation_and_test_parts(tmp_path,
     for part, first, end in zip(("train", "validation", "test"), [24, *ends], ends, strict=False):
         index = task.splits.part(part).index
         np.testing.assert_array_equal(index, np.arange(first, end - 5 + 1))
-    assert task.last_history().tolist() == task._series.values[-24:].tolist()
-    assert len(task._series.values) == ends[-1]
+    assert task.origin().values[:, 0].tolist() == task.divided[0].values[-24:].tolist()
+    assert len(task.divided[0].values) == ends[-1]
 
 
 def test_a_horizon_beyond_a_part_is_refused(tmp_path):
@@ -65,7 +65,7 @@ def test_a_horizon_beyond_a_part_is_refused(tmp_path):
 
 def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
     task = loaded(small_ett.write(tmp_path))
-    train = task._series.values[:TRAIN]
+    train = task.divided[0].values[:TRAIN]
     assert task.scaler_for().offset == pytest.approx(train.mean())
     assert task.scaler_for().scale == pytest.approx(train.std())
     target = task.splits.test.target
@@ -81,11 +81,11 @@ def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path
 def test_a_season_has_its_steps(tmp_path, season, name, steps):
     task = loaded(small_ett.write(tmp_path, name), series=name, season=season)
     report = task.report(task.splits.test.target)
-    assert task._yardstick().period == steps
+    assert task._yardsticks()[""].period == steps
     if season is None:
         assert "seasonal_naive" not in report.baselines
     else:
-        first, values = task.splits.test.index[0], task._series.values
+        first, values = task.splits.test.index[0], task.divided[0].values
         np.testing.assert_array_equal(
             report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
         )

@@ -57,10 +57,10 @@ def test_the_numbers_after_the_last_are_forecast_without_overflow():
     task = Fib()
     task.load(0)
     ratio = (1 + 5**0.5) / 2
-    forecast = task.forecast_values(lambda h: h[:, -1] * ratio, task.last_history(), 3)
+    forecast = task.forecast_values(lambda h: h[:, -1] * ratio, task.origin().values, 3)
     np.testing.assert_allclose(forecast, fibonacci(1203)[1200:], rtol=1e-6)
     with pytest.raises(RuntimeError, match="not finite from step"):
-        task.forecast_values(lambda h: h[:, -1].astype(float) * 1e10, task.last_history(), 9)
+        task.forecast_values(lambda h: h[:, -1].astype(float) * 1e10, task.origin().values, 9)
 
 
 def test_fib_refuses_windows_longer_than_the_series():

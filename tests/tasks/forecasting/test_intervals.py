@@ -45,7 +45,7 @@ def test_a_report_has_the_interval_and_how_much_of_the_test_part_it_held():
         {"far": target + 4},
         oracles=(),
         units="metres",
-        yardstick=Yardstick(1.0, 1.0),
+        yardsticks={"": Yardstick(1.0, 1.0)},
         notes=[],
         ends=np.array([[-1.0, -2.0, np.nan], [0.5, 3.0, np.nan]]),
     )
@@ -68,13 +68,13 @@ def test_validation_errors_beyond_the_horizon_end_with_the_part(tmp_path):
     assert np.nanmax(ahead) == last and np.isnan(ahead[-1]).sum() == 22
 
 
-@pytest.mark.parametrize("history", [np.arange(9.0)[:, None], np.ones((5, 1))])
-def test_an_interval_is_put_around_forecasts_in_natural_units(tmp_path, history):
+def test_an_interval_is_put_around_forecasts_in_natural_units(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("\n".join(map(str, range(200))))
     task = Series(path=str(path), history=5)
     task.load(0)
     ends = {"low": [-1.0, None], "high": [2.0, None]}
-    columns = task.interval(ends, history, np.array([5.0, 6.0, 7.0]))
-    np.testing.assert_allclose(columns["low"], [4, np.nan, np.nan])
-    np.testing.assert_allclose(columns["high"], [7, np.nan, np.nan])
+    columns = task.interval(ends, task.origin(), np.array([5.0, 6.0, 7.0]))
+    deviation = np.std(np.arange(200 - 40 - 30))
+    np.testing.assert_allclose(columns["low"], [5 - deviation, np.nan, np.nan])
+    np.testing.assert_allclose(columns["high"], [5 + 2 * deviation, np.nan, np.nan])

@@ -15,12 +15,10 @@ from attnlab.errors import RequestError
 from attnlab.figures.run import draw_run
 from attnlab.figures.style import save
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.forecasting.data.origin import Origin
+from attnlab.tasks.forecasting.figures.ahead import next_values_figure
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
-from attnlab.tasks.forecasting.figures.run import (
-    forecast_figure,
-    loss_figure,
-    next_values_figure,
-)
+from attnlab.tasks.forecasting.figures.run import forecast_figure, loss_figure
 
 METRICS = {
     "task": "sunspots",
@@ -49,6 +47,31 @@ def predictions(rows=31, horizon=1, first=100, labelled=True, shuffled=False):
         "prediction": target + 0.1,
         "linear_ar24": target - 0.2,
     }
+
+
+def ahead(values, last="", id="", **columns):
+    """Where the forecast of a series starts, and its columns."""
+    step = "h" if last else None
+    origin = Origin(np.asarray(values)[:, None], (), (id,) if id else (), last, step)
+    return origin, {name: np.asarray(column, float) for name, column in columns.items()}
+
+
+PANEL_METRICS = {
+    **METRICS,
+    "metric": "mase",
+    "test": {"mase": 0.7},
+    "series": {name: {"mase": at / 10} for at, name in enumerate("ABCDEF")},
+}
+
+
+def panel(rows=19):
+    """Predictions of six series, F the worst; E has one window."""
+    found = {}
+    for name in "ABCDEF":
+        own = predictions(rows) if name != "E" else predictions(1, horizon=rows)
+        own = {"id": np.full(rows, name), **own}
+        found = {key: [*found.get(key, []), *column] for key, column in own.items()}
+    return {key: np.array(column) for key, column in found.items()}
 
 
 def history(epochs=7, validation=True):
@@ -106,7 +129,7 @@ def test_units_are_no_formula(tmp_path):
     figures = {
         "time.png": forecast_figure(predictions(), metrics),
         "target.png": forecast_figure(predictions(shuffled=True), metrics),
-        "next.png": next_values_figure(np.ones(3), [*"abcd"], np.ones(1), title="", units=units),
+        "next.png": next_values_figure([ahead(np.ones(3), forecast=[1])], title="", units=units),
         "look.png": attention_figure(weights(), np.zeros((8, 13)), ["1"] * 8, metrics),
     }
     for name, figure in figures.items():
@@ -198,8 +221,8 @@ def test_the_interval_is_a_band_in_the_forecasts():
     columns |= {"low": columns["prediction"] - 1, "high": columns["prediction"] + 1}
     (band,) = forecast_figure(columns, METRICS).axes[0].collections
     assert band.get_label() == "95 % interval"
-    ends = np.array([3.0, np.nan]), np.array([5.0, np.nan])
-    drawn = next_values_figure(np.ones(5), [*"abcdefg"], np.full(2, 4.0), *ends, title="", units="")
+    band = {"low": [3, np.nan], "high": [5, np.nan]}
+    drawn = next_values_figure([ahead(np.ones(5), forecast=[4, 4], **band)], title="", units="")
     (band,) = drawn.axes[0].collections
     assert band.get_paths()[0].get_extents().get_points().tolist() == [[1, 3], [1, 5]]
 
@@ -288,20 +311,33 @@ def test_the_queries_of_a_decoder_are_steps_of_the_forecast(queries, at_once):
             weights(queries=2), np.zeros((8, 13)), ["a"] * 8, METRICS, np.array([1, 4])
         ),
         next_values_figure(
-            np.arange(336.0),
-            [f"2018-02-{1 + hour // 24:02d} {hour % 24:02d}:00" for hour in range(360)],
-            np.ones(24),
+            [
+                ahead(np.arange(336.0), "2018-02-14 23:00", forecast=np.ones(24)),
+                ahead(np.arange(48.0), "2018-02-14 23:00", "B", forecast=np.ones(24)),
+            ],
             title="next 24 values",
             units="degrees",
         ),
+        forecast_figure(panel(), PANEL_METRICS),
     ],
     ids=[
         *("loss", "along time", "three steps", "against target", "one query", "many queries"),
-        *("decoder", "next values"),
+        *("decoder", "next values", "several series"),
     ],
 )
 def test_texts_neither_overlap_nor_leave_the_figure(figure, legible_texts):
     assert len(legible_texts(figure)) > 5
+
+
+def test_of_several_series_the_best_the_worst_and_some_between_are_drawn():
+    figure = forecast_figure(panel(), PANEL_METRICS)
+    titles = [axes.get_title("left") for axes in figure.axes]
+    assert titles == ["A: MASE 0", "C: MASE 0.2", "D: MASE 0.3", "F: MASE 0.5"]
+    assert "4 of 6 series" in figure.texts[0].get_text()
+    for axes in figure.axes:
+        target, forecast = axes.get_lines()
+        np.testing.assert_allclose(forecast.get_ydata() - target.get_ydata(), 0.1)
+        assert len(target.get_xdata()) == 19
 
 
 def test_the_error_of_every_step_is_inside_its_panel():

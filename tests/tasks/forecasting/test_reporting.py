@@ -48,7 +48,7 @@ def test_of_many_windows_the_table_has_some_and_scores_are_of_all(monkeypatch):
         {"near": target - 1},
         oracles=(),
         units="metres",
-        yardstick=Yardstick(1.0, 1.0),
+        yardsticks={"": Yardstick(1.0, 1.0)},
         notes=[],
     )
     assert report.metrics["mae"] == np.arange(10.0).mean()
@@ -64,7 +64,7 @@ def test_the_best_baseline_is_no_oracle():
         {"far": TARGET + 4, "near": TARGET - 2, "rule": TARGET},
         oracles=("rule",),
         units="metres",
-        yardstick=Yardstick(1.0, 1.0),
+        yardsticks={"": Yardstick(1.0, 1.0)},
         notes=["one"],
     )
     assert (report.best_baseline, report.skill) == ("near", 0.5)

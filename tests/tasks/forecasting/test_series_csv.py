@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.csv_series import digest, read_series
+from attnlab.tasks.forecasting.data.csv_series import read_series
+from attnlab.tasks.forecasting.data.time_series import digest
 
 
 @pytest.fixture

@@ -61,8 +61,9 @@ def test_the_run_says_that_it_sorted_and_how_often_its_interval_held(folder):
     assert interval["low"][-1] is None  # 45 validation days: fewer than 39 are 24 ahead
     columns = RunDirectory(folder).read_predictions()
     ends = columns["low"] - columns["prediction"], columns["high"] - columns["prediction"]
-    np.testing.assert_allclose(ends[0][::2], interval["low"][0])
-    np.testing.assert_allclose(ends[1][1::2], interval["high"][1])
+    scale = TrainedRun.load(RunDirectory(folder)).task.scaler_for().scale
+    np.testing.assert_allclose(ends[0][::2], interval["low"][0] * scale)
+    np.testing.assert_allclose(ends[1][1::2], interval["high"][1] * scale)
 
 
 def test_errors_beyond_the_horizon_are_those_of_forecasts_that_go_on_from_themselves(plain, folder):
@@ -71,9 +72,11 @@ def test_errors_beyond_the_horizon_are_those_of_forecasts_that_go_on_from_themse
     learner = make_learner(plain, trained.task)
     learner.model.set_weights(trained.model.get_weights())
     errors = learner._validation_errors()
-    series, first = trained.task._series.values, trained.task.splits.validation.index[4]
+    series, first = trained.task.divided[0].values, trained.task.splits.validation.index[4]
     own = trained.task.forecast(trained.model, series[:first], 24)
-    np.testing.assert_allclose(errors[4], series[first : first + 24] - own, rtol=1e-3, atol=0.05)
+    scale = trained.task.scaler_for().scale
+    expected = series[first : first + 24] - own
+    np.testing.assert_allclose(errors[4] * scale, expected, rtol=1e-3, atol=0.05)
 
 
 def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
@@ -120,7 +123,7 @@ def test_an_mlflow_model_takes_the_series_and_its_inputs(with_inputs):
     served = json.loads((with_inputs / "served.json").read_text())
     assert np.shape(served["input"]["values"]) == (1, 5, 2)
     trained = TrainedRun.load(RunDirectory(with_inputs))
-    last = trained.task.last_history()
+    last = trained.task.origin().values
     forecast = ServedModel(trained).predict(np.stack([last, last]))
     assert forecast.shape == np.shape(served["output"]["values"] * 2)
     np.testing.assert_allclose(forecast[0], trained.task.forecast(trained.model, last, 3))

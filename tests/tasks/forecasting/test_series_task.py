@@ -1,14 +1,12 @@
 """The series task: settings, horizons, baselines."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.csv_series import TimeSeries
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
 
 
@@ -19,7 +17,7 @@ def series_of(values, columns=None, filled=None, **given):
     task = Series(path="memory.csv", **given)
     times = [str(position) for position in range(len(values))]
     read = TimeSeries(np.asarray(values, float), times, "x", "memory", columns, None, filled)
-    task._read = lambda: read
+    task._read = lambda: [read]
     return task
 
 
@@ -56,7 +54,7 @@ def test_a_season_is_found_by_the_times_where_train_has_two(tmp_path, months, pe
     task = Series(path=str(path), history=4)
     task.load(0)
     report = task.report(task.splits.test.target)
-    assert task.period == period and task._yardstick().period == (period or 1)
+    assert task.period == period and task._yardsticks()[""].period == (period or 1)
     assert ("seasonal_naive" in report.baselines) == bool(period)
 
 
@@ -84,7 +82,7 @@ def test_forecasts_go_on_from_their_own_answers():
         natural = task.scaler_for().invert(history[0, -1, 0])
         return task.scaler_for().apply([[natural + 1, natural + 2]])
 
-    forecast = task.forecast_values(predict, task.last_history(), 5)
+    forecast = task.forecast_values(predict, task.origin().values, 5)
     np.testing.assert_allclose(forecast, [60, 61, 62, 63, 64], rtol=1e-5)
     assert len(seen) == 3 and {h.shape for h in seen} == {(1, 5, 1)}
     assert {h.dtype for h in seen} == {np.dtype("float32")}
@@ -109,28 +107,16 @@ def test_a_history_of_more_columns_is_read_where_the_run_found_its_own(tmp_path)
     more.write_text("\n".join(["date,y,sales", *lines]))
     task = Series(path=str(path), history=4)
     task.load()
-    assert task.read_history(str(more)).values.max() == 4
-    assert task.read_history(str(more), "sales").values.max() == 1031
+    assert task.read_origins(str(more))[0][0].values.max() == 4
+    assert task.read_origins(str(more), "sales")[0][0].values.max() == 1031
 
 
-@pytest.mark.parametrize(
-    ("last", "expected"),
-    [
-        ("1983-12", ["1984-01", "1984-02"]),
-        ("2020-53", ["+1", "+2"]),
-        ("59", ["+1", "+2"]),
-        ("Monday", ["+1", "+2"]),
-    ],
-)
-def test_months_of_a_run_of_the_version_before_go_on_as_months(last, expected, tmp_path):
-    task = series_of(np.arange(60.0))
-    task.load(0)
-    task.save(tmp_path)
-    saved = json.loads((tmp_path / "scaler.json").read_text())
-    del saved["step"], saved["input_scalers"]
-    (tmp_path / "scaler.json").write_text(json.dumps(saved | {"last_time": last}))
-    task.load_from(tmp_path)
-    assert task.forecast_times(2) == expected
+@pytest.mark.parametrize("size", [1.0, 2.5])
+def test_from_1_on_a_part_is_a_whole_number_of_values(size):
+    with pytest.raises(RequestError, match=r"task\.test: expected a fraction below 1 or a whole"):
+        Series(path="x.csv", test=size)
+    splits = series_of(np.arange(60.0), history=5, test=7, validation=9).load(0)
+    assert splits.counts() == {"train": 60 - 16 - 5, "validation": 9, "test": 7}
 
 
 def test_parts_that_leave_nothing_to_train_on_are_refused():
@@ -189,7 +175,7 @@ def test_a_diverging_forecast_names_its_step():
     with pytest.raises(RuntimeError, match="not finite from step 2 on"):
         task.forecast_values(
             lambda history: np.full((1, 1), 1e30 if history.max() < 9 else np.nan),
-            task.last_history(),
+            task.origin().values,
             3,
         )
 
@@ -261,17 +247,17 @@ def test_with_inputs_a_forecast_ends_at_the_horizon(tmp_path):
     loaded = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2)
     loaded.load_from(tmp_path)
     for each in (task, loaded):
-        assert each.last_history().shape == (5, 3)
+        assert each.origin().values.shape == (5, 3)
         seen = []
         forecast = each.forecast_values(
             lambda history, seen=seen: seen.append(history) or history[:, -1, :2],
-            each.last_history(),
+            each.origin().values,
             2,
         )
         assert seen[0].shape == (1, 5, 3)
         assert forecast[0] == pytest.approx(59, rel=1e-5)
         with pytest.raises(RequestError, match=r"at most task\.horizon=2, .* \(input 0, input 1\)"):
-            each.forecast_values(lambda history: history, each.last_history(), 3)
+            each.forecast_values(lambda history: history, each.origin().values, 3)
         with pytest.raises(RequestError, match="rows of the series and its inputs input 0, inp"):
             each.forecast_values(lambda history: history, np.arange(9.0), 1)
     with pytest.raises(RequestError, match="expected task, history and horizon"):
@@ -300,5 +286,6 @@ def test_a_history_needs_no_times_where_the_runs_file_has_them(tmp_path):
     dated.write_text("when,v\n" + "".join(f"{day:02}.01.2020,{day}\n" for day in range(1, 31)))
     plain.write_text("v\n1\n2\n3\n")
     task = Series(path=str(dated), column="v", time_format="%d.%m.%Y", history=2)
-    assert task.read_history(str(dated)).times[1] == "2020-01-02"
-    assert task.read_history(str(plain)).values.tolist() == [1, 2, 3]
+    task.load(0)
+    assert task.read_origins(str(dated))[0][0].last_time == "2020-01-30"
+    assert task.read_origins(str(plain))[0][0].values.tolist() == [[1], [2], [3]]

@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.csv_series import Reading, read_series
+from attnlab.tasks.forecasting.data.csv_series import read_series
 from attnlab.tasks.forecasting.data.reading.dates import read_times
 from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, to_number
+from attnlab.tasks.forecasting.data.reading.rows import Reading
 from attnlab.tasks.forecasting.data.times import next_labels, season
 
 

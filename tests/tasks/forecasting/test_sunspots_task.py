@@ -65,7 +65,7 @@ def test_the_books_protocol_has_its_windows_and_its_scores():
 def test_the_books_arrays_are_those_of_its_listing():
     task = Sunspots(protocol="book", history=12)
     splits = task.load(0)
-    scaled = (task._series.values / 253.8).astype(np.float32)
+    scaled = (task.divided[0].values / 253.8).astype(np.float32)
     train, test = scaled[:2256], scaled[2256:]
     np.testing.assert_array_equal(splits.train.history[:, :, 0], train[:2244].reshape(187, 12))
     np.testing.assert_array_equal(splits.train.target[:, 0], train[12::12])

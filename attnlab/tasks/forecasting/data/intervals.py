@@ -31,13 +31,14 @@ def interval_ends(errors: np.ndarray) -> np.ndarray:
 
 
 def put_around(
-    forecast: np.ndarray, ends: np.ndarray, target: np.ndarray
+    forecast: np.ndarray, ends: np.ndarray, target: np.ndarray, scale: np.ndarray | float = 1.0
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The columns `low` and `high` around forecasts (N, horizon), and what metrics.json says of it.
 
-    `ends` (2, K) are those of `interval_ends`, `target` shows how often they hold.
+    `ends` (2, K) are those of `interval_ends` in model units, `scale` (N, 1) is the size of one,
+    `target` shows how often they hold.
     """
-    low, high = (forecast + end[: forecast.shape[1]] for end in ends)
+    low, high = (forecast + end[: forecast.shape[1]] * scale for end in ends)
     inside = (low <= target) & (target <= high)
     coverage = {"coverage": inside.mean(), "coverage_by_step": inside.mean(axis=0).tolist()}
     document = {"level": LEVEL, **coverage, "low": ends[0].tolist(), "high": ends[1].tolist()}

@@ -1,7 +1,8 @@
-"""Errors of forecasts, and what of the train part they are measured by."""
+"""Errors of forecasts, and the statistics of known values that they are measured by."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +14,14 @@ _LEAST = 1e-280  # of a mean square; below it float64 loses digits of the square
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What errors are held against: statistics of the train part, in the units of the report.
+    """What errors of a series are held against, in the units of the report.
 
     Attributes:
-        deviation: population standard deviation, as of scikit-learn's StandardScaler, by which the
-            Informer's protocol makes z-scores; None where all values are equal.
-        naive_error: mean absolute error of the naive forecast, the value `period` steps back; None
-            where it has none, or nothing is that far back.
+        deviation: population standard deviation of the train part, as of scikit-learn's
+            StandardScaler, by which the Informer's protocol makes z-scores; None where all values
+            are equal.
+        naive_error: mean absolute error of the naive forecast, the value `period` steps back, on
+            all values before the test part; None where it has none, or nothing is that far back.
         period: steps of the season, 1 for no season.
         full_range: the largest minus the smallest value of the whole series, if it is one.
     """
@@ -37,7 +39,7 @@ class Yardstick:
         period: int = 1,
         full_range: float | None = None,
     ) -> Yardstick:
-        """The yardstick of the train part's values, and of their changes over a period."""
+        """The yardstick of the train part's values, and of the changes that a naive one misses."""
         # Of equal values the deviation may be one of rounding, and so may what a season misses.
         deviation = float(np.std(values)) if np.ptp(values) else 0.0
         naive_error = float(np.mean(np.abs(changes))) if len(changes) else 0.0
@@ -46,11 +48,20 @@ class Yardstick:
         return cls(deviation or None, naive_error or None, period, full_range)
 
     @classmethod
-    def of_series(cls, values: np.ndarray, period: int, full_range: float) -> Yardstick:
-        """The yardstick of a series' train part, (n,) with NaN for values that don't count."""
-        changes = values[period:] - values[:-period]
-        known, changes = values[~np.isnan(values)], changes[~np.isnan(changes)]
-        return cls.of(known, changes, period, full_range)
+    def of_series(
+        cls, train: np.ndarray, known: np.ndarray, period: int, full_range: float
+    ) -> Yardstick:
+        """The yardstick of a series with NaN for values that don't count.
+
+        `train` are the values of the train part, `known` all before the test part.
+        """
+        changes = known[period:] - known[:-period]
+        return cls.of(
+            train[~np.isnan(train)],
+            changes[~np.isnan(changes)],
+            period=period,
+            full_range=full_range,
+        )
 
     def notes(self) -> list[str]:
         """Which errors are undefined, and why."""
@@ -60,8 +71,8 @@ class Yardstick:
         if self.naive_error is None:
             steps = "the value before" if self.period == 1 else f"the value {self.period} before"
             found.append(
-                f"mase is undefined: on the train part the naive forecast ({steps}) has no error, "
-                "or nothing to go by."
+                f"mase is undefined: before the test part the naive forecast ({steps}) has no "
+                "error, or nothing to go by."
             )
         if self.full_range == 0:
             found.append("nrmse is undefined: all values are equal.")
@@ -71,15 +82,14 @@ class Yardstick:
 def errors(
     target: np.ndarray, forecast: np.ndarray, yardstick: Yardstick
 ) -> dict[str, float | None]:
-    """Errors over all windows and steps; None for one that is undefined.
+    """Errors over all windows and steps of a series; None for one that is undefined.
 
     - rmse, mae and mse, and with a full range nrmse = rmse / full range;
     - mse_z and mae_z, those of z-scores, made by the train part (Zhou et al. 2021): mse over the
       square of its standard deviation, mae over that deviation;
-    - mase = mae / mean absolute error of the naive forecast one step ahead, or a season ahead, on
-      the train part (Hyndman and Koehler 2006), whatever the horizon;
-    - smape = mean of 200 |target - forecast| / (|target| + |forecast|), in percent, as in the M4
-      competition (Makridakis et al. 2020); difference: where both are 0 it is 0, not undefined.
+    - mase = mae / mean absolute error of the naive forecast one step ahead, or a season ahead,
+      before the test part (Hyndman and Koehler 2006), at any horizon, as in the M4 competition;
+    - smape = mean of `percentages`, as in the M4 competition (Makridakis et al. 2020).
 
     `target` and `forecast` are (N, horizon) in the same units.
     """
@@ -89,13 +99,11 @@ def errors(
     if yardstick.full_range is not None:
         result["nrmse"] = rmse / yardstick.full_range if yardstick.full_range else None
     unit, naive_error = yardstick.deviation, yardstick.naive_error
-    size = np.abs(target) + np.abs(forecast)
-    shares = np.divide(error, size, out=np.zeros_like(error), where=size != 0)
     return result | {
         "mse_z": None if unit is None else (rmse / unit) * (rmse / unit),
         "mae_z": None if unit is None else mae / unit,
         "mase": None if naive_error is None else mae / naive_error,
-        "smape": 200 * float(np.mean(shares)),
+        "smape": float(np.mean(percentages(target, forecast))),
     }
 
 
@@ -109,3 +117,40 @@ def mean_square(errors: np.ndarray) -> tuple[float, float]:
         if not 0 < largest < np.inf:
             return largest, square
         return largest * float(np.mean((errors / largest) ** 2)) ** 0.5, square
+
+
+def percentages(target: np.ndarray, forecast: np.ndarray) -> np.ndarray:
+    """Return 200 |target - forecast| / (|target| + |forecast|), in percent.
+
+    Difference from M4's: where both are 0 it is 0, not undefined.
+    """
+    error, size = np.abs(forecast - target), np.abs(target) + np.abs(forecast)
+    return 200 * np.divide(error, size, out=np.zeros_like(error), where=size != 0)
+
+
+def mean_errors(
+    scores: Mapping[str, Mapping[str, float | None]], counts: Mapping[str, int]
+) -> dict[str, float | None]:
+    """One score of several series, whose errors and number of targets are given by id.
+
+    rmse, mae and mse are over all targets. The others have no units, so they are means over the
+    series, each counting the same, as in the M4 competition (Makridakis et al. 2020); series of
+    which one is undefined are left out.
+    """
+    first = next(iter(scores.values()))
+    if len(scores) == 1:
+        return dict(first)
+    weights = np.array([counts[name] for name in scores], float)
+    rmse, mae, mse = (
+        np.array([own[each] for own in scores.values()], float) for each in ("rmse", "mae", "mse")
+    )
+    largest = float(rmse.max()) or 1.0  # the squares alone may be beyond float64
+    found: dict[str, float | None] = {
+        "rmse": largest * float(np.average((rmse / largest) ** 2, weights=weights)) ** 0.5,
+        "mae": float(np.average(mae, weights=weights)),
+        "mse": float(np.average(mse, weights=weights)),
+    }
+    for metric in first.keys() - found.keys():
+        known = [value for own in scores.values() if (value := own[metric]) is not None]
+        found[metric] = float(np.mean(known)) if known else None
+    return {metric: found[metric] for metric in first}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -59,9 +59,24 @@ class Windows:
     index: np.ndarray  # (N,) int64, position of each first target, or the window's number
     exact: np.ndarray  # (N, horizon) float64, the targets in the units of the report
     times: np.ndarray  # (N, horizon) label of each target; the index as text where none has a time
+    ids: np.ndarray | None = None  # (N,) id of each window's series; None: there is only one series
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def by_series(self) -> dict[str, np.ndarray | slice]:
+        """Id -> rows of the series' windows, in order of appearance; "" if there is only one."""
+        if self.ids is None:
+            return {"": slice(None)}
+        found: dict[str, list[int]] = {}
+        for row, name in enumerate(self.ids):
+            found.setdefault(name, []).append(row)
+        return {name: np.array(rows) for name, rows in found.items()}
+
+    def take(self, rows: np.ndarray) -> Windows:
+        """Some of the windows."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Windows(**{name: None if of is None else of[rows] for name, of in own.items()})
 
     def spread(self, count: int) -> np.ndarray:
         """Rows from the smallest to the largest target: calm and extreme ones are among them."""
@@ -77,11 +92,19 @@ def cut(
     history: int,
     horizon: int,
     inputs: np.ndarray | None = None,
+    name: str | None = None,
 ) -> Windows:
     """Windows of a series whose (N,) first targets are at `index`.
 
-    Its (n,) values stand in `values` in model units and in `reported` in those of the report, with
-    a label for each in `times`; `inputs` (n, K), in model units, enter the histories alone.
+    Args:
+        values: (n,) in model units.
+        reported: (n,) in the units of the report.
+        times: (n,) labels.
+        index: (N,) positions of first targets.
+        history: values before each first target.
+        horizon: targets.
+        inputs: (n, K) in model units, which only the histories have.
+        name: the id of the series, if there are several.
     """
     scaled = values.astype(np.float32)
     columns = [scaled, *([] if inputs is None else inputs.astype(np.float32).T)]
@@ -90,8 +113,21 @@ def cut(
         target=targets(scaled, index, horizon).copy(),
         index=index.astype(np.int64),
         exact=targets(reported, index, horizon),
-        times=targets(np.array(times), index, horizon),
+        # References to the labels: copies of them would take more memory than all numbers.
+        times=targets(np.array(times, dtype=object), index, horizon),
+        ids=None if name is None else np.full(len(index), name, dtype=object),
     )
+
+
+def joined(parts: Sequence[Windows]) -> Windows:
+    """The windows of several series as one part; of one series its own, without a copy."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {
+        each.name: np.concatenate([getattr(part, each.name) for part in parts])
+        for each in fields(Windows)
+    }
+    return Windows(**columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The figures of a forecasting run, drawn from its folder alone, and that of `attnlab forecast`."""
+"""The figures of a forecasting run, drawn from its folder alone."""
 
 from __future__ import annotations
 
@@ -32,14 +32,20 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.figures.attention_map import attention_figure
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.tasks.forecasting.report import along_time, window_labels
+from attnlab.tasks.forecasting.report import (
+    along_time,
+    first_steps,
+    rows_of,
+    spread_series,
+    window_labels,
+)
 
 _PANELS = {
     "loss (scaled units)": {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}
 }
 _MOST_LABELS = 8
-_CHARACTERS = 90  # of labels below an axis, side by side
-_BAND: dict[str, Any] = dict(color=ORANGE, alpha=0.2, linewidth=0, label="95 % interval")
+_MOST_SERIES = 4
+BAND: dict[str, Any] = dict(color=ORANGE, alpha=0.2, linewidth=0, label="95 % interval")
 
 
 def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
@@ -60,11 +66,15 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
         figures["attention.png"] = attention_figure(
             attention["weights"][order],
             attention["history"][order],
-            window_labels(attention["index"][order], predictions),
+            window_labels(attention["index"][order], predictions, _ordered(attention, order)),
             metrics,
             attention.get("ahead"),
         )
     return figures
+
+
+def _ordered(attention: Mapping[str, np.ndarray], order: np.ndarray) -> np.ndarray | None:
+    return attention["ids"][order] if "ids" in attention else None
 
 
 def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
@@ -76,59 +86,19 @@ def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) 
 def forecast_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
     """What was forecast for the test part: along time, or for windows without order against target.
 
-    Of several steps in the columns of predictions.csv the first is shown, and each one's error.
+    Of several steps in the columns of predictions.csv the first is shown, and each one's error. Of
+    several series a few are shown.
     """
-    first = predictions["step"] == 1
     steps = int(predictions["step"].max())
-    rows = {name: column[first] for name, column in predictions.items()}
     title = f"{run_title(metrics)}: test forecast"
-    if steps > 1:
+    if "id" in predictions:
+        return _few_series(predictions, metrics, title)
+    rows = first_steps(predictions)
+    if steps > 1 and len(rows["step"]) < len(predictions["step"]):
         title += f", step 1 of {steps}"
     if along_time(rows["index"], rows["time"]):
         return _forecast_along_time(predictions, rows, metrics, title)
     return _forecast_against_target(rows, metrics, title)
-
-
-def next_values_figure(
-    history: np.ndarray,
-    times: list[str],
-    forecast: np.ndarray,
-    low: np.ndarray | None = None,
-    high: np.ndarray | None = None,
-    *,
-    title: str,
-    units: str,
-) -> Figure:
-    """A line of the newest known values (n,) and the forecast ones (steps,), at n + steps `times`.
-
-    Around them the interval from `low` to `high`, where it is known.
-    """
-    figure = new_figure(8, 4, title)
-    axes = figure.add_subplot()
-    known = np.arange(1 - len(history), 1)
-    steps = np.arange(0, len(forecast) + 1)
-    axes.plot(known, history, color=BLACK, linewidth=1.3, label="known")
-    joined = np.concatenate([history[-1:], forecast])
-    drawn: dict[str, Any] = dict(linewidth=1.6, markersize=3, markevery=slice(1, None))
-    axes.plot(steps, joined, "o-", color=ORANGE, label="forecast", **drawn)
-    if low is not None:
-        axes.fill_between(steps[1:], low, high, **_BAND)
-    axes.axvline(0, color=BLACK, linewidth=0.8, linestyle=":")
-
-    def label(position: float, _: int) -> str:
-        at = round(position) + len(history) - 1
-        return times[at] if 0 <= at < len(times) else ""
-
-    axes.set_xlim(known[0] - 0.5, steps[-1] + 0.5)
-    most = min(_MOST_LABELS, _CHARACTERS // (max(map(len, times)) + 3))
-    axes.xaxis.set_major_locator(MaxNLocator(most, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(label))
-    if times[-1].startswith("+"):
-        axes.set_xlabel("step after the last known value")
-    axes.set_ylabel(units)
-    axes.legend(frameon=False, fontsize=9)
-    tidy(axes)
-    return figure
 
 
 def _forecast_along_time(
@@ -144,7 +114,7 @@ def _forecast_along_time(
     upper.tick_params(labelbottom=False)
     where = _dates(lower.xaxis, rows)
     if "low" in rows:
-        upper.fill_between(where, rows["low"], rows["high"], **_BAND)
+        upper.fill_between(where, rows["low"], rows["high"], **BAND)
     upper.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
     upper.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
     upper.set_ylabel(metrics.get("units", ""))
@@ -162,6 +132,31 @@ def _forecast_along_time(
         legend_above(axes)
         axes.margins(x=0.01)
         tidy(axes)
+    return figure
+
+
+def _few_series(
+    predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any], title: str
+) -> Figure:
+    """A panel for each of some series, from the best forecast one to the worst."""
+    names, metric = spread_series(metrics, _MOST_SERIES), str(metrics["metric"])
+    title += f", {len(names)} of {len(metrics['series'])} series"
+    figure = new_figure(9, 1.4 + 2.1 * len(names), title, result_line(metrics, KIND))
+    panels = figure.subplots(len(names), squeeze=False)[:, 0]
+    for axes, name in zip(panels, names, strict=True):
+        rows = first_steps(rows_of(predictions, name))
+        where = _dates(axes.xaxis, rows)
+        if "low" in rows:
+            axes.fill_between(where, rows["low"], rows["high"], **BAND)
+        axes.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
+        axes.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
+        score = metrics["series"][name][metric]
+        label = KIND.metric(metric)
+        said = "" if score is None or label is None else f": {label.label} {score:.3g}"
+        axes.set_title(f"{name}{said}", loc="left", fontsize=9)
+        axes.margins(x=0.01)
+        tidy(axes)
+    panels[0].legend(frameon=False, fontsize=9, loc="upper right", ncols=3)
     return figure
 
 

@@ -58,8 +58,11 @@ def _by_epoch(run: Shown) -> _Looks:
         epochs.append(epoch)
         found.append(weights[:, :_MOST_HEADS])
         ahead = model.ahead
-    history = task.report_units(test.history[rows, :, 0])  # type: ignore[attr-defined]
-    labels = [str(test.times[row, 0]) for row in rows]
+    shown = test.take(rows)
+    history = task.report_units(shown.history[:, :, 0], shown)  # type: ignore[attr-defined]
+    labels = [str(time) for time in shown.times[:, 0]]
+    if shown.ids is not None:
+        labels = [f"{name} {label}" for name, label in zip(shown.ids, labels, strict=True)]
     return _Looks(epochs, np.stack(found), history, labels, ahead)
 
 
@@ -72,7 +75,8 @@ def _kept(run: Shown) -> _Looks | None:
         return None
     labels = [f"index {at}" for at in kept["index"]]
     with suppress(RequestError, KeyError):
-        labels = window_labels(kept["index"], run.run.read_predictions(KIND.text_columns))
+        table = run.run.read_predictions(KIND.text_columns)
+        labels = window_labels(kept["index"], table, kept.get("ids"))
     weights = kept["weights"][None, :, :_MOST_HEADS]
     epochs = [int(run.metrics.get("best_epoch", 1))]
     return _Looks(epochs, weights, kept["history"], labels, kept.get("ahead"))

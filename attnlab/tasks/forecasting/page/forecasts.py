@@ -11,9 +11,15 @@ from attnlab.page.parts import Chart, Curve, Part, Text, chosen
 from attnlab.page.scales import time_ticks
 from attnlab.tasks.base import Shown
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.tasks.forecasting.report import along_time
+from attnlab.tasks.forecasting.report import (
+    along_time,
+    first_steps,
+    rows_of,
+    spread_series,
+)
 
 _MOST = 600  # targets of a chart
+_MOST_SERIES = 8
 _MOST_SHOWN = 2  # of the runs at first, for they lie above each other
 _COLUMNS = ("index", "time", "step", "target", "prediction")
 Columns = Mapping[str, np.ndarray]
@@ -30,9 +36,22 @@ def forecast_parts(shown: Sequence[Shown]) -> list[Part]:
             parts.append(Text(f"{run.label}: no forecasts: {error}", "warning"))
     if not tables:
         return parts
+    if any("id" in own for _, own in tables):
+        return [*parts, *_by_series(tables)]
     if _same(tables):
         return [*parts, *_charts(tables)]
     return [*parts, *chosen({run.label: _charts([(run, own)]) for run, own in tables})]
+
+
+def _by_series(tables: Sequence[tuple[Shown, Columns]]) -> Sequence[Part]:
+    """Some series of the first run that has several, each with all runs that have it."""
+    run = next(run for run, own in tables if "id" in own)
+    found = {}
+    for name in spread_series(run.metrics, _MOST_SERIES):
+        own = [(each, rows_of(columns, name)) for each, columns in tables if "id" in columns]
+        own = [(each, columns) for each, columns in own if len(columns["step"])]
+        found[name] = _charts(own if _same(own) else own[:1])
+    return chosen(found)
 
 
 def _read(run: Shown) -> Columns:
@@ -49,17 +68,12 @@ def _same(tables: Sequence[tuple[Shown, Columns]]) -> bool:
     alike = all(
         np.array_equal(first[name], own[name]) for _, own in tables for name in ("index", "target")
     )
-    return alike and along_time(*(_first_steps(first)[name] for name in ("index", "time")))
-
-
-def _first_steps(columns: Columns) -> Columns:
-    first = columns["step"] == 1
-    return {name: column[first] for name, column in columns.items()}
+    return alike and along_time(*(first_steps(first)[name] for name in ("index", "time")))
 
 
 def _charts(tables: Sequence[tuple[Shown, Columns]]) -> list[Part]:
     """Of runs with the same targets: forecasts one step ahead, and the errors of all steps."""
-    rows = [(run, _first_steps(columns)) for run, columns in tables]
+    rows = [(run, first_steps(columns)) for run, columns in tables]
     first = rows[0][1]
     steps = int(tables[0][1]["step"].max())
     if along_time(first["index"], first["time"]):

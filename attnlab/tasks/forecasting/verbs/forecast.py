@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import importlib.util
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,18 +20,24 @@ from attnlab.commands.options import (
     save_figure,
 )
 from attnlab.config.options import in_prose
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
-from attnlab.records.files import csv_text, write_table
+from attnlab.records.files import replacing
 from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.forecasting.verbs.forecast_table import Ahead, csv_of, lines
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.figure import Figure
 
     from attnlab.records.run_directory import RunDirectory
     from attnlab.run.loading import TrainedRun
-    from attnlab.tasks.forecasting.data.csv_series import TimeSeries
+    from attnlab.tasks.forecasting.data.origin import Origin
+    from attnlab.tasks.forecasting.data.writing.layout import Layout
     from attnlab.tasks.forecasting.task import ForecastingTask
+
+_WORKBOOK = ".xlsx"
+# Of other programs, which would not open a text of that name.
+_NOT_WRITTEN = (".xls", ".xlsm", ".xlsb", ".ods", ".json", ".parquet", ".feather")
 
 
 @click.command("forecast")
@@ -50,7 +57,19 @@ if TYPE_CHECKING:
     "--history", "history_file", metavar="FILE.csv", help="Go on from the last values of this CSV."
 )
 @click.option("--column", help="Column of --history, by name or number.")
-@click.option("--csv", "csv_file", metavar="FILE", help="Write the values as CSV.")
+@click.option(
+    "--id",
+    "ids",
+    multiple=True,
+    metavar="NAME",
+    help="Of several series the one to forecast; may be repeated.  [default: all]",
+)
+@click.option(
+    "--csv",
+    "csv_file",
+    metavar="FILE",
+    help="Write them like the run's own CSV file, or as a workbook to a FILE.xlsx.",
+)
 @click.option(
     "--plot",
     "figure",
@@ -66,6 +85,7 @@ def command(
     values: str | None,
     history_file: str | None,
     column: str | None,
+    ids: tuple[str, ...],
     csv_file: str | None,
     figure: Path | None,
     runs: str | None,
@@ -73,11 +93,13 @@ def command(
     """Forecast the next values after the end of RUN's series, a line each.
 
     A line has the time, the forecast, and the low and the high end of its 95 % interval, as far as
-    validation errors tell. RUN is a run folder, an MLflow run id or its first characters, or
-    `latest`. Beyond the model's horizon its own forecasts become history.
+    validation errors show one; of several series the id comes first. RUN is a run folder, an MLflow
+    run id or its first characters, or `latest`. Beyond the model's horizon its own forecasts become
+    history.
     """
     folder = find(run, runs)
     check_figure(figure, "--plot")
+    _check_table(csv_file)
     given = _given_values(values, history_file, column)
     require_kind(folder, KIND)
     from attnlab.run.loading import TrainedRun
@@ -86,28 +108,26 @@ def command(
     task = cast("ForecastingTask", trained.task)
     steps = steps or (task.horizon if task.inputs else 12)
     if history_file is not None:
-        given = task.read_history(history_file, column)
-        _note(*given.notes)
-    history = given.columns if given else task.last_history().reshape(task.history, -1)
-    forecast = task.forecast(trained.model, history, steps)
-    columns = {"forecast": forecast, **_interval(folder, trained, history, forecast)}
+        origins = _of_file(task, history_file, column, ids)
+    else:
+        origins = _of_run(task, given, ids)
+    made = task.forecast_from(trained.model, origins, steps)
+    ends = _ends(folder, trained, steps)
+    found = []
+    for origin, own in zip(origins, made, strict=True):
+        band = task.interval(ends, origin, own) if ends else {}
+        found.append(Ahead(origin, origin.labels(steps), {"forecast": own, **band}))
     try:
-        _show(task.forecast_times(steps, given), columns, csv_file)
+        _show(found, task.layout, csv_file)
     finally:  # the reader of what was printed may have gone
         if figure:
-            times = task.forecast_times(steps, given, before=len(history))
-            drawn = _drawn(trained, history[:, 0], times, columns)
-            save_figure(drawn, figure, "--plot")
+            save_figure(_drawn(trained, found), figure, "--plot")
 
 
 def _given_values(
     values: str | None, history_file: str | None, column: str | None
-) -> TimeSeries | None:
+) -> list[float] | None:
     """The values that the user gave in the command; None where there are none."""
-    import numpy as np
-
-    from attnlab.tasks.forecasting.data.csv_series import TimeSeries
-
     if values is not None and history_file is not None:
         raise RequestError("--values and --history: expected one of them, got both.")
     if column is not None and history_file is None:
@@ -115,57 +135,103 @@ def _given_values(
     if values is None:
         return None
     try:
-        numbers = np.array([float(word) for word in values.replace(",", " ").split()])
-        return TimeSeries(numbers, [], "values", "--values")
+        return [float(word) for word in values.replace(",", " ").split()]
     except ValueError:
         raise RequestError(
             f"--values: expected numbers with commas between, got {values}."
         ) from None
 
 
-def _interval(
-    folder: RunDirectory, trained: TrainedRun, history: np.ndarray, forecast: np.ndarray
-) -> dict[str, np.ndarray]:
-    """The columns `low` and `high`; none where the run doesn't know its validation errors."""
+def _of_run(
+    task: ForecastingTask, values: list[float] | None, ids: Sequence[str]
+) -> Sequence[Origin]:
+    """The end of the run's series, or values given in the command."""
+    if values is None:
+        return [task.origin(name) for name in ids] or task.origins
+    if len(ids) > 1:
+        raise RequestError("--values: expected at most one --id, whose scale they have.")
+    return [task.origin_of(values, *ids)]
+
+
+def _of_file(
+    task: ForecastingTask, path: str, column: str | None, ids: Sequence[str]
+) -> Sequence[Origin]:
+    """The end of the series in a file, or of some of them."""
+    origins, notes = task.read_origins(path, column)
+    _note(*notes)
+    found = {origin.id: origin for origin in origins}
+    if ids and [*found] == [""]:  # the file doesn't say which series it has
+        if len(ids) > 1:
+            raise RequestError(f"--id: expected one, since {path} has one series without an id.")
+        return [replace(origins[0], scalers=task.origin(ids[0]).scalers)]
+    for name in ids:
+        if name not in found:
+            hint = did_you_mean(name, [*found])
+            raise RequestError(f"--id: expected one of the series of {path}, got {name}.{hint}")
+    return [found[name] for name in ids] or origins
+
+
+def _ends(folder: RunDirectory, trained: TrainedRun, steps: int) -> dict[str, Any] | None:
+    """The interval of a run; None if the run doesn't know its validation errors."""
     metrics: dict[str, Any] = {}
     with suppress(RequestError):  # not completed
         metrics = folder.read_metrics()
-    if not metrics.get("interval"):
-        return {}
+    ends = metrics.get("interval")
+    if not ends:
+        return None
     if trained.epoch != str(metrics["best_epoch"]):
         _note("the interval is known of the best epoch alone")
-        return {}
-    task = cast("ForecastingTask", trained.task)
-    columns = task.interval(metrics["interval"], history, forecast)
-    known = int((columns["low"] == columns["low"]).sum())
-    if known < len(forecast):
-        _note(f"no validation errors tell of an interval beyond step {known}")
-    return columns
+        return None
+    known = sum(end is not None for end in ends["low"][:steps])
+    if known < steps:
+        _note(_about_missing(cast("ForecastingTask", trained.task), known, steps))
+    return ends
 
 
-def _show(times: list[str], columns: dict[str, np.ndarray], csv_file: str | None) -> None:
-    """Write the columns to a file, `-` for standard output, or print them; NaN stays empty."""
-    if csv_file:
-        cells = {name: ["" if x != x else x for x in each] for name, each in columns.items()}
-        if csv_file == "-":
-            rows = [("time", *cells), *zip(times, *cells.values(), strict=True)]
-            return click.echo(csv_text(rows).rstrip("\n"))
-        with explained(f"--csv: {csv_file} can't be written"):
-            write_table(Path(csv_file), {"time": times, **cells})
-        return
-    digits = _digits([each for column in columns.values() for each in column if each == each])
-    for time, *numbers in zip(times, *columns.values(), strict=True):
-        click.echo("\t".join([time, *(f"{each:.{digits}g}" for each in numbers if each == each)]))
-    return None
+def _about_missing(task: ForecastingTask, known: int, steps: int) -> str:
+    """Why the interval ends, and what would help."""
+    from attnlab.tasks.forecasting.data.intervals import AHEAD, FEWEST
+
+    text = f"no interval beyond step {known}: it takes {FEWEST} validation errors of each step"
+    if task.inputs or steps > max(AHEAD, task.horizon):
+        return f"{text}; task.horizon={steps} trains for so many steps"
+    return f"{text}; a larger task.validation has them"
 
 
-def _digits(numbers: Sequence[float]) -> int:
-    """How many digits show four of what numbers differ by; 6 at least, 15 at most."""
-    size = max(map(abs, numbers), default=0.0)
-    spread = max(numbers, default=0.0) - min(numbers, default=0.0)
-    if not 0 < spread < math.inf:
-        return 6
-    return min(max(6, 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread))), 15)
+def _check_table(file: str | None) -> None:
+    """Raise `RequestError` where --csv names a file that can't be written here."""
+    suffix = Path(file or "").suffix.lower()
+    if suffix in _NOT_WRITTEN:
+        raise RequestError(f"--csv: expected a file that ends with .csv or .xlsx, got {file}.")
+    if suffix == _WORKBOOK and importlib.util.find_spec("openpyxl") is None:
+        raise RequestError(
+            f"--csv: {file} takes the package openpyxl: pip install 'attnlab[excel]', or name "
+            "a file that ends with .csv."
+        )
+
+
+def _show(found: Sequence[Ahead], layout: Layout, file: str | None) -> None:
+    """Print forecasts, or write them to a file; `-` is a CSV on standard output."""
+    if file is None:
+        for line in lines(found):
+            click.echo(line)
+    elif file == "-":
+        click.echo(csv_of(found, layout).rstrip("\n"))
+    else:
+        with explained(f"--csv: {file} can't be written"), replacing(Path(file)) as temporary:
+            temporary.write_bytes(_content(found, layout, file))
+
+
+def _content(found: Sequence[Ahead], layout: Layout, file: str) -> bytes:
+    if Path(file).suffix.lower() == _WORKBOOK:
+        from attnlab.tasks.forecasting.verbs.workbook import workbook
+
+        return workbook(found, layout)
+    text = csv_of(found, layout)
+    try:
+        return text.encode(layout.encoding)
+    except UnicodeEncodeError:
+        return text.encode("utf-8-sig")
 
 
 def _note(*notes: str) -> None:
@@ -173,20 +239,15 @@ def _note(*notes: str) -> None:
         click.echo(f"attnlab: note: {note}", err=True)
 
 
-def _drawn(
-    trained: TrainedRun,
-    history: np.ndarray,
-    times: list[str],
-    columns: dict[str, np.ndarray],
-) -> Figure:
-    from attnlab.tasks.forecasting.figures.run import next_values_figure
+def _drawn(trained: TrainedRun, found: Sequence[Ahead]) -> Figure:
+    from attnlab.tasks.forecasting.figures.ahead import MOST, next_values_figure
 
     name = f"{trained.config.task.name} · {in_prose(trained.config.attention.name)}"
     task = cast("ForecastingTask", trained.task)
+    if len(found) > MOST:
+        _note(f"--plot: {MOST} of {len(found)} series are drawn; --id chooses others")
     return next_values_figure(
-        history,
-        times,
-        **columns,
-        title=f"{name}: next {len(times) - len(history)} values",
+        [(each.origin, each.columns) for each in found[:MOST]],
+        title=f"{name}: next {len(found[0].times)} values",
         units=task.series_units or task.units,
     )

@@ -1,0 +1,84 @@
+"""A series divided by time: its parts, its scaling, the windows of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlab.tasks.forecasting.data import windows
+from attnlab.tasks.forecasting.data.measures import Yardstick
+from attnlab.tasks.forecasting.data.origin import Origin, in_model_units
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
+from attnlab.tasks.forecasting.data.windows import Windows, cut
+
+
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """A series with its parts; positions count its own values from 0.
+
+    Attributes:
+        series: its values.
+        borders: part -> position of its first value, in order of time.
+        first: part -> positions of the first targets of its windows.
+        scalers: of the series and its inputs, fitted on the train part.
+    """
+
+    series: TimeSeries
+    borders: Mapping[str, int]
+    first: Mapping[str, np.ndarray]
+    scalers: tuple[Scaler, ...] = ()
+
+    @property
+    def values(self) -> np.ndarray:
+        """The series, (n,) in natural units."""
+        return self.series.values
+
+    @property
+    def known(self) -> np.ndarray:
+        """The series, (n,) with NaN for values that were filled in."""
+        filled = self.series.filled
+        return self.values if filled is None else np.where(filled, np.nan, self.values)
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """The series, (n,) in model units."""
+        return self.scalers[0].apply(self.values)
+
+    @property
+    def train_end(self) -> int:
+        """Position of the first value after the train part."""
+        return next(start for part, start in self.borders.items() if part != "train")
+
+    def cut(self, part: str, history: int, horizon: int) -> Windows:
+        """The windows of a part."""
+        scaled, series = in_model_units(self.scalers, self.series.columns), self.series
+        reported = (self.values, series.times, self.first[part], history, horizon)
+        return cut(scaled[:, 0], *reported, scaled[:, 1:], series.id or None)
+
+    def end(self, history: int) -> Origin:
+        """Its newest values, from which it is forecast."""
+        return Origin.of(self.series, self.scalers, history)
+
+    def unfilled(self, first: np.ndarray, horizon: int) -> np.ndarray:
+        """First targets (N,) without a filled value among the targets or right before them."""
+        filled = self.series.filled
+        if filled is None:
+            return first
+        return first[~windows.targets(filled, first - 1, horizon + 1).any(axis=1)]
+
+    def validation_targets(self, ahead: int) -> np.ndarray:
+        """From each first validation target on the next values, (N, ahead).
+
+        NaN for values that were filled in or are beyond the part.
+        """
+        known = np.append(self.known[: self.borders["test"]], np.full(ahead, np.nan))
+        return windows.targets(known, self.first["validation"], ahead)
+
+    def yardstick(self, period: int | None) -> Yardstick:
+        """What errors of its forecasts are held against."""
+        full_range = float(np.ptp(self.values))
+        train, known = self.known[: self.train_end], self.known[: self.borders["test"]]
+        return Yardstick.of_series(train, known, period or 1, full_range)

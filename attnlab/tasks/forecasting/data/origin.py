@@ -1,0 +1,141 @@
+"""Where forecasts start: a series' newest values, their time and their scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import RequestError, RunFailed
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
+from attnlab.tasks.forecasting.data.times import next_labels
+
+Predict = Callable[[np.ndarray], np.ndarray]  # (N, S, 1 + K) float32 -> (N, horizon), model units
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The newest values of a series, from which it is forecast."""
+
+    values: np.ndarray  # (n, 1 + K) natural units, newest last: the series and its inputs
+    scalers: tuple[Scaler, ...] = ()  # of the 1 + K columns; none: each window has its own
+    ids: tuple[str, ...] = ()  # of the series, if there are several: a text a column
+    last_time: str = ""
+    step: str | None = None  # between times, as pandas names it; None: they are no times
+
+    @property
+    def id(self) -> str:
+        """The ids as one text; "" if there is only one series."""
+        return "/".join(self.ids)
+
+    @classmethod
+    def of(cls, series: TimeSeries, scalers: Sequence[Scaler], most: int | None = None) -> Origin:
+        """The end of a series: its last `most` values, or all of them."""
+        values = series.columns[-most:] if most else series.columns
+        last = series.times[-1] if series.times else ""
+        return cls(values, tuple(scalers), series.ids, last, series.step)
+
+    def labels(self, steps: int, before: int = 0) -> list[str]:
+        """Labels of the next values after those of the newest `before` ones; else +1, +2, ..."""
+        with suppress(ValueError, OverflowError):  # years that pandas doesn't have
+            if self.step is not None:
+                return next_labels(self.last_time, self.step, steps, before)
+        return [f"{ahead:+d}" for ahead in range(1 - before, steps + 1)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The origin as a JSON object."""
+        scalers = [scaler.to_json() for scaler in self.scalers]
+        times = {"last_time": self.last_time, "step": self.step}
+        return {"ids": [*self.ids], "values": self.values.tolist(), "scalers": scalers, **times}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Origin:
+        """The inverse of `to_json`.
+
+        Raises:
+            KeyError, TypeError, ValueError: content that `to_json` did not write.
+        """
+        values = np.array(content["values"], dtype=np.float64)
+        if values.ndim != 2:
+            raise ValueError(f"expected rows of values, got {values.ndim} dimensions")
+        scalers = tuple(Scaler.from_json(each) for each in content["scalers"])
+        step = content["step"]
+        times = str(content["last_time"]), step if step is None else str(step)
+        return cls(values, scalers, tuple(map(str, content["ids"])), *times)
+
+
+def next_values(
+    predict: Predict,
+    windows: np.ndarray,
+    scalers_of: Callable[[int, np.ndarray], Sequence[Scaler]],
+    steps: int,
+) -> np.ndarray:
+    """Forecast several series at once, (N, steps) float64; forecasts become history.
+
+    With inputs, whose future nobody knows, the forecast ends at the horizon.
+
+    Args:
+        predict: see `Predict`.
+        windows: (N, S, 1 + K) natural units, newest last.
+        scalers_of: the scalers of a row's columns, given its number and its window.
+        steps: how many values to forecast.
+
+    Raises:
+        RunFailed: a forecast that is not finite.
+    """
+    found = np.empty((len(windows), 0))
+    while found.shape[1] < steps:
+        scalers = [scalers_of(number, window) for number, window in enumerate(windows)]
+        with np.errstate(over="ignore"):
+            scaled = np.stack([*map(in_model_units, scalers, windows)]).astype(np.float32)
+            made = predict(scaled)
+            made = np.stack([own[0].invert(row) for own, row in zip(scalers, made, strict=True)])
+        if not np.all(np.isfinite(made)):
+            raise RunFailed(f"the forecast is not finite from step {found.shape[1] + 1} on")
+        found = np.hstack([found, made])
+        if windows.shape[2] > 1:
+            break
+        windows = np.hstack([windows, made[:, :, None]])[:, -windows.shape[1] :]
+    return found[:, :steps]
+
+
+def in_model_units(scalers: Sequence[Scaler], columns: np.ndarray) -> np.ndarray:
+    """The series and its inputs, (n, 1 + K), each by its own scaler."""
+    applied = [scaler.apply(own) for scaler, own in zip(scalers, columns.T, strict=True)]
+    return np.column_stack(applied)
+
+
+def newest(values: Any, history: int, inputs: Sequence[str | int]) -> np.ndarray:
+    """The window (S, 1 + K) that a forecast starts from, cut from `history` values or more.
+
+    Raises:
+        RequestError: too few values, one that is not finite, or rows of other columns.
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    columns = 1 + len(inputs)
+    if rows.ndim > 2 or rows.size % columns or (columns > 1 and rows.shape[-1] != columns):
+        names = ", ".join(map(str, inputs))
+        raise RequestError(f"history: expected rows of the series and its inputs {names}")
+    rows = rows.reshape(-1, columns)
+    if len(rows) < history:
+        raise RequestError(f"history: expected the newest {history} values, got {len(rows)}")
+    if not np.all(np.isfinite(rows[-history:])):
+        raise RequestError("history: expected finite values, got NaN or infinity among them")
+    return rows[-history:]
+
+
+def check_steps(steps: Any, horizon: int, inputs: Sequence[str | int]) -> None:
+    """Raise `RequestError` unless so many steps can be forecast."""
+    if not isinstance(steps, Integral) or steps < 1:
+        raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
+    if inputs and steps > horizon:
+        names = ", ".join(map(str, inputs))
+        raise RequestError(
+            f"steps: expected at most task.horizon={horizon}, since the future of the "
+            f"inputs ({names}) isn't known, got {steps}; task.horizon={steps} trains for it"
+        )

@@ -1,0 +1,108 @@
+"""Several series in one table: the rows of each, and the columns that could tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.csv_file import SeriesTable
+from attnlab.tasks.forecasting.data.reading.numbers import is_number
+
+_MOST_TRIED = 6  # columns of which pairs are tried
+_FEWEST_ROWS = 2  # of a series
+
+
+def rows_by_id(table: SeriesTable, places: Sequence[int]) -> dict[tuple[str, ...], np.ndarray]:
+    """The rows of each series, in the order in which the series first appear.
+
+    Raises:
+        RequestError: a row has no id.
+    """
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row, (line, cells) in enumerate(table.rows):
+        ids = tuple(cells[at] for at in places)
+        if "" in ids:
+            name = table.header[places[ids.index("")]]
+            raise RequestError(
+                f"{table.path}: row {line}, column {name!r}: expected the id of a series, got an "
+                "empty cell"
+            )
+        found.setdefault(ids, []).append(row)
+    return {ids: np.array(rows) for ids, rows in found.items()}
+
+
+def likely_ids(
+    table: SeriesTable, instants: np.ndarray, taken: Collection[int], given: Sequence[int] = ()
+) -> list[str]:
+    """Names of the columns that tell rows of one time apart, the fewest; none if no column does.
+
+    Args:
+        table: the file.
+        instants: (n,) the rows' times.
+        taken: columns that have something else.
+        given: columns that don't suffice by themselves.
+    """
+    _, times = np.unique(instants, return_inverse=True)
+    labels = _labels(table, {*taken, *given})
+    known = [np.unique(table.cells(at), return_inverse=True)[1] for at in given]
+    for count in (1, 2):
+        for chosen in combinations([*labels][:_MOST_TRIED], count):
+            keys = np.stack([times, *known, *(labels[at] for at in chosen)])
+            if np.unique(keys, axis=1).shape[1] == len(times):
+                return [table.header[at] for at in (*given, *chosen)]
+    return []
+
+
+def refuse_restarts(table: SeriesTable, taken: Collection[int]) -> None:
+    """Refuse rows without times whose order starts again with each label of another column.
+
+    Raises:
+        RequestError: the numbers of a column rise as long as another one has the same label.
+    """
+    labels = _labels(table, taken)
+    for at, own in labels.items():
+        borders = np.flatnonzero(np.diff(own)) + 1
+        if len(borders) + 1 != own.max() + 1:  # a label comes back
+            continue
+        for other in _rising(table, {*taken, at}, borders):
+            name, ids = table.header[other], table.header[at]
+            raise RequestError(
+                f"{table.path}: column {name!r} starts again in row {table.lines[borders[0]]}, "
+                f"{several_series([ids])}"
+            )
+
+
+def several_series(ids: Sequence[str]) -> str:
+    """What to do with a file whose times start again."""
+    value = ids[0] if len(ids) == 1 else f"[{','.join(ids)}]"
+    return (
+        f"so the file has several series: task.id_column={value} tells them apart, "
+        "task.time_column=null takes all rows as one series in file order"
+    )
+
+
+def _labels(table: SeriesTable, taken: Collection[int]) -> dict[int, np.ndarray]:
+    """Columns of labels that each have several rows, texts first, those with few labels first."""
+    found = {}
+    for at in range(len(table.header)):
+        cells = table.cells(at)
+        texts, numbers, counts = np.unique(cells, return_inverse=True, return_counts=True)
+        numeric = is_number(str(texts[-1]))
+        whole = all(str(text).lstrip("+-").isdigit() for text in texts) or not numeric
+        if at not in taken and len(texts) > 1 and counts.min() >= _FEWEST_ROWS and whole:
+            found[at] = numeric, len(texts), numbers
+    return {at: found[at][2] for at in sorted(found, key=lambda at: found[at][:2])}
+
+
+def _rising(table: SeriesTable, taken: Collection[int], borders: np.ndarray) -> Iterable[int]:
+    """Columns of whole numbers that only rise between borders, and fall at each."""
+    for at in range(len(table.header)):
+        cells = table.cells(at)
+        if at in taken or not all(cell.isdigit() for cell in cells):
+            continue
+        rises = np.diff(np.array(cells, float)) > 0
+        if not rises[borders - 1].any() and np.delete(rises, borders - 1).all():
+            yield at

@@ -1,0 +1,168 @@
+"""The numbers of a CSV file's rows, their times, and which series each row is of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.csv_file import SeriesTable, read_table
+from attnlab.tasks.forecasting.data.reading.columns import (
+    TimeColumns,
+    find_times,
+    given_times,
+    refuse_unread_times,
+)
+from attnlab.tasks.forecasting.data.reading.ids import refuse_restarts
+from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, is_missing, to_number
+
+LARGEST = 1e150  # beyond it a squared error leaves float64
+_SHOWN = 60  # letters of a wrong cell
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a CSV file is read, in the words of the settings of the task `series`."""
+
+    inputs: Sequence[str | int] = ()
+    time_format: str | None = None
+    missing: str = "refuse"
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    ids: Sequence[str | int] = ()  # columns that say which of several series a row is of
+
+    @property
+    def mark(self) -> str | None:
+        """What stands before decimals, where that is said."""
+        other = {"point": "comma", "comma": "point"}.get(self.thousands or "")
+        return {"point": ".", "comma": ","}.get(self.decimal or other or "")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Numbers of a table's rows with their times, in the order of the file."""
+
+    table: SeriesTable
+    place: int  # of the series' column
+    numbers: np.ndarray  # (n, 1 + K) float64: the series and its inputs; NaN: missing
+    lines: np.ndarray  # (n,) each row's line in the file
+    times: TimeColumns | None  # None: the rows are in order of time
+    notes: tuple[str, ...] = ()
+    id_places: tuple[int, ...] = ()  # the columns of the table with ids
+    every_time: TimeColumns | None = None  # of all rows of the table, if these are some
+
+    def take(self, index: np.ndarray) -> Columns:
+        """Some rows, such as those of one of several series in a file."""
+        times = self.times.take(index) if self.times else None
+        numbers, lines = self.numbers[index], self.lines[index]
+        every_time = self.every_time or self.times
+        return replace(self, numbers=numbers, lines=lines, times=times, every_time=every_time)
+
+
+def read_columns(
+    path: str | Path,
+    column: str | int | None,
+    time_column: str | int | Sequence[str | int] | None,
+    reading: Reading,
+) -> Columns:
+    """Read a column of a CSV file, the inputs, and the times of its rows; see `read_table`.
+
+    Columns are names, or numbers from 1; a name wins where both fit. `column` is by default the
+    only one of numbers, or the last of these. `time_column` "auto" finds the times, see
+    `find_times`; several columns have their parts.
+
+    Raises:
+        RequestError: the file can't be read, has no such column or several of its name, has fewer
+            than two rows, a cell that is not a finite number or no time; names the row.
+    """
+    path, form = Path(path).expanduser(), reading.time_format or None
+    timed = [time_column] if isinstance(time_column, str | int) else [*(time_column or ())]
+    asked = [] if timed == ["auto"] else timed
+    names = [name for name in (column, *reading.inputs) if name is not None]
+    table = read_table(path, reading.encoding, [*names, *asked, *reading.ids])
+    places, times = [table.find(name) for name in names], None
+    id_places = tuple(table.find(name, "task.id_column") for name in reading.ids)
+    if asked:
+        times = given_times(table, [table.find(name) for name in asked], form)
+    elif timed:
+        times = find_times(table, [*places, *id_places], form)
+    if column is None:
+        taken = {*places, *id_places, *(times.places if times else ())}
+        places.insert(0, _default_column(table, taken))
+        times = times if times is None or places[0] not in times.places else None
+    if timed and times is None:
+        refuse_unread_times(table, [*places, *id_places])
+        if not id_places:
+            refuse_restarts(table, places)
+    for at in () if asked or times is None else times.places:
+        table.check_name(at)
+    found = _columns(table, places, times, reading, no_times=bool(timed) and times is None)
+    return replace(found, id_places=id_places)
+
+
+def _columns(
+    table: SeriesTable,
+    places: list[int],
+    times: TimeColumns | None,
+    reading: Reading,
+    *,
+    no_times: bool,
+) -> Columns:
+    """The columns at some places, with the times of their rows."""
+    every = [*places, *(times.places if times else ())]
+    if len({*every}) < len(every):
+        given = ", ".join(table.header[at] for at in every)
+        raise RequestError(f"{table.path}: expected each column in one place, got {given}")
+    numbers = np.column_stack([_numbers(table, at, reading) for at in places])
+    if len(numbers) < 2:
+        raise RequestError(f"{table.path}: expected at least 2 rows of numbers, got {len(numbers)}")
+    if times is None and table.blank:
+        raise RequestError(
+            f"{table.path}: row {table.blank[0]} is blank, and no column of times shows whether a "
+            f"value is missing there: delete the row, or write NA into it"
+        )
+    notes = times.notes if times else ()
+    if times and len(times.places) > 1:
+        notes = (f"Times are read from the columns {times.name}.", *notes)
+    if no_times:
+        notes = ("No time column: rows are taken in file order.",)
+    return Columns(table, places[0], numbers, np.array(table.lines), times, notes)
+
+
+def _default_column(table: SeriesTable, taken: set[int]) -> int:
+    """The only column of numbers, or else the last of them, or the last column."""
+    columns = range(len(table.header))
+    numeric = [at for at in columns if at not in taken and table.is_numeric(at)]
+    found = numeric[-1] if numeric else columns[-1]
+    table.check_name(found)
+    return found
+
+
+def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
+    """A column's numbers, (n,); NaN for missing cells if they may be."""
+    cells, name = table.cells(at), table.header[at]
+    mark = reading.mark or decimal_mark(cells, table.separator)
+    if mark is None:
+        raise RequestError(
+            f"task.decimal: expected point or comma, since the numbers of {table.path}, column "
+            f"{name!r}, can be read in both ways, got null"
+        )
+    empty = np.array([is_missing(cell) for cell in cells])
+    numbers = np.array([to_number(cell, mark) for cell in cells])
+    may_lack = empty & (reading.missing == "interpolate")
+    wrong = ~(np.abs(numbers) <= LARGEST) & ~may_lack  # NaN compares false
+    if not wrong.any():
+        return np.where(empty, math.nan, numbers)
+    first = int(wrong.argmax())
+    bound = f" of at most {LARGEST:g}" if math.isfinite(numbers[first]) else ""
+    advice = "; task.missing=interpolate fills missing cells" if empty[first] else ""
+    shown = cells[first] if len(cells[first]) < _SHOWN else cells[first][:_SHOWN] + "..."
+    raise RequestError(
+        f"{table.path}: row {table.rows[first].line}, column {name!r}: expected a finite "
+        f"number{bound}, got {shown!r}{advice}"
+    )

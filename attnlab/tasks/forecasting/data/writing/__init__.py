@@ -1,0 +1,1 @@
+"""How forecasts are written like the file that a series comes from."""

@@ -1,0 +1,129 @@
+"""How a file of series is written, so that forecasts can be written like it."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.tasks.forecasting.data.csv_file import SeriesTable
+from attnlab.tasks.forecasting.data.reading.columns import TimeColumns
+from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark
+from attnlab.tasks.forecasting.data.times import Calendar
+from attnlab.tasks.forecasting.data.writing.spelling import Spelling, time_of
+from attnlab.tasks.tables import file_content
+
+_MOST_ROWS = 1000  # that a form of times is learned from
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a file and the form of their cells.
+
+    Attributes:
+        value: name of the series' column.
+        times: names of the columns of times, and how each writes them; None: as the labels do.
+        ids: names of the columns that say which series a row is of.
+        separator: between cells.
+        decimal: the mark before decimals.
+        encoding: of the file, as Python names it.
+    """
+
+    value: str = "forecast"
+    times: tuple[tuple[str, Spelling | None], ...] = (("time", None),)
+    ids: tuple[str, ...] = ("id",)
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def time_names(self) -> list[str]:
+        """The headers of `time_cells`."""
+        return [name for name, _ in self.times]
+
+    def time_cells(self, label: str) -> list[str]:
+        """The cells of a time, in the file's own form."""
+        time = time_of(label)
+        written = [
+            None if time is None or spelling is None else spelling.write(time)
+            for _, spelling in self.times
+        ]
+        if None not in written:
+            return [str(cell) for cell in written]
+        return [label, *[""] * (len(written) - 1)]
+
+    def number(self, text: str) -> str:
+        """A number with a point, as the file writes numbers."""
+        return text.replace(".", self.decimal)
+
+    def to_json(self) -> dict[str, Any]:
+        """The layout as a JSON object."""
+        times = [[name, spelling and spelling.to_json()] for name, spelling in self.times]
+        form = {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding}
+        return {"value": self.value, "times": times, "ids": [*self.ids], **form}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Layout:
+        """The inverse of `to_json`; raises `KeyError`, `TypeError` or `ValueError` for others."""
+        times = [(str(name), own and Spelling.from_json(own)) for name, own in content["times"]]
+        form = {key: str(content[key]) for key in ("value", "separator", "decimal", "encoding")}
+        return cls(times=tuple(times), ids=tuple(map(str, content["ids"])), **form)
+
+
+def layout_of(
+    table: SeriesTable, place: int, times: TimeColumns | None, id_places: Sequence[int]
+) -> Layout:
+    """The layout of a file whose series is in the column at `place`."""
+    name = table.header.__getitem__
+    columns = [("time", None)] if times is None else _time_columns(table, times)
+    return Layout(
+        value=name(place),
+        times=tuple(columns),
+        ids=tuple(map(name, id_places)) or ("id",),
+        separator=table.separator,
+        decimal=_decimal(table, place),
+        encoding=_encoding(table.path),
+    )
+
+
+def _time_columns(table: SeriesTable, times: TimeColumns) -> list[tuple[str, Spelling | None]]:
+    """Each column of times, or one for all if new times can't be written in the file's form."""
+    if not isinstance(times.times, Calendar):
+        return [(times.name, None)]
+    rows = np.linspace(0, len(times.times) - 1, min(len(times.times), _MOST_ROWS)).astype(int)
+    local = times.times.local[rows]
+    found: list[tuple[str, Spelling | None]] = []
+    for at in times.places:
+        texts = [table.rows[row].cells[at] for row in rows]
+        # The days of monthly rows are no part of their labels.
+        kinds = (local.astype("M8[M]").astype("M8[us]"), local)
+        learned = (Spelling.learn(each.tolist(), texts) for each in kinds)
+        found.append((table.header[at], next(filter(None, learned), None)))
+    return found if all(spelling for _, spelling in found) else [(times.name, None)]
+
+
+def _decimal(table: SeriesTable, place: int) -> str:
+    cells = table.cells(place)
+    if table.separator == ";" and not any(mark in cell for cell in cells for mark in ".,"):
+        return ","  # programs part cells by semicolons if they write decimals after commas
+    return decimal_mark(cells, table.separator) or "."
+
+
+def _encoding(path: Path) -> str:
+    raw = file_content(path)
+    for mark, name in _MARKS.items():
+        if raw.startswith(mark):
+            return name
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"

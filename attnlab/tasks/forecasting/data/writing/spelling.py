@@ -1,0 +1,141 @@
+"""How a file writes its times, learned from its rows: new times can be written like them."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+_LABEL = re.compile(
+    r"(\d{4})(?:-Q([1-4])|-(\d\d)(?:-(\d\d))?)?"
+    r"(?: (\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(?:[+-]\d\d:\d\d)?(?:\[.*\])?"
+)
+_TOKEN = re.compile(r"\d+|[^\W\d_]+|(?:[^\w]|_)+")
+_MOST_ROWS = 1000  # that are looked at
+
+# Numbers in times, in the order in which they are tried.
+_NUMBERS: dict[str, Callable[[datetime], str]] = {
+    "year": lambda time: f"{time.year:04d}",
+    "month": lambda time: f"{time.month:02d}",
+    "last day": lambda time: f"{calendar.monthrange(time.year, time.month)[1]:02d}",
+    "day": lambda time: f"{time.day:02d}",
+    "hour": lambda time: f"{time.hour:02d}",
+    "minute": lambda time: f"{time.minute:02d}",
+    "second": lambda time: f"{time.second:02d}",
+    "short year": lambda time: f"{time.year % 100:02d}",
+    "short month": lambda time: str(time.month),
+    "short day": lambda time: str(time.day),
+    "short hour": lambda time: str(time.hour),
+    "hour of 12": lambda time: f"{(time.hour - 1) % 12 + 1:02d}",
+    "short hour of 12": lambda time: str((time.hour - 1) % 12 + 1),
+    "quarter": lambda time: str((time.month + 2) // 3),
+    "ISO year": lambda time: f"{time.isocalendar()[0]:04d}",
+    "ISO week": lambda time: f"{time.isocalendar()[1]:02d}",
+    "short ISO week": lambda time: str(time.isocalendar()[1]),
+    "date": lambda time: f"{time:%Y%m%d}",
+    "year and month": lambda time: f"{time:%Y%m}",
+    "date and clock": lambda time: f"{time:%Y%m%d%H%M%S}",
+    "fraction": lambda time: f"{time.microsecond:06d}",
+    "short fraction": lambda time: f"{time.microsecond // 1000:03d}",
+    "seconds since 1970": lambda time: f"{(time - datetime(1970, 1, 1)).total_seconds():.0f}",
+}
+# Numbers that words stand for: names of months and days, AM and PM.
+_WORDS: dict[str, Callable[[datetime], int]] = {
+    "month": lambda time: time.month,
+    "weekday": lambda time: time.weekday(),
+    "half of the day": lambda time: time.hour // 12,
+}
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The parts of a column of times, one after the other."""
+
+    # Each is a text that stays the same, or the name of a number, or that of words with the words.
+    parts: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def learn(cls, times: Sequence[datetime], texts: Sequence[str]) -> Spelling | None:
+        """The spelling of a column of texts; None if it has none that gives all of them again."""
+        apart = max(1, len(times) // _MOST_ROWS)
+        times, texts = [*times[::apart], *times[-1:]], [*texts[::apart], *texts[-1:]]
+        tokens = [_TOKEN.findall(text) for text in texts]
+        if not tokens[0] or len({*map(len, tokens)}) > 1:
+            return None
+        parts: list[tuple[str, Any]] = []
+        for column in zip(*tokens, strict=True):
+            used = {_family(value) for kind, value in parts if kind == "number"}
+            if not (part := _part(column, times, used)):
+                return None
+            parts.append(part)
+        weeks = any(_family(value) == "week" for kind, value in parts if kind == "number")
+        by_week = [
+            ("number", "ISO year") if weeks and p == ("number", "year") else p for p in parts
+        ]
+        pairs = [*zip(times, texts, strict=True)]
+        choices = cls(tuple(by_week)), cls(tuple(parts))
+        return next((c for c in choices if all(c.write(at) == text for at, text in pairs)), None)
+
+    def write(self, time: datetime) -> str | None:
+        """The text of a time; None if it has a word that the file's times don't have."""
+        texts = [_written(kind, value, time) for kind, value in self.parts]
+        return None if None in texts else "".join(filter(None, texts))
+
+    def to_json(self) -> list[list[Any]]:
+        """The spelling as JSON."""
+        return [[kind, value] for kind, value in self.parts]
+
+    @classmethod
+    def from_json(cls, content: Sequence[Sequence[Any]]) -> Spelling:
+        """The inverse of `to_json`."""
+        return cls(tuple((str(kind), value) for kind, value in content))
+
+
+def time_of(label: str) -> datetime | None:
+    """The local time that a label of a series gives; None if it is not a time."""
+    if not (found := _LABEL.fullmatch(label)):
+        return None
+    year, quarter, month, day, hour, minute, second, fraction = found.groups()
+    month = 3 * int(quarter) - 2 if quarter else int(month or 1)
+    clock = (
+        int(hour or 0),
+        int(minute or 0),
+        int(second or 0),
+        int((fraction or "0").ljust(6, "0")),
+    )
+    return datetime(int(year), month, int(day or 1), *clock)
+
+
+def _part(
+    column: Sequence[str], times: Sequence[datetime], used: Collection[str]
+) -> tuple[str, Any] | None:
+    """What a token of all times is: a number that wasn't used before, a word or a fixed text."""
+    pairs = [*zip(times, column, strict=True)]
+    if column[0].isdigit():
+        for name, number in _NUMBERS.items():
+            if _family(name) not in used and all(number(time) == token for time, token in pairs):
+                return "number", name
+    if len({*column}) == 1:
+        return "text", column[0]
+    for name, number in _WORDS.items():
+        words = {str(number(time)): token for time, token in pairs}
+        if all(words[str(number(time))] == token for time, token in pairs):
+            return name, words
+    return None
+
+
+def _family(name: str) -> str:
+    """What a number counts: of `short month` and `month` the same."""
+    return "hour" if "hour" in name else name.split(" ")[-1]
+
+
+def _written(kind: str, value: Any, time: datetime) -> str | None:
+    if kind == "text":
+        return str(value)
+    if kind == "number":
+        return _NUMBERS[value](time)
+    word = value.get(str(_WORDS[kind](time)))
+    return None if word is None else str(word)

@@ -1,0 +1,222 @@
+"""Forecasts beyond the end of a task's series, and the file that they need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from attnlab.config.rules import did_you_mean
+from attnlab.errors import RequestError
+from attnlab.records.files import write_json
+from attnlab.tasks.forecasting.data.csv_series import read_series
+from attnlab.tasks.forecasting.data.origin import (
+    Origin,
+    Predict,
+    check_steps,
+    newest,
+    next_values,
+)
+from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.windows import Splits
+from attnlab.tasks.forecasting.data.writing.layout import Layout
+
+if TYPE_CHECKING:
+    import keras
+
+_FILE = "scaler.json"
+_MOST_NAMED = 8  # ids in a message
+
+
+class Forecasts:
+    """Forecasts of a task, which it can make without its data: from the end of each series."""
+
+    name: ClassVar[str]
+    units: str  # what reported numbers count
+    history: int  # numbers a window (S)
+    horizon: int  # numbers to forecast
+    inputs: Sequence[str | int] = ()  # K other columns, known as far as the history goes
+
+    _splits: Splits | None = None
+    _origins: Sequence[Origin] = ()  # the end of each series
+    layout = Layout()  # of the file that the series come from, or of one that would be like others
+
+    @property
+    def splits(self) -> Splits:
+        """What `load` returned.
+
+        Raises:
+            RuntimeError: `load` was not called.
+        """
+        if self._splits is None:
+            raise RuntimeError(f"{type(self).__name__}: call load() first")
+        return self._splits
+
+    @property
+    def origins(self) -> Sequence[Origin]:
+        """The end of each series: its newest `history` values.
+
+        Raises:
+            RuntimeError: neither `load` nor `load_from` was called.
+        """
+        if not self._origins:
+            raise RuntimeError(f"{type(self).__name__}: call load() or load_from() first")
+        return self._origins
+
+    def origin(self, name: str | None = None) -> Origin:
+        """The end of the series with this id, or of the only one.
+
+        Raises:
+            RequestError: there is no such series, or there are several and no id is given.
+        """
+        ids = [each.id for each in self.origins]
+        if name in ids:
+            return self.origins[ids.index(name)]
+        if name is None and len(ids) == 1:
+            return self.origins[0]
+        if ids == [""]:
+            raise RequestError(f"--id: the run has only one series, without an id; got {name}.")
+        listed = ", ".join(ids[:_MOST_NAMED]) + (", ..." if len(ids) > _MOST_NAMED else "")
+        given = "got none" if name is None else f"got {name}"
+        hint = did_you_mean(name or "", ids)
+        raise RequestError(f"--id: expected one of the {len(ids)} series {listed}; {given}.{hint}")
+
+    def scaler_for(self, history: np.ndarray | None = None, name: str | None = None) -> Scaler:
+        """The scaler of a window in natural units: that of its series."""
+        return self.origin(name).scalers[0]
+
+    def serve(
+        self,
+        model: keras.Model,
+        inputs: Any = None,
+        steps: int | None = None,
+        id: str | None = None,
+    ) -> np.ndarray:
+        """Forecast each history, oldest first, in natural units: (N, steps).
+
+        They are (N, S), or with inputs (N, S, 1 + K), the series first, of the series `id`. A
+        history alone, or None for the end of the series, gives (steps,); None without an `id` gives
+        a row for each of several series. Without `steps` the horizon is forecast.
+        """
+        steps = self.horizon if steps is None else steps
+        if inputs is None:
+            chosen = self.origins if id is None else [self.origin(id)]
+            found = self.forecast_from(model, chosen, steps)
+            return found if len(chosen) > 1 else found[0]
+        try:
+            histories = np.asarray(inputs, np.float64)
+        except (TypeError, ValueError) as error:
+            raise RequestError(f"inputs: expected histories of numbers, but: {error}.") from error
+        if histories.ndim <= 1 + bool(self.inputs):
+            return self.forecast(model, histories, steps, id)
+        return np.stack([self.forecast(model, row, steps, id) for row in histories])
+
+    def forecast(
+        self, model: keras.Model, history_values: np.ndarray, steps: int, id: str | None = None
+    ) -> np.ndarray:
+        """The next values by a model; see `forecast_values`."""
+        return self.forecast_values(_called(model), history_values, steps, id)
+
+    def forecast_from(
+        self, model: keras.Model, origins: Sequence[Origin], steps: int
+    ) -> np.ndarray:
+        """The next values of several series by a model, (N, steps); raises as `forecast_values`."""
+        return self._next(_called(model), origins, steps)
+
+    def forecast_values(
+        self, predict: Predict, history_values: Any, steps: int, id: str | None = None
+    ) -> np.ndarray:
+        """The next values, (steps,) float64; beyond the horizon, forecasts become history.
+
+        Args:
+            predict: maps scaled histories to scaled forecasts, see `Predict`.
+            history_values: `history` or more of the newest values, (n,) or with inputs (n, 1 + K).
+            steps: how many values to forecast, 1 or more.
+            id: of the series whose scaling they have; None: of the only one.
+
+        Raises:
+            RequestError: too few history values, one that is not finite, or steps below 1; steps
+                beyond the horizon where there are inputs, whose future nobody knows.
+            RunFailed: a forecast that is not finite.
+        """
+        return self._next(predict, [self.origin_of(history_values, id)], steps)[0]
+
+    def _next(self, predict: Predict, origins: Sequence[Origin], steps: int) -> np.ndarray:
+        check_steps(steps, self.horizon, self.inputs)
+        windows = [newest(origin.values, self.history, self.inputs) for origin in origins]
+
+        def scalers_of(number: int, window: np.ndarray) -> Sequence[Scaler]:
+            return origins[number].scalers or (self.scaler_for(window[:, 0]),)
+
+        return next_values(predict, np.stack(windows), scalers_of, steps)
+
+    def origin_of(self, values: Any, name: str | None = None) -> Origin:
+        """Values (n,) or (n, 1 + K) to forecast from, in the scale of the series with an id."""
+        window = newest(values, self.history, self.inputs)
+        return Origin(window, self.scalers_from(window, name))
+
+    def scalers_from(self, values: np.ndarray, name: str | None) -> tuple[Scaler, ...]:
+        """The scalers of values (n, 1 + K) to forecast from: those of a series that is known."""
+        return self.origin(name).scalers
+
+    def interval(
+        self, ends: Mapping[str, Sequence[float | None]], origin: Origin, forecast: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The columns `low` and `high` around a forecast (steps,); NaN where `ends` end before.
+
+        `ends` are as metrics.json has them, `origin` is where the forecast starts.
+        """
+        offsets = np.full((2, len(forecast)), np.nan)
+        steps = min(len(forecast), len(ends["low"]))
+        offsets[:, :steps] = np.array([ends["low"], ends["high"]], np.float64)[:, :steps]
+        window = newest(origin.values, self.history, self.inputs)
+        (scaler, *_) = origin.scalers or (self.scaler_for(window[:, 0]),)
+        low, high = forecast + offsets * scaler.scale
+        return {"low": low, "high": high}
+
+    def read_origins(self, path: str, column: str | None = None) -> tuple[list[Origin], list[str]]:
+        """Where forecasts of a CSV file's series start, and notes; raises as `read_series`."""
+        series = read_series(path, column)
+        return [Origin.of(series, self.scalers_from(series.columns, None))], [*series.notes]
+
+    def save(self, folder: Path) -> None:
+        """Write scaler.json: what forecasts need when the data are not available."""
+        content = {
+            "task": self.name,
+            "history": self.history,
+            "horizon": self.horizon,
+            "units": self.units,
+            "layout": self.layout.to_json(),
+            "series": [origin.to_json() for origin in self.origins],
+            "digest": self.splits.digest,
+        }
+        write_json(folder / _FILE, content)
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote; then forecasts work.
+
+        Raises:
+            RequestError: the file is missing, damaged, or of other settings.
+        """
+        path = folder / _FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            origins = [Origin.from_json(each) for each in content["series"]]
+            saved = (content["task"], content["history"], content["horizon"])
+            units, layout = str(content["units"]), Layout.from_json(content["layout"])
+            shapes = {origin.values.shape for origin in origins}
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+        expected = (self.name, self.history, self.horizon)
+        if saved != expected or shapes != {(self.history, 1 + len(self.inputs))}:
+            raise RequestError(
+                f"{path}: expected task, history and horizon {expected}, got {saved}"
+            )
+        self._origins, self.units, self.layout = origins, units, layout
+
+
+def _called(model: keras.Model) -> Predict:
+    return lambda history: model(history, training=False)
