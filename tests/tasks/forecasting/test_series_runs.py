@@ -82,16 +82,18 @@ def test_errors_beyond_the_horizon_are_those_of_forecasts_that_go_on_from_themse
 def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
     path = tmp_path / "next.csv"
     assert main(["forecast", str(folder), "--csv", str(path), "--plot", f"{path}.png"]) == 0
-    assert "no validation errors tell of an interval beyond step 7" in capsys.readouterr().err
-    rows = [*csv.DictReader(path.read_text().splitlines())]
-    assert [row["time"] for row in rows[:3]] == ["2021-02-25", "2021-02-26", "2021-03-01"]
-    assert all(float(r["low"]) <= float(r["forecast"]) <= float(r["high"]) for r in rows[:7])
+    assert "validation part of at least 50 values" in capsys.readouterr().err
+    lines = path.read_text().replace(",", ".").splitlines()
+    assert lines[0] == "Tag;Umsatz;low;high"  # as in the run's own file
+    rows = [*csv.DictReader(lines, delimiter=";")]
+    assert [row["Tag"] for row in rows[:3]] == ["25.02.2021", "26.02.2021", "01.03.2021"]
+    assert all(float(r["low"]) <= float(r["Umsatz"]) <= float(r["high"]) for r in rows[:7])
     assert {(row["low"], row["high"]) for row in rows[7:]} == {("", "")}
     for words in (["--history", str(table)], []):
         assert main(["forecast", str(folder), "--steps", "2", *words]) == 0
         lines = capsys.readouterr().out.splitlines()
         shown = [float(value) for value in lines[1].split("\t")[1:]]
-        expected = [float(rows[1][name]) for name in ("forecast", "low", "high")]
+        expected = [float(rows[1][name]) for name in ("Umsatz", "low", "high")]
         assert lines[1][:10] == "2021-02-26" and shown == pytest.approx(expected, rel=1e-4)
 
 

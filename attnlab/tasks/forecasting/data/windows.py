@@ -75,8 +75,8 @@ class Windows:
 
     def take(self, rows: np.ndarray) -> Windows:
         """Some of the windows."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        return Windows(**{name: None if of is None else of[rows] for name, of in own.items()})
+        own: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Windows(**{name: of if of is None else of[rows] for name, of in own.items()})
 
     def spread(self, count: int) -> np.ndarray:
         """Rows from the smallest to the largest target: calm and extreme ones are among them."""
@@ -123,7 +123,7 @@ def joined(parts: Sequence[Windows]) -> Windows:
     """The windows of several series as one part; of one series its own, without a copy."""
     if len(parts) == 1:
         return parts[0]
-    columns = {
+    columns: dict[str, Any] = {
         each.name: np.concatenate([getattr(part, each.name) for part in parts])
         for each in fields(Windows)
     }

@@ -192,10 +192,12 @@ def _about_missing(task: ForecastingTask, known: int, steps: int) -> str:
     """Why the interval ends, and what would help."""
     from attnlab.tasks.forecasting.data.intervals import AHEAD, FEWEST
 
-    text = f"no interval beyond step {known}: it takes {FEWEST} validation errors of each step"
-    if task.inputs or steps > max(AHEAD, task.horizon):
-        return f"{text}; task.horizon={steps} trains for so many steps"
-    return f"{text}; a larger task.validation has them"
+    beyond = steps > max(AHEAD, task.horizon)
+    return (
+        f"no interval beyond step {known}, which takes {FEWEST} validation errors of each step: "
+        f"train with {f'task.horizon={steps} and ' if beyond else ''}a validation part of at least "
+        f"{FEWEST - 1 + steps} values (task.validation)"
+    )
 
 
 def _check_table(file: str | None) -> None:

@@ -120,9 +120,9 @@ def _part(
                 return "number", name
     if len({*column}) == 1:
         return "text", column[0]
-    for name, number in _WORDS.items():
-        words = {str(number(time)): token for time, token in pairs}
-        if all(words[str(number(time))] == token for time, token in pairs):
+    for name, place in _WORDS.items():
+        words = {str(place(time)): token for time, token in pairs}
+        if all(words[str(place(time))] == token for time, token in pairs):
             return name, words
     return None
 
