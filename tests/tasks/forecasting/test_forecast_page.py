@@ -96,7 +96,12 @@ def test_an_epoch_that_is_damaged_is_left_out_and_named(shown, trained, monkeypa
 def test_forecasts_of_the_same_targets_stand_in_one_chart(three_groups):
     (chart,) = forecast_parts(on_page(three_groups))
     assert isinstance(chart, Chart)
-    assert [curve.label for curve in chart.curves] == ["target", "bahdanau", "pooling", "no attention"]
+    assert [curve.label for curve in chart.curves] == [
+        "target",
+        "bahdanau",
+        "pooling",
+        "no attention",
+    ]
     assert [curve.shown for curve in chart.curves] == [True, True, True, False]
     errors = np.subtract(chart.curves[1].y, chart.curves[0].y)
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(0.94)  # its run of the median
