@@ -22,7 +22,7 @@ _VERBS = {
     "plot": "a run's figures again, and others",
     "data": "list, count and download data",
     "summarize": "the sentences that say most of a text; needs no run",
-    "explain": "what a setting means, what it may be, its default",
+    "explain": "what a setting, a metric or a column means",
     "check-mechanism": "what a mechanism of yours lacks of the contract of all",
     "ui": "open the MLflow UI on this project's store",
 }

@@ -83,7 +83,6 @@ def command(
     show(comparisons, form, formats, formats.print_comparisons, warnings)
     if plot:
         _draw(comparisons, plot)
-        click.echo(f"figure: {plot}", err=form != "table")
     if log:
         asked = {**given, **asdict(filters), "by": ",".join(keys(given["by"], "--by"))}
         run_id = _log(comparisons, asked, runs_folder(runs), plot)

@@ -1,4 +1,4 @@
-"""`attnlab explain`: what a setting means, what it may be, and its default."""
+"""`attnlab explain`: what a setting, a metric or a column of a table means."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import textwrap
 
 import click
 
-from attnlab.config import settings
+from attnlab.config import glossary, settings
 
 
 def _keys(context: click.Context, _: click.Parameter, start: str) -> list[str]:
-    """For TAB: the settings that begin like this."""
-    return [each.key for each in settings.settings() if each.key.startswith(start)]
+    """For TAB: the settings and metrics that begin like this."""
+    known = [*(each.key for each in settings.settings()), *glossary.terms()]
+    return [word for word in known if word.startswith(start)]
 
 
 def _wrapped(line: str) -> str:
@@ -29,13 +30,17 @@ def _wrapped(line: str) -> str:
 @click.argument("words", metavar="[KEY]...", nargs=-1, shell_complete=_keys)
 @click.option("--markdown", is_flag=True, help="All settings as Markdown tables.")
 def command(words: tuple[str, ...], markdown: bool) -> None:
-    """Say what a setting means, what it may be, and its value unless one is given.
+    """Say what a setting, a metric or a column of a table means.
 
-    KEY is a setting such as trainer.epochs or attention.window, its last part (epochs), or a group
-    such as attention, of which the options are listed. Without one, the keys of all settings.
+    KEY is a setting such as trainer.epochs or attention.window, its last part (epochs), a group
+    such as attention, of which the options are listed, or a metric or a column such as skill, MASE,
+    n or "DM p". Of settings it also says what they may be, and their default. Without KEY, the keys
+    of all settings.
     """
     if markdown:
         return click.echo(settings.markdown(), nl=False)
+    if len(words) > 1 and glossary.explained(" ".join(words)):  # `DM p`, without quotes
+        words = (" ".join(words),)
     for word in words:
         click.echo("\n".join(map(_wrapped, settings.explained(word.partition("=")[0]))))
     if not words:

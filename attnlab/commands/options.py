@@ -330,8 +330,13 @@ def check_figure(path: Path | None, option: str) -> None:
 
 
 def save_figure(figure: Figure, path: Path, option: str) -> None:
-    """Write a figure to the file that an option names; raises `RequestError` where it can't be."""
+    """Write a figure to the file that an option names, and say where it is on standard error.
+
+    Raises:
+        RequestError: it can't be written.
+    """
     from attnlab.figures.style import save
 
     with explained(f"{option}: {path} can't be written"):
         save(figure, path)
+    click.echo(f"attnlab: {option}: the picture is in {path.absolute()}", err=True)

@@ -16,6 +16,7 @@ from attnlab.commands.options import runs_folder, runs_option
 from attnlab.errors import RequestError
 from attnlab.records.mlflow import store_check
 from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT, default_uri, sqlite_path
+from attnlab.records.mlflow.view import newest_page
 from attnlab.records.run_directory import list_runs
 
 # Jobs are seven more processes, which outlive the server; nobody submits any here.
@@ -34,12 +35,17 @@ _SECONDS_TO_END = 5
 )
 @runs_option
 def command(host: str, port: int, runs: str | None) -> int:
-    """Open the MLflow UI on this project's store, until Ctrl-C."""
+    """Open the MLflow UI on this project's store, until Ctrl-C.
+
+    The address is that of the runs of the newest run's task, with the columns that say most.
+    """
     folder = runs_folder(runs).absolute()
     uri = default_uri(folder)
     check_store(uri, folder)
     check_port(host, port)
-    click.echo(f"MLflow UI at http://{host}:{port} (Ctrl-C ends it)")
+    store = sqlite_path(uri)
+    page = newest_page(store) if store else ""
+    click.echo(f"MLflow UI at http://{host}:{port}{page} (Ctrl-C ends it)")
     return _serve(server_command(uri, folder, host, port))
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from attnlab.config import glossary
 from attnlab.config.options import option_content, option_description, options
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, lookup, read_rule
@@ -92,10 +93,10 @@ def _text(value: Any) -> str:
 
 
 def explained(word: str) -> list[str]:
-    """What a key, the last part of one, or the name of a group is, in lines of text.
+    """Explain a key, the last part of one, a group, a metric or a column, in lines of text.
 
     Raises:
-        RequestError: there is no such setting.
+        RequestError: there is no such setting or term.
     """
     if not word:
         raise RequestError("KEY: expected a setting such as trainer.epochs, got an empty word.")
@@ -110,16 +111,19 @@ def explained(word: str) -> list[str]:
         ]
     known = settings()
     found = [setting for setting in known if word in (setting.key, setting.key.partition(".")[2])]
-    if not found:
+    meaning = glossary.explained(word)
+    if not found and not meaning:
         keys = list(dict.fromkeys(setting.key for setting in known))
         leaves = [key for key in keys if key.rpartition(".")[2].startswith(word)]
-        hint = did_you_mean(word, [*keys, *GROUPS])
+        hint = did_you_mean(word, [*keys, *GROUPS, *glossary.terms()])
         if leaves and not hint:
             hint = f" Did you mean {leaves[0]}?"
         raise RequestError(
-            f"{word}: there is no such setting.{hint} attnlab explain lists them all."
+            f"{word}: there is no such setting, metric or column.{hint} attnlab explain lists all "
+            "settings."
         )
-    return [line for setting in found for line in _lines(setting)]
+    lines = [line for setting in found for line in _lines(setting)]
+    return lines + ([f"{word}, in results", *meaning] if meaning else [])
 
 
 def _lines(setting: Setting) -> list[str]:

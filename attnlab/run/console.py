@@ -28,12 +28,13 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         return
     console = plain_console(file)
     print_table(metrics, "test", file)
-    metric = metrics["metric"]
+    metric, parts = metrics["metric"], kind_of(metrics["task"]).parts
     for name, extra in metrics.get("extra", {}).items():
         result = "not possible, the weights are tied to the length of the training windows"
         if extra is not None:
             result = f"{metric} {number(extra['test'][metric])}"
-        console.print(f"{name}: {result}", soft_wrap=True)
+        meaning = parts.get(name, "a further part of the test data")
+        console.print(f"{name} ({meaning}): {result}", soft_wrap=True)
     print_notes(metrics.get("notes", []), file)
     console.print(
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "

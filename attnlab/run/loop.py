@@ -23,7 +23,7 @@ from attnlab.run.building import make_model, start_afresh
 from attnlab.run.loading import load_weights
 from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
-from attnlab.run.screen import Screen
+from attnlab.run.screen import Screen, about_losses
 from attnlab.tasks.base import Learner, Report, Task, TaskData, load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
@@ -119,6 +119,7 @@ class Session:
         self._best_values = variable_values(learner)
         if self.resumed:
             self._restore(learner, checkpoint)
+        self.screen.say(about_losses(self.config.document))
         self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.bars)
         drawing.start()
         self._train(learner)

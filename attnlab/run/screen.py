@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -104,6 +105,17 @@ class Screen:
         if self._progress.disable and logs.verbosity >= 0:
             with suppress(BrokenPipeError):  # nobody looks any more
                 print(f"attnlab: {text}", file=sys.stderr, flush=True)
+
+
+def about_losses(document: Mapping[str, Any]) -> list[str]:
+    """Say why the train loss may be above the validation loss; nothing if nothing makes it so."""
+    task, *others = (document.get(key) or {} for key in ("task", "model", "attention"))
+    reasons = ["dropout"] * any(section.get("dropout") for section in others)
+    reasons += ["label smoothing"] * bool(task.get("label_smoothing"))
+    if not reasons:
+        return []
+    which = " and ".join(reasons)
+    return [f"train is the loss with {which}, val without: train may be the larger one"]
 
 
 @contextmanager

@@ -97,7 +97,8 @@ class Grid:
         varying = {axis.name: axis.values for axis in self.varying}
         tasks = varying.pop("task", () if "experiment" in varying else (task,))
         tasks = tasks if len(tasks) <= _NAMED_TASKS else (f"{len(tasks)}_tasks",)
-        words = [name.rpartition(".")[2] for name in [*varying][:_NAMED_KEYS]]
+        keys = [name for name in varying if name != "seed"] or [*varying]
+        words = [name.rpartition(".")[2] for name in keys[:_NAMED_KEYS]]
         search = [axis.values[0] for axis in self.axes if axis.name == "search"][:1]
         return "-".join([*tasks, *search, *words, digest])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
@@ -21,6 +22,7 @@ from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.run import ending
 from attnlab.run.building import import_tensorflow
+from attnlab.run.console import number
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
 from attnlab.sweeps.launching import Launcher
 from attnlab.sweeps.plan import SweepPlan
@@ -148,14 +150,13 @@ class Sweep(ABC):
     def _keep(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
         files.write_text(self.folder.table, csv_text(rows))
         best = {row.task: row for row in reversed(self.best(rows))}
-        for task in self._trackers:
-            states = [row.state for row in rows if row.task == task]
-            metrics = {"jobs": len(states), **{f"jobs_{s}": states.count(s) for s in set(states)}}
-            found = None
-            if task in best:
-                metrics["best_value"] = best[task].results["best"]
-                found = words(best[task].varying) or str(best[task].path or "")
-            self.folder.add_results(task, self.launch.number, metrics, found)
+        for task in dict.fromkeys(row.task for row in rows):
+            states = Counter(row.state for row in rows if row.task == task)
+            results = {"jobs": ", ".join(f"{n} {state}" for state, n in states.items())}
+            if row := best.get(task):
+                results["best"] = words(row.varying) or str(row.path or "")
+                results["monitored"] = f"{row.results['monitor']} {number(row.results['best'])}"
+            self.folder.add_results(task, results)
         failed = any(row.state == FAILED for row in rows)
         others = any(row.state == RUNNING for row in rows)
         state = "running" if others else "killed" if stop else "failed" if failed else "completed"

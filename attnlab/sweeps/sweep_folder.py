@@ -91,15 +91,10 @@ class SweepFolder:
         with self.changing() as known:
             known.setdefault("parents", {})[task] = run_id
 
-    def add_results(
-        self, task: str, launch: int, metrics: Mapping[str, float], best: str | None
-    ) -> None:
-        """Keep what a launch came to for a task: its numbers, and which job was the best one."""
+    def add_results(self, task: str, results: Mapping[str, str]) -> None:
+        """Store the results for a task: `jobs` in each state, `best` by validation, `monitored`."""
         with self.changing() as known:
-            results = known.setdefault("results", {}).setdefault(task, {})
-            results.setdefault("metrics", {})[str(launch)] = metrics
-            results.setdefault("times", {})[str(launch)] = _now()
-            results["best"] = best
+            known.setdefault("results", {})[task] = dict(results)
 
     def require_same(
         self, kind: str, fixed: Mapping[str, str], varying: Mapping[str, Iterable[str]]

@@ -249,6 +249,7 @@ class Kind:
         verbs: its own words of the command line; `plot embeddings` is a word of the verb `plot`.
         shelf: path of a `Shelf`; None where all its data come with it, or from files of the user's.
         page: sections of a page about runs, title to the path of a `Teller`.
+        parts: further parts of test data that its tasks may have -> what they are, in words.
         takes_data: whether its tasks take a corpus from the group `data`.
         together: how many runs of it one process trains sooner at a time than one by one: many
             where they are stacked, some where they go side by side, and 1 where none should.
@@ -280,6 +281,7 @@ class Kind:
     verbs: Mapping[str, Verb] = field(default_factory=dict)
     shelf: str | None = None
     page: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
     takes_data: bool = False
     together: int = 1
     encodes: bool = False

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from compared_runs import BETTER, NONE, only, write_group
 
 from attnlab.cli import main
-from attnlab.config import settings
+from attnlab.compare.tables import differences_table, results_table
+from attnlab.config import glossary, settings
 from attnlab.config.options import CONFIG_DIR
 from attnlab.errors import RequestError
+from attnlab.tasks.kinds import kinds
 
 pytestmark = pytest.mark.usefixtures("shipped_alone")
 DOCUMENT = Path(__file__).parents[2] / "docs/settings.md"
@@ -115,3 +119,41 @@ def test_lines_are_broken_between_words_on_a_terminal_alone(capsys, monkeypatch)
     broken = capsys.readouterr().out
     assert max(map(len, whole.splitlines())) > 100 >= 60 >= max(map(len, broken.splitlines()))
     assert broken.split() == whole.split()
+
+
+@pytest.mark.parametrize(
+    ("word", "start"),
+    [
+        ("skill", "skill: what part of the best baseline's error is gone."),
+        ("mase", "MASE (Hyndman and Koehler 2006): MAE divided by"),
+        ("smape", "sMAPE, as in the M4 competition: the mean of"),
+        ("dm_p", "DM p: the Diebold-Mariano test"),
+        ("test_bleu", "BLEU, chrF: how many n-grams"),
+        ("nlinear", "baseline: a rule that needs no network"),
+        ("n", "n: how many seeds a mean is of."),
+    ],
+)
+def test_a_metric_or_a_column_is_explained(capsys, word, start):
+    assert main(["explain", word]) == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == f"{word}, in results"
+    assert second.startswith(f"    {start}")
+
+
+def test_a_term_of_two_words_needs_no_quotes(capsys):
+    assert main(["explain", "DM", "p"]) == 0
+    assert capsys.readouterr().out.startswith("DM p, in results\n    DM p: ")
+
+
+def test_every_metric_is_explained():
+    names = {metric.name for kind in kinds() for metric in kind.metrics}
+    assert [name for name in sorted(names) if not glossary.explained(name)] == []
+
+
+def test_every_column_of_a_comparison_is_explained(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER)
+    comparison = only(tmp_path)
+    tables = results_table(comparison), differences_table(comparison)
+    columns = [re.sub(r" \[.*", "", name) for table in tables for name in table.header[1:]]
+    assert [name for name in columns if not glossary.explained(name)] == []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +16,7 @@ from attnlab.records.mlflow import internals
 from attnlab.records.mlflow.settings import store_uri
 from attnlab.records.mlflow.store import Store
 from attnlab.records.mlflow.store_check import schema_versions
+from attnlab.records.mlflow.view import VIEW_PARAMETER, VIEW_TAG, view
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
 
@@ -79,3 +83,12 @@ def test_model_description(tmp_path):
     said = yaml.safe_load((tmp_path / "model" / "MLmodel").read_text())
     assert (said["run_id"], said["model_id"]) == ("run", "m-1")
     assert said["flavors"]["python_function"]["loader_module"] == "json"
+
+
+def test_view():
+    """The UI knows the words by which it is told what to show."""
+    (package,) = importlib.util.find_spec("mlflow").submodule_search_locations
+    scripts = Path(package, "server/js/build/static/js")
+    texts = [path.read_text(encoding="utf-8") for path in scripts.glob("*.js")]
+    words = [VIEW_TAG, VIEW_PARAMETER, "workflowType", "machine_learning", *json.loads(view(None))]
+    assert [word for word in words if not any(word in text for text in texts)] == []

@@ -194,7 +194,7 @@ def test_sync_makes_a_sweep_what_it_was(tmp_path, here, empty_store):
     shutil.copy(empty_store, everything / "mlflow.db")
     run = make_run(everything, sweep="found")
     moments = [f"2026-01-02T03:04:0{second}+00:00" for second in range(4)]
-    results = {"metrics": {"1": {"jobs": 1}}, "times": {"1": moments[1]}, "best": "seed=0"}
+    results = {"jobs": "1 failed", "best": "seed=0", "monitored": "val_loss 0.5"}
     sweep = {"parents": {"fib": "gone"}, "results": {"fib": results}, "finished": True}
     times = {"started": moments[0], "ended": moments[2], "updated": moments[3]}
     RunDirectory(folder).write_json("sweep.json", {**sweep, **times, "state": "failed"})
@@ -202,19 +202,19 @@ def test_sync_makes_a_sweep_what_it_was(tmp_path, here, empty_store):
     parent = in_mlflow(everything)["found"]
     first = 1767323040000
     assert (parent.info.start_time, parent.info.end_time) == (first, first + 2000)
-    assert (parent.info.status, parent.data.metrics) == ("FAILED", {"jobs": 1})
-    client = Store(store_uri(everything)).client
-    (point,) = client.get_metric_history(parent.info.run_id, "jobs")
-    assert point.timestamp == first + 1000
-    assert parent.data.tags["mlflow.note.content"].startswith("**best: seed=0**\n\n")
+    assert (parent.info.status, parent.data.metrics) == ("FAILED", {})  # so it has no charts
+    assert parent.data.tags["attnlab.jobs"] == "1 failed"
+    assert parent.data.tags["attnlab.best"] == "by validation: seed=0 with val_loss 0.5"
+    note = parent.data.tags["mlflow.note.content"]
+    assert note.startswith("**best run by validation: seed=0** with val_loss 0.5. Which group")
     # What MLflow missed of it is added, to the same run.
-    more = {**results, "metrics": {"1": {"jobs": 1, "best_value": 0.5}}}
+    more = {**results, "jobs": "2 failed"}
     sweep = read_json(folder / "sweep.json")
     RunDirectory(folder).write_json("sweep.json", {**sweep, "results": {"fib": more}})
     assert here("runs", "sync", run.path).code == 0
     found = in_mlflow(everything)["found"]
     assert found.info.run_id == parent.info.run_id
-    assert found.data.metrics == {"jobs": 1, "best_value": 0.5}
+    assert found.data.tags["attnlab.jobs"] == "2 failed"
 
 
 def test_a_description_that_somebody_has_edited_stays(attnlab, here):

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from attnlab.records import logs
 from attnlab.run import screen as module
-from attnlab.run.screen import Screen, bars, screen
+from attnlab.run.screen import Screen, about_losses, bars, screen
 
 SHOWN = ("train_loss", "val_loss", "val_bleu")
 BLEU = {"val_bleu": 98.91}
@@ -53,6 +53,23 @@ def test_slow_epochs_have_a_line_each(capsys, monkeypatch):
     with screen() as shown:
         trained(shown, 4)
     assert capsys.readouterr().err.count("attnlab: epoch ") == 4
+
+
+@pytest.mark.parametrize(
+    ("document", "reasons"),
+    [
+        (
+            {"task": {"label_smoothing": 0.1}, "model": {"dropout": 0.1}},
+            "dropout and label smoothing",
+        ),
+        ({"attention": {"dropout": 0.2}}, "dropout"),
+        ({"task": {"label_smoothing": 0.1}}, "label smoothing"),
+    ],
+)
+def test_why_the_train_loss_may_be_the_larger_one(document, reasons):
+    end = ", val without: train may be the larger one"
+    assert about_losses(document) == [f"train is the loss with {reasons}{end}"]
+    assert about_losses({"task": {"label_smoothing": 0.0}, "model": {"dropout": 0.0}}) == []
 
 
 @pytest.mark.parametrize("verbosity", [-1, 0])

@@ -85,6 +85,7 @@ def test_the_name_is_that_of_what_is_asked_for(grid):
     ("words", "start"),
     [
         (["seed=0,1"], "fib-seed-"),  # the task of all points, which is the default one
+        (["attention=none,pooling", "seed=0,1"], "fib-attention-"),
         (["task=fib,sunspots", "seed=0,1"], "fib-sunspots-seed-"),
         (["seed=0,1", "task=fib,sunspots,fib_random"], "3_tasks-seed-"),
         (["experiment=book_fib,book_sunspots"], "experiment-"),

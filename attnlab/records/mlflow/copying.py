@@ -84,7 +84,7 @@ class Copy:
         self.begin(snapshot)
         added: list[str] = []
         problems: list[Exception] = []
-        parts = self._add_values, self._add_files, self._add_dataset, self._add_model
+        parts = self._add_values, self._add_files, self._add_dataset, self._add_model, self._show
         for add in (*parts, self._set_status):
             try:
                 added += add(snapshot)
@@ -111,6 +111,11 @@ class Copy:
             return snapshot.tags
         self.parent_id = self.parent_id or _sweep_run(snapshot, self._store)
         return {**snapshot.tags, "mlflow.parentRunId": self.parent_id}
+
+    def _show(self, snapshot: Snapshot) -> list[str]:
+        if snapshot.reported:
+            self._store.show(snapshot.experiment, snapshot.reported)
+        return []
 
     # Params, tags, metrics
 

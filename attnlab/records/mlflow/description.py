@@ -55,8 +55,13 @@ def run_description(status: Document, metrics: Document, attention: str, command
 
 
 def sweep_description(folder: Path, results: Document, command: str) -> str:
-    """What came of a sweep for a task: the best job, and the first rows of its table."""
-    best = f"**best: {results['best']}**" if results.get("best") else ""
+    """Describe a sweep: its best run of a task by validation, and the first rows of its table."""
+    best = ""
+    if results.get("best"):
+        best = (
+            f"**best run by validation: {results['best']}** with {results.get('monitored')}. Which "
+            f"group is better, and whether by luck, says `attnlab report {folder.name}`."
+        )
     try:
         with open(folder / "table.csv", encoding="utf-8", newline="") as stream:
             header, *rows = [row[:-2] for row in csv.reader(stream)]  # without error and folder

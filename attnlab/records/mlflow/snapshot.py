@@ -33,8 +33,6 @@ _FILES = (
     *("config.yaml", "environment.json", "metrics.json", "history.csv", "predictions.csv"),
     REPORT,
 )
-# The losses once more, under names that put them before all else in MLflow's charts.
-_CURVES = {"train_loss": "loss/train", "val_loss": "loss/validation"}
 
 Document = Mapping[str, Any]  # what a file says
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
@@ -76,6 +74,7 @@ class Snapshot:
     run_id: str | None = None  # of the MLflow run, as far as the folder knows
     uri: str | None = None  # of the store that is the folder's own
     dataset: Document | None = None  # name, source, digest, counts; None where nothing says
+    reported: str | None = None  # the metric of the result; None without one
     model: Model | None = None  # what is logged as a model; None for none
     sweep: Path | None = None  # the folder of the sweep that it is a part of
     missing: list[str] = field(default_factory=list)  # what the folder lacks, in sentences
@@ -125,6 +124,7 @@ def _run_snapshot(
         uri=own_uri(run.path, config),
         # A run of an early version has kept no more of its data than the digest.
         dataset={**data, "digest": digest} if data and digest else None,
+        reported=f"test_{metrics['metric']}" if metrics else None,
         model=None if best is None or weights == "none" else _model(run, config, best, served),
         sweep=run.path.parents[2] / "sweeps" / sweep if sweep else None,
         missing=missing,
@@ -141,18 +141,19 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
     started, ended = (_milliseconds(document.get(key)) for key in ("started", "ended"))
     varying = {key: ", ".join(values) for key, values in document.get("varying", {}).items()}
     results = document.get("results", {}).get(task, {})
+    best = [results[key] for key in ("best", "monitored") if results.get(key)]
     tags = {
         "attnlab.sweep": folder.name,
         "attnlab.kind": "sweep",
         "attnlab.folder": str(folder),
         "attnlab.command": " ".join(document.get("command", [])),
-        "attnlab.best": results.get("best"),
+        "attnlab.jobs": results.get("jobs"),
+        "attnlab.best": f"by validation: {' with '.join(best)}" if best else None,
         **origin(folder),
     }
     if results and state != "running":
         tags[NOTE] = sweep_description(folder, results, tags["attnlab.command"])
     noted = document.get("state") or ("completed" if document.get("finished", True) else "killed")
-    times = {n: _milliseconds(time) for n, time in results.get("times", {}).items()}
     paths = [folder / "table.csv", folder / REPORT, *sorted(folder.glob("plots/*.png"))]
     return Snapshot(
         folder=folder,
@@ -163,10 +164,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
         ended=ended or moment,
         params=flatten({"varies": ", ".join(varying), **document.get("fixed", {}), **varying}),
         tags={key: value for key, value in tags.items() if value},
-        measured=[
-            Measured(int(n), times.get(n, moment), numbers)
-            for n, numbers in results.get("metrics", {}).items()
-        ],
+        measured=[],
         files={str(path.relative_to(folder)): path for path in paths if path.is_file()},
         run_id=document.get("parents", {}).get(task),
     )
@@ -220,7 +218,6 @@ def _epochs(
         epoch, seconds = int(row.pop("epoch")), seconds + row.get("seconds", 0.0)
         time = _written(run.weights_path(epoch), started, latest)
         known = {key: value for key, value in row.items() if value == value}
-        known |= {_CURVES[key]: value for key, value in known.items() if key in _CURVES}
         found.append(Measured(epoch, time or min(started + round(1000 * seconds), latest), known))
     return found
 

@@ -16,6 +16,7 @@ from attnlab.errors import RequestError
 from attnlab.records.mlflow import internals, settings
 from attnlab.records.mlflow.settings import sqlite_path, without_password
 from attnlab.records.mlflow.store_check import check_store
+from attnlab.records.mlflow.view import TAG, view
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER_TAG = "attnlab.folder"
 # The UI opens such an experiment with its training runs and their charts.
-_EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+_EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development", TAG: view(None)}
 
 
 class Store:
@@ -37,7 +38,7 @@ class Store:
 
     def __init__(self, uri: str, artifact_root: Path | None = None, *, writing: bool = True):
         self.uri = uri
-        self._artifact_root = None
+        self._artifact_root, self._shown = None, dict[str, str]()
         if artifact_root is not None and uri.startswith("sqlite:"):
             self._artifact_root = artifact_root.absolute()
         check_store(uri, writing=writing)
@@ -84,6 +85,18 @@ class Store:
         if found.lifecycle_stage == "deleted":
             self.client.restore_experiment(found.experiment_id)
         return found.experiment_id
+
+    def show(self, experiment: str, metric: str) -> None:
+        """Have the UI show a metric among the columns of an experiment."""
+        from mlflow.exceptions import MlflowException
+
+        if self._shown.get(experiment) == metric:
+            return
+        self._shown[experiment] = metric
+        found, wanted = self.client.get_experiment(self.experiment(experiment)), view(metric)
+        if found.tags.get(TAG) != wanted:
+            with suppress(MlflowException):  # another process does the same at this moment
+                self.client.set_experiment_tag(found.experiment_id, TAG, wanted)
 
     def find(
         self,

@@ -58,6 +58,7 @@ KIND = Kind(
         "Forecasts": f"{_HERE}.page.forecasts:forecast_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
+    parts={"extrapolation": "longer sequences than in train"},
     tries={
         "fib": "attnlab task=sunspots, or attention={other} and attnlab compare",
         "": "attnlab forecast {run}, or attention={other} and attnlab compare",

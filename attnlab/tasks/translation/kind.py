@@ -79,6 +79,7 @@ KIND = Kind(
         "Translations": f"{_HERE}.page.translations:translation_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
+    parts={"compositions": "sentences with more clauses, adjectives or owners than any in train"},
     takes_data=True,
     preface=methodcaller("preface"),
     # The Transformer is what multi-head attention was made for.
