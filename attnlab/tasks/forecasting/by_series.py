@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.tasks.forecasting.data.measures import Yardstick, errors, mean_errors
+from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.data.windows import Windows
 
 _FEW = 8  # series that a note lists one by one
@@ -31,6 +32,14 @@ class SeriesScores:
             for series, at in self._rows.items()
         }
         return mean_errors(self._scores[name], self._counts)
+
+    def are_rounding(self, name: str) -> bool:
+        """Whether a baseline's errors are only rounding in every series, see `resolution`."""
+        scores = self._scores[name]
+        return all(
+            (scores[series]["rmse"] or 0.0) <= resolution(self._target[at])
+            for series, at in self._rows.items()
+        )
 
     def table(self) -> dict[str, Any]:
         """What metrics.json has of each series, by id; JSON-ready."""

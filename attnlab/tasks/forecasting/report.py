@@ -11,7 +11,6 @@ from attnlab.tasks.base import Report
 from attnlab.tasks.forecasting.by_series import SeriesScores
 from attnlab.tasks.forecasting.data.intervals import put_around
 from attnlab.tasks.forecasting.data.measures import Yardstick
-from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.data.windows import Windows
 
 # Of predictions.csv, some 200 bytes each. Windows that overlap say little that is new.
@@ -19,12 +18,12 @@ _MOST_ROWS = 200_000
 _MANY_ZEROS = 0.01  # share of the targets that is worth a note
 
 
-def skill(rmse: float, baseline_rmse: float, target: np.ndarray) -> float | None:
-    """1 - rmse / baseline_rmse; None if the baseline's error is only rounding, see `resolution`.
+def skill(error: float, baseline: float, *, is_rounding: bool = False) -> float | None:
+    """1 - error / that of a baseline; None if the baseline's error is only rounding.
 
     A baseline with so small an error knows the rule, and no network can do better.
     """
-    return 1.0 - rmse / baseline_rmse if baseline_rmse > resolution(target) else None
+    return None if is_rounding or not baseline else 1.0 - error / baseline
 
 
 def build_report(
@@ -60,7 +59,10 @@ def build_report(
     for name, values in baselines.items():
         others[name] = scores.add(name, values)
     metric = _deciding(windows, [metrics, *others.values()])
-    skills = {name: _skill(metrics, score, metric, target) for name, score in others.items()}
+    skills = {
+        name: skill(metrics[metric], score[metric], is_rounding=scores.are_rounding(name))
+        for name, score in others.items()
+    }
     best = min((name for name in others if name not in oracles), key=lambda n: others[n][metric])
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
     index = windows.index[:, None] + steps
@@ -91,15 +93,6 @@ def build_report(
 def _deciding(windows: Windows, scores: Sequence[Mapping[str, float | None]]) -> str:
     several = windows.ids is not None
     return "mase" if several and all(own["mase"] is not None for own in scores) else "rmse"
-
-
-def _skill(
-    own: Mapping[str, Any], baseline: Mapping[str, Any], metric: str, target: np.ndarray
-) -> float | None:
-    by_rmse = skill(own["rmse"], baseline["rmse"], target)
-    if metric == "rmse" or by_rmse is None:
-        return by_rmse
-    return 1.0 - own[metric] / baseline[metric] if baseline[metric] else None
 
 
 def _apart(target: np.ndarray) -> int:

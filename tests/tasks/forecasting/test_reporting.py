@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attnlab.tasks.forecasting.by_series import SeriesScores
 from attnlab.tasks.forecasting.data.measures import Yardstick, errors
 from attnlab.tasks.forecasting.data.windows import Windows
 from attnlab.tasks.forecasting.report import build_report, skill
@@ -27,15 +28,39 @@ def test_errors_by_hand():
 
 
 def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse():
-    assert [skill(rmse, 2.0, TARGET) for rmse in (0.0, 2.0, 5.0)] == [1.0, 0.0, -1.5]
+    assert [skill(error, 2.0) for error in (0.0, 2.0, 5.0)] == [1.0, 0.0, -1.5]
+
+
+def scored(target, ids=None, **errors_of):
+    """Scores of baselines that miss each target (N, 1) by as much as is given."""
+    target = np.asarray(target, float).reshape(-1, 1)
+    ids = None if ids is None else np.array(ids, dtype=object)
+    windows = Windows(None, None, np.arange(len(target)), target, target, ids)
+    scores = SeriesScores(windows, dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0)))
+    for name, error in errors_of.items():
+        scores.add(name, target + np.reshape(error, (-1, 1)))
+    return scores
 
 
 def test_there_is_no_skill_against_a_baseline_that_is_right_but_for_rounding():
     """It was thousands below zero, and said nothing."""
     rounding = float(np.finfo(np.float32).eps * np.ptp(TARGET))
-    assert skill(1.0, rounding, TARGET) is None
-    assert skill(1.0, 2 * rounding, TARGET) == pytest.approx(1 - 1 / (2 * rounding))
-    assert skill(1.0, 0.0, np.zeros((3, 1))) is None
+    scores = scored(TARGET, right=rounding / 2, wrong=2 * rounding)
+    assert scores.are_rounding("right") and not scores.are_rounding("wrong")
+    assert skill(1.0, 0.5, is_rounding=True) is None and skill(1.0, 0.0) is None
+    assert scored(np.zeros(3), right=0.0).are_rounding("right")
+
+
+def test_rounding_is_judged_by_the_spread_of_each_series_not_by_its_level():
+    """A linear baseline that missed 1e12 + 100 by 0.31 was taken for one without an error."""
+    far, near = 1e12 + 100 * np.sin(np.arange(8.0)), np.sin(np.arange(8.0))
+    assert not scored(far, wrong=0.31).are_rounding("wrong")
+    assert scored(far, right=1e-5).are_rounding("right")  # of 1e12 float64 has no more digits
+    assert not scored(near * 1e-9, wrong=1e-13).are_rounding("wrong")
+    both, ids = np.concatenate([far, near]), ["far"] * 8 + ["near"] * 8
+    errors = np.repeat([1e-5, 0.01], 8)
+    scores = scored(both, ids, wrong=errors, right=errors * np.repeat([1, 1e-8], 8))
+    assert scores.are_rounding("right") and not scores.are_rounding("wrong")
 
 
 def test_of_many_windows_the_table_has_some_and_scores_are_of_all(monkeypatch):
