@@ -97,6 +97,22 @@ def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
         assert lines[1][:10] == "2021-02-26" and shown == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("%G-W%V", "task.time_format: expected a form that a column of "),
+        ("%q", "task.time_format: expected a form that a column of "),
+        ("%k", "task.time_format: expected directives among %Y"),
+    ],
+)
+def test_a_wrong_form_of_times_is_refused_before_there_is_a_run(
+    table, tmp_path, capsys, form, words
+):
+    settings = (f"task.path={table}", "task.column=Umsatz", f"task.time_format='{form}'")
+    assert main(["task=series", *settings, *SMALL, f"paths.runs={tmp_path}"]) == 2
+    assert words in capsys.readouterr().err and not any(tmp_path.iterdir())
+
+
 def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, capsys, tmp_path):
     best = json.loads((folder / "metrics.json").read_text())["best_epoch"]
     assert main(["forecast", str(folder), "--epoch", str(3 - best)]) == 0

@@ -79,6 +79,16 @@ def test_working_days_go_on_over_the_weekend():
     assert (step, around) == ("B", ["2020-01-10", "2020-01-13", "2020-01-14"])
 
 
+def test_offsets_and_quarters_stay_in_the_labels_of_forecasts():
+    assert next_labels("2024-10-27 02:00+02:00[Europe/Berlin]", "h", 2) == [
+        *("2024-10-27 02:00+01:00[Europe/Berlin]", "2024-10-27 03:00+01:00[Europe/Berlin]")
+    ]
+    assert next_labels("2024-01-01 23:30+05:30", "30min", 1) == ["2024-01-02 00:00+05:30"]
+    assert next_labels("2020-Q4", "3MS", 1) == ["2021-Q1"]
+    assert next_labels("60", "1", 2, before=2) == ["59", "60", "61", "62"]
+    assert next_labels("0.9", "0.1", 1) == ["1"]
+
+
 @pytest.mark.parametrize("label", ["", "Monday", "05:00", "12", "1.5", "2020-13", "a"])
 def test_what_is_no_date_is_no_time(label):
     assert read_times([label]) is None

@@ -271,6 +271,27 @@ def test_a_given_form(texts, form, first):
     assert read_times(texts, form).times.local[0] == np.datetime64(first)
 
 
+@pytest.mark.parametrize(
+    ("texts", "starts"),
+    [
+        (["01.01.2024 00:00 - 01.01.2024 01:00", "01.01.2024 01:00 - 01.01.2024 02:00"], [0, 1]),
+        (["2024-01-01 00:00 - 01:00", "2024-01-01 03:00 - 04:00"], [0, 3]),
+        (["2024-01-01 – 2024-01-02", "2024-01-02 – 2024-01-03"], [0, 24]),
+    ],
+)
+def test_ranges_start_at_their_times(texts, starts):
+    found = read_times(texts)
+    expected = np.datetime64("2024-01-01", "h") + np.array(starts)
+    np.testing.assert_array_equal(found.times.local, expected)
+    assert found.notes == ("Ranges of times are read as their starts.",)
+    (clock,) = read_times(["2024-01-01 - 10:00"]).times.local
+    assert clock == np.datetime64("2024-01-01T10:00")
+
+
+def test_cells_that_are_no_seconds_are_no_times():
+    assert read_times(["0", "soon", "1e20"], "%s").times.invalid.tolist() == [False, True, True]
+
+
 @pytest.mark.parametrize("form", ["%k", "%Y-%U", "%", "%Y-%"])
 def test_an_unknown_directive_is_refused_with_the_known_ones(form):
     with pytest.raises(RequestError, match=r"task\.time_format: expected directives among %Y %y"):

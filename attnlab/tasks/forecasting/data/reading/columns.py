@@ -22,6 +22,8 @@ _YEAR = re.compile(r"(1[5-9]|20)\d\d(\.0*)?")
 _MONTH = re.compile(r"0?[1-9]|1[0-2]")
 _SURE_NUMBERS = re.compile(r"\d{4}(\d\d(\d\d)?)?(\.0*)?|\d{10}|\d{13}|\d{4}[.,]\d{2,}")
 _PARTS = [("year", "month", "day"), ("year", "month"), ("year", "quarter"), ("year", "week")]
+_PARTS += [("year", "period")]  # 2020, M01
+_REGULAR = 0.9  # of the steps are equal
 _ADVICE = "task.time_format names its form, task.time_column=null takes the rows in file order"
 
 
@@ -88,7 +90,7 @@ def find_times(
     whole = []
     for at in _candidates(table, free):
         found = _read(table, (at,), table.cells(at), form)
-        if found and found.is_whole and (role(table.header[at]) or _is_sure(table, found)):
+        if found and found.is_whole and _is_sure(table, found):
             whole.append(found)
             is_calendar = isinstance(found.times, Calendar)
             if is_calendar and found.distinct == len(table.rows) and found.is_sorted:
@@ -124,7 +126,7 @@ def refuse_unread_times(table: SeriesTable, taken: Iterable[int]) -> None:
                     f"newest row was the first: task.time_column={table.header[at]} sorts by it, "
                     f"task.time_column=null takes the rows in file order"
                 )
-        if said and said != "count" or (not said and all(map(_looks_dated, known))):
+        if said not in ("", "count", "row") or (not said and all(map(_looks_dated, known))):
             raise _unreadable(table, (at,), cells, _read(table, (at,), cells, None), None)
 
 
@@ -142,18 +144,26 @@ def _candidates(table: SeriesTable, free: Sequence[int]) -> list[int]:
 
 
 def _is_sure(table: SeriesTable, found: TimeColumns) -> bool:
-    """Whether a column without a telling name has times, and not other numbers."""
-    if isinstance(found.times, Counts):
-        return False
+    """Whether a column has times, by its name or by its cells, and not other numbers."""
     at = found.places[0]
-    if not table.is_numeric(at):
+    said = role(table.header[at])
+    if isinstance(found.times, Counts):
+        return bool(said) and (said != "row" or _counts_rows(found.times))
+    if said or not table.is_numeric(at):
         return True
-    in_front = at == 0 < len(table.header) - 1
     if found.distinct < len(table.rows):
         return False
-    as_year = all(map(_YEAR.fullmatch, found.texts))
-    whole = all(cell.partition(".")[0].isdigit() and len(cell) in (6, 8) for cell in found.texts)
-    return (in_front and as_year) or whole or (found.is_sorted and regularity(found.times) > 0.9)
+    if all(cell.partition(".")[0].isdigit() and len(cell) in (6, 8) for cell in found.texts):
+        return True
+    as_year = at == 0 < len(table.header) - 1 and all(map(_YEAR.fullmatch, found.texts))
+    return found.is_sorted and (as_year or regularity(found.times) > _REGULAR)
+
+
+def _counts_rows(counts: Counts) -> bool:
+    """Whether whole numbers mostly go on by one step, in a file of several series, too."""
+    steps = np.diff(counts.values)
+    whole = not np.any(counts.values % 1)
+    return whole and bool(np.unique(steps, return_counts=True)[1].max() > _REGULAR * len(steps))
 
 
 def _read(
@@ -262,18 +272,15 @@ def _unreadable(
     found: TimeColumns | None,
     form: str | None,
 ) -> RequestError:
-    first = int(found.times.invalid.argmax()) if found else 0
-    names = ", ".join(repr(table.header[at]) for at in places)
+    """The complaint about the first cell that is no time."""
+    wrong = [*found.times.invalid] if found else [is_missing(text) for text in texts]
+    first = wrong.index(True) if True in wrong else 0
+    right = texts[wrong.index(False)] if found and False in wrong else ""
+    wanted = f"a time as {right}" if right else "a time in a known form"
     if form:
-        wanted, advice = f"a time in the form {form}", "task.time_format names another form"
-    else:
-        example = (
-            next((t for t, bad in zip(texts, found.times.invalid, strict=True) if not bad), "")
-            if found
-            else ""
-        )
-        wanted, advice = f"a time as {example}" if example else "a time in a known form", _ADVICE
+        wanted = f"a time in the form {form}"
+    names = ", ".join(repr(table.header[at]) for at in places)
     return RequestError(
         f"{table.path}: column {names}, row {table.rows[first].line}: expected {wanted}, got "
-        f"{texts[first]!r}; {advice}"
+        f"{texts[first]!r}; {'task.time_format names another form' if form else _ADVICE}"
     )

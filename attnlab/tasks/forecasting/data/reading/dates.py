@@ -41,6 +41,8 @@ _MOST = 0.5  # of the cells have a form, or else it isn't that of the column
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?")
 _SPACED = re.compile(r"\s*([./-])(?:\s+|$)|\s+([./-])")
 _LETTER = re.compile(r"[^\W\d_]")
+_DIGIT, _YEAR = re.compile(r"\d"), re.compile(r"(?<!\d)\d{4}(?!\d)")
+_RANGE = re.compile(r"(.*\d.*?)\s+[-–—]\s+(?!\d+[:h]).*\d|(.*\d:\d.*?)\s+[-–—]\s+.*\d.*")
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 
 
@@ -64,6 +66,10 @@ def read_times(cells: Sequence[str], form: str | None = None, *, named: str = ""
         return _in_given_form(cells, form)
     if fast := _plain_iso(cells):
         return fast
+    if all(map(_RANGE.fullmatch, _sample(cells))):
+        start = read_times([_RANGE.sub(r"\1\2", cell) for cell in cells], named=named)
+        note = "Ranges of times are read as their starts."
+        return start and Read(start.form, start.times, (*start.notes, note))
     texts = [words.normalized(cell) for cell in cells]
     found = [*_in_known_forms(texts, named=bool(named))]
     if all(map(is_number, _sample(cells))):
@@ -95,8 +101,8 @@ def _in_numbers(cells: Sequence[str], named: str) -> list[Read]:
     if not np.isfinite(numbers).all():
         return []
     found = [numeric.since_1970(numbers, named=bool(named)), numeric.decimal_years(numbers)]
-    by_name = named not in ("", "count", "time", "year")
-    if by_name or (named and np.any(numbers % 1)):
+    fractions = bool(named) and bool(np.any(numbers % 1))
+    if fractions or named not in ("", "count", "row", "time", "year", "hour", "minute"):
         found.append(numeric.spreadsheet_days(numbers))
     return [read for read in found if read]
 
@@ -108,8 +114,10 @@ def _has_months(times: Calendar) -> bool:
 
 def _in_given_form(cells: Sequence[str], form: str) -> Read:
     if form == "%s":
-        numbers = np.array([to_number(cell) for cell in cells])
-        return Read(form, Calendar(np.round(numbers * 1e6).astype("M8[us]")))
+        seconds = np.array([to_number(cell) for cell in cells])
+        local, known = np.full(len(cells), np.datetime64("NaT", "us")), np.abs(seconds) < 1e11
+        local[known] = np.round(seconds[known] * 1e6).astype("M8[us]")
+        return Read(form, Calendar(local))
     texts = [words.normalized(cell) for cell in cells]
     if re.search("%[bBh]", form):
         texts = words.with_months(texts)
@@ -126,7 +134,10 @@ def _in_known_forms(texts: list[str], *, named: bool) -> Iterator[Read]:
     if not any(map(_LETTER.search, _sample(texts))):
         return
     yield from _fitting([words.periods(text) for text in texts], _PERIODS)
-    for translated in words.readings(texts) if words.in_words(texts) else ():
+    if not all(map(_DIGIT.search, _sample(texts))):
+        return
+    common = not named and not all(map(_YEAR.search, _sample(texts)))
+    for translated in words.readings(texts, common=common):
         found = [*_fitting(translated, (*_NAMED, *_NUMBERS))]
         yield from found
         if any(regularity(read.times) > 0.9 for read in found):

@@ -14,14 +14,15 @@ _WORDS = {
         "ngay datahora dateandtime yearmonth yyyymm yyyymmdd"
     ),
     "period": (
-        "period periode periodo zeitraum perioden when obs observation month_year monthyear data "
+        "period periode periodo zeitraum perioden when observation month_year monthyear data "
         "период okres dates"
     ),
     "time": (
         "time times zeit uhrzeit heure hora ora godzina czas время час tid tidspunkt aika cas "
         "idopont saat ωρα 时间 時間 時刻 시간 시각 الوقت clock tijd tempo temps tiempo"
     ),
-    "count": "ds t index idx step nr no number lfd nummer",
+    "count": "ds t",
+    "row": "index idx step nr no number lfd nummer obs",
     "year": (
         "year years yr jahr annee an ano anno rok год ar jaar vuosi yil ev έτος ετος 年 年度 "
         "年份 연도 년도 سنة वर्ष ปี nam leto godina"

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 # Languages that are tried before all others.
 _FIRST = "en de fr es it pt nl ru pl sv da nb fi cs tr hu el ro uk ja zh ko ar hi id".split()
+_MOST_WORDS = 100  # of a column: months and days of the week, short, long and in several cases
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\d\s/,:;()'’_+\-<>\[\]]*[^\W\d_][^\d\s/,:;()'’_+\-<>\[\]]*")
 _PLAIN = {*"t z h q w m s am pm uhr utc gmt".split()}
@@ -99,14 +100,21 @@ def in_words(texts: Sequence[str]) -> list[str]:
     return [word for word in found if word.strip(".") not in _PLAIN]
 
 
-def readings(texts: Sequence[str]) -> Iterator[list[str]]:
+def readings(texts: Sequence[str], *, common: bool = False) -> Iterator[list[str]]:
     """The texts with `<1>` to `<12>` for months, as each language reads them that has all words.
 
-    Words that don't matter are left out. Languages that agree count once.
+    Words that don't matter are left out. Languages that agree count once; with `common`, only
+    those that most people speak are tried.
     """
     words, seen = in_words(texts), set()
-    for language in _languages():
-        meanings = {word: meaning(word, language) for word in words}
+    if not 0 < len(words) < _MOST_WORDS:
+        return
+    for language in _FIRST if common else _languages():
+        meanings = {}
+        for word in words:
+            meanings[word] = meaning(word, language)
+            if meanings[word] is None:
+                break
         found = tuple(meanings.values())
         if None in found or found in seen:
             continue
