@@ -25,15 +25,17 @@ _MOST_KNOWN = 8
 _known: dict[str, dict[str, np.ndarray]] = {}
 
 
-def baselines(train: Part, asked: Part, classes: int) -> dict[str, np.ndarray]:
+def baselines(
+    train: Part, asked: Part, classes: int, *, lowercase: bool = True
+) -> dict[str, np.ndarray]:
     """Probabilities (N, C) of the texts of a part, by the name of the baseline.
 
-    They see the texts as they were read, of which a model may be given the beginning alone. Of more
-    than 20,000 training texts `word_counts` and `nearest` get that many, drawn at random; the same
-    texts give the same numbers.
+    They see the texts as they were read, of which a model may be given the beginning alone; with
+    `lowercase` in lower case, as the model does. Of more than 20,000 training texts `word_counts`
+    and `nearest` get that many, drawn at random; the same texts give the same numbers.
     """
-    key = _digest(train, asked, classes)
-    return remembered(key, lambda: _computed(train, asked, classes))
+    key = _digest(train, asked, classes, lowercase)
+    return remembered(key, lambda: _computed(train, asked, classes, lowercase))
 
 
 def remembered(key: str, computed: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -127,17 +129,21 @@ def nearest(
     return found
 
 
-def tf_idf(train: Sequence[str], asked: Sequence[str]) -> tuple[Any, Any]:
+def tf_idf(
+    train: Sequence[str], asked: Sequence[str], *, lowercase: bool = True
+) -> tuple[Any, Any]:
     """Sparse rows (M, words) and (N, words) of length 1: scikit-learn's tf-idf.
 
     A word's weight is how often it stands in the text times ln((1 + M) / (1 + texts with it)) + 1.
-    Words are lower-cased and as `split_words` cuts them, punctuation marks among them; the 20,000
-    most frequent ones count.
+    Words are as `split_words` cuts them, punctuation marks among them; the 20,000 most frequent
+    ones count.
     """
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    vectorizer = TfidfVectorizer(analyzer=_words, max_features=_MOST_WORDS)
+    vectorizer = TfidfVectorizer(
+        analyzer=_words if lowercase else split_words, max_features=_MOST_WORDS
+    )
     if not any(map(str.strip, train)):  # scikit-learn takes no empty vocabulary
         return csr_matrix((len(train), 0)), csr_matrix((len(asked), 0))
     return vectorizer.fit_transform(train), vectorizer.transform(asked)
@@ -147,9 +153,9 @@ def _words(text: str) -> list[str]:
     return split_words(text.lower())
 
 
-def _computed(train: Part, asked: Part, classes: int) -> dict[str, np.ndarray]:
+def _computed(train: Part, asked: Part, classes: int, lowercase: bool) -> dict[str, np.ndarray]:
     rows = drawn(len(train), MOST_TEXTS)
-    memory, queries = tf_idf([train.texts[row] for row in rows], asked.texts)
+    memory, queries = tf_idf([train.texts[row] for row in rows], asked.texts, lowercase=lowercase)
     shares = majority(train.labels, len(asked), classes)
     given = memory, train.labels[rows], queries, classes, shares
     return {
@@ -159,9 +165,9 @@ def _computed(train: Part, asked: Part, classes: int) -> dict[str, np.ndarray]:
     }
 
 
-def _digest(train: Part, asked: Part, classes: int) -> str:
+def _digest(train: Part, asked: Part, classes: int, lowercase: bool) -> str:
     """SHA-256 of all that the baselines depend on."""
-    digest = hashlib.sha256(f"{classes} {len(train)} {MOST_TEXTS}".encode())
+    digest = hashlib.sha256(f"{classes} {len(train)} {MOST_TEXTS} {lowercase}".encode())
     for text in (*train.texts, *asked.texts):
         content = text.encode("utf-8", "surrogatepass")
         digest.update(len(content).to_bytes(8, "little") + content)

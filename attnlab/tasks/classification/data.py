@@ -83,6 +83,7 @@ class LabelledTexts(LabelledItems):
     """Texts with classes; `parts` are of `Part`."""
 
     cut: int = 0  # texts of all parts of which the end was cut off
+    lowercase: bool = True  # whether models, and so baselines, read them in lower case
 
     noun: ClassVar[str] = "text"
 
@@ -93,7 +94,8 @@ class LabelledTexts(LabelledItems):
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:
         """Probabilities (N, C) of a part's texts by rules that need no network."""
-        return baselines(self.parts["train"], self.parts[part], len(self.classes))
+        train, asked = self.parts["train"], self.parts[part]
+        return baselines(train, asked, len(self.classes), lowercase=self.lowercase)
 
     def notes(self) -> list[str]:
         """What the report should say of the data, a sentence each."""

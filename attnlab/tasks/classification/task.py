@@ -85,7 +85,8 @@ class Classify(TextTask):
             RequestError: the corpus is missing, damaged, too small, or has one class.
         """
         self.corpus.open(self.cache, progress)
-        parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
+        lowercase = self.ignores_case(seed)
+        parts = divided(self.corpus, seed, ignore_case=lowercase)
         self.find_tokenizer((each.text for each in parts["train"]), seed)
         self.classes = class_names(parts)
         tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
@@ -108,6 +109,7 @@ class Classify(TextTask):
             cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
             said=self.corpus.notes,
             left_out=self.corpus.left_out,
+            lowercase=lowercase,
         )
         self.class_counts = self.data.class_counts()
         return self.data

@@ -66,6 +66,8 @@ def report(
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references, language)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
+    if hasattr(task, "tokenized") and (left_out := task.tokenized.statistics["left_out"]):
+        details["left_out"] = left_out
     program = TranslationProgram(model, keras.optimizers.SGD())
     tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}

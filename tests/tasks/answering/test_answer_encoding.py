@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from attnlab.tasks.answering.encoding import Rows, cut_text, make_rows, window_starts
 from attnlab.tasks.answering.spans import Span, best_spans, span_scores
 from attnlab.text.cleaning import normalized
+from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
+from attnlab.text.trained_cutters import Manner
 from attnlab.text.words import split_words, word_spans
 
 TEXT = "Zoë's  cat,\n 3.50 Euro; İstanbul – the e\u0301cole!"
@@ -58,6 +60,16 @@ def test_any_text_is_cut_where_its_words_are(text):
 def test_what_is_composed_otherwise_is_cut_where_it_stands(text, words):
     cut = cut_text(_WORDS, text)
     assert [text[start:end] for start, end in cut.spans] == words
+
+
+@pytest.mark.parametrize("kind", ["bert_wordpiece", "wordpiece"])
+def test_a_piece_of_several_characters_that_are_words_stands_for_all_of_them(kind):
+    tokens = [*SPECIAL_TOKENS, "わ", "##たし", "##は", "ab"]
+    manner = Manner((0, 1, 2, 3))
+    tokenizer = Tokenizer(kind, Vocabulary(tokens, []), lowercase=True, manner=manner)
+    cut = cut_text(tokenizer, "ab わたしは")
+    assert cut.spans == [(0, 2), (3, 4), (4, 6), (6, 7)]
+    assert tokenizer.word_numbers("ab わたしは") == [0, 1, 2, 4]
 
 
 _WORDS = Tokenizer.fit(["any word of it"], kind="word", lowercase=True)

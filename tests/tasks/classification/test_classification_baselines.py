@@ -74,6 +74,13 @@ def test_words_are_the_same_with_a_capital():
     assert found["nearest"].argmax(axis=1).tolist() == [1, 0]
 
 
+def test_words_differ_by_a_capital_where_the_model_sees_it():
+    train, asked = part(["CCO", "cco"] * 3, [0, 1] * 3), part(["cco", "CCO"], [1, 0])
+    for lowercase, right in ((True, 1), (False, 2)):
+        found = baselines(train, asked, 2, lowercase=lowercase)["nearest"]
+        assert (found.argmax(axis=1) == asked.labels).sum() == right
+
+
 def test_words_of_one_character_and_of_any_script_count():
     train = part(["a b", "b a", "猫 是", "猫"], [0, 0, 1, 1])
     found = baselines(train, part(["b", "猫"], [0, 1]), 2)
