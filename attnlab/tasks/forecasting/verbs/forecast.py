@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -205,11 +204,15 @@ def _check_table(file: str | None) -> None:
     suffix = Path(file or "").suffix.lower()
     if suffix in _NOT_WRITTEN:
         raise RequestError(f"--csv: expected a file that ends with .csv or .xlsx, got {file}.")
-    if suffix == _WORKBOOK and importlib.util.find_spec("openpyxl") is None:
+    if suffix != _WORKBOOK:
+        return
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError:
         raise RequestError(
             f"--csv: {file} takes the package openpyxl: pip install 'attnlab[excel]', or name "
             "a file that ends with .csv."
-        )
+        ) from None
 
 
 def _show(found: Sequence[Ahead], layout: Layout, file: str | None) -> None:

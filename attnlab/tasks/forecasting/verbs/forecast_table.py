@@ -62,10 +62,14 @@ def _known(ahead: Ahead) -> list[float]:
 
 
 def decimals_of(ahead: Ahead) -> int:
-    """How many decimals show of a forecast what `_digits` says; 15 at most."""
+    """How many decimals show of a forecast what `_digits` says; 15 at most.
+
+    They are not three: 1,234 could be a whole number with thousands parted.
+    """
     numbers = _known(ahead)
     largest = max(map(abs, numbers), default=0.0) or 1.0
-    return min(max(0, _digits(numbers) - 1 - math.floor(math.log10(largest))), 15)
+    decimals = min(max(0, _digits(numbers) - 1 - math.floor(math.log10(largest))), 15)
+    return 2 if decimals == 3 else decimals
 
 
 def _written(number: float, decimals: int) -> str:

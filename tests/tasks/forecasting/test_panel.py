@@ -1,0 +1,278 @@
+"""Several series in one file: none of them knows of another one."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from compared_runs import only, write_run
+from scipy import stats
+
+from attnlab.compare.selection import Filters
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.csv_series import read_panel, read_series
+from attnlab.tasks.forecasting.data.reading.rows import Reading
+from attnlab.tasks.forecasting.series import Series
+
+LENGTHS = {"a": 40, "b": 61, "c": 53}
+DAY = np.timedelta64(1, "D")
+
+
+def level(name: str, at: int) -> float:
+    """Whole numbers that say which series they are of, and where they are in it."""
+    return {"a": 1000, "b": 2000, "c": 3000}[name] + at
+
+
+def rows(lengths=LENGTHS):
+    """Id, day and value; the series start on other days."""
+    starts = {name: np.datetime64("2020-01-01") + 7 * n for n, name in enumerate(lengths)}
+    return [
+        (n, starts[n] + at, level(n, at)) for n, length in lengths.items() for at in range(length)
+    ]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write lines of a file; returns its path."""
+
+    def write(lines, header="unique_id,ds,y"):
+        path = tmp_path / "panel.csv"
+        path.write_text("\n".join([header, *(",".join(map(str, line)) for line in lines)]))
+        return str(path)
+
+    return write
+
+
+def panel(path, ids="unique_id", **given):
+    """A loaded task."""
+    task = Series(path=path, id_column=ids, **{"history": 5, "horizon": 2, **given})
+    task.load(0)
+    return task
+
+
+def test_windows_never_cross_from_one_series_to_the_next(write):
+    task = panel(write(rows()))
+    for name, part in task.splits.parts().items():
+        shown = task.report_units(part.history[:, :, 0], part).round().astype(int)
+        whole = np.hstack([shown, part.exact.astype(int)])
+        assert np.all(np.diff(whole, axis=1) == 1), name
+        assert np.all(whole // 1000 == whole[:, :1] // 1000)
+        assert [*part.by_series()] == [*LENGTHS]
+
+
+def test_each_series_is_divided_by_time_by_itself(write):
+    task = panel(write(rows()), test=0.2, validation=0.15)
+    for name, count in LENGTHS.items():
+        tests, validations = round(count * 0.2), round(count * 0.15)
+        ends = np.cumsum([count - tests - validations, validations, tests])
+        for part, first, end in zip(
+            task.splits.parts().values(), [5, *ends[:2]], ends, strict=True
+        ):
+            own = part.index[part.ids == name]
+            np.testing.assert_array_equal(own, np.arange(first, end - 2 + 1))
+    counted = panel(write(rows()), test=7, validation=3)
+    assert counted.splits.counts()["test"] == 3 * (7 - 2 + 1)
+
+
+def test_each_series_has_the_scale_of_its_own_train_part(write):
+    task = panel(write(rows()), test=7, validation=3)
+    for name, count in LENGTHS.items():
+        train = np.array([level(name, at) for at in range(count - 10)])
+        own = task.splits.train.take(np.flatnonzero(task.splits.train.ids == name))
+        expected = (train[5] - train.mean()) / train.std()
+        assert own.target[0, 0] == pytest.approx(expected, rel=1e-5)
+        assert task.scaler_for(name=name).scale == pytest.approx(train.std())
+
+
+def test_interleaved_rows_are_the_same_series(write):
+    plain = panel(write(rows()))
+    mixed = panel(write(sorted(rows(), key=lambda row: (row[1], row[0]))))
+    for part in ("train", "validation", "test"):
+        one, other = plain.splits.part(part), mixed.splits.part(part)
+        np.testing.assert_array_equal(one.target, other.target)
+        np.testing.assert_array_equal(one.ids, other.ids)
+
+
+def test_one_series_with_an_id_is_the_series_alone(write):
+    one = [row for row in rows() if row[0] == "b"]
+    with_id, alone = panel(write(one)), panel(write([row[1:] for row in one], "ds,y"), ids=None)
+    forecast = with_id.splits.test.target + np.float32(0.25)
+    metrics = [task.report(forecast).metrics for task in (with_id, alone)]
+    assert metrics[0] == metrics[1]
+
+
+def walks(lengths, seed=3):
+    draw = np.random.default_rng(seed)
+    scale = {name: 10.0**n for n, name in enumerate(lengths)}
+    return {n: 50 * scale[n] + scale[n] * draw.normal(size=c).cumsum() for n, c in lengths.items()}
+
+
+def lines_of(series):
+    return [(name, at + 1, value) for name, own in series.items() for at, value in enumerate(own)]
+
+
+def test_measures_are_those_of_the_m4_competition(write):
+    """Its definitions, in plain Python, on the last values of each series."""
+    series = walks({"W1": 60, "W2": 85, "W3": 71})
+    settings = dict(history=8, horizon=13, test=13, validation=13, period=None)
+    task = panel(write(lines_of(series)), **settings)
+    report = task.report(task.splits.test.target)
+    smape, mase = [], []
+    for values in series.values():
+        known, target = values[:-13], values[-13:]
+        naive = [known[-1]] * 13
+        shares = [2 * abs(t - f) / (abs(t) + abs(f)) for t, f in zip(target, naive, strict=True)]
+        step = sum(abs(b - a) for a, b in zip(known, known[1:], strict=False)) / (len(known) - 1)
+        smape.append(100 * sum(shares) / 13)
+        mase.append(sum(abs(target - known[-1])) / 13 / step)
+    found = report.baselines["persistence"]
+    assert found["smape"] == pytest.approx(np.mean(smape))
+    assert found["mase"] == pytest.approx(np.mean(mase))
+    own = [each["baselines"]["persistence"]["mase"] for each in report.details["series"].values()]
+    assert own == pytest.approx(mase)
+    assert report.metric == "mase" and len(task.splits.test) == 3
+
+
+def test_metrics_of_each_series_and_their_means(write):
+    series = walks(LENGTHS)
+    task = panel(write(lines_of(series)), test=9, validation=5)
+    test = task.splits.test
+    forecast = test.target + np.random.default_rng(1).normal(size=test.target.shape)
+    report = task.report(forecast)
+    errors = task.report_units(forecast, test) - test.exact
+    assert report.metrics["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert report.metrics["mae"] == pytest.approx(np.mean(np.abs(errors)))
+    table = report.details["series"]
+    for name in LENGTHS:
+        assert table[name]["mae"] == pytest.approx(np.mean(np.abs(errors[test.ids == name])))
+    for metric in ("mase", "smape", "mse_z", "nrmse"):
+        mean = np.mean([own[metric] for own in table.values()])
+        assert report.metrics[metric] == pytest.approx(mean)
+    assert report.predictions["id"].tolist() == [n for n in LENGTHS for _ in range(16)]
+    assert any(note.startswith("mase of each series (") for note in report.notes)
+    json.dumps(report.scores(), allow_nan=False)
+
+
+def test_linear_baselines_are_fitted_on_all_series(write):
+    series = {name: 0.5 ** np.arange(30) * scale for name, scale in (("a", 1), ("b", 400))}
+    task = panel(write(lines_of(series)), history=13, test=4, validation=4, horizon=1)
+    report = task.report(task.splits.test.target)
+    assert report.baselines["linear_ar12"]["mase"] < 1e-6
+    assert "linear_ar24" not in report.baselines
+
+
+def test_series_that_are_too_short_are_left_out_by_name(write):
+    task = panel(write(rows(LENGTHS | {"a": 9})))
+    notes = task.report(task.splits.test.target).notes
+    assert any(note.startswith("1 of 3 series are left out") and ": a." in note for note in notes)
+    assert [origin.id for origin in task.origins] == ["b", "c"]
+    with pytest.raises(RequestError, match="None of the 3 series is long enough: task.history"):
+        panel(write(rows(dict.fromkeys("abc", 7))))
+
+
+def test_a_file_whose_times_start_again_names_the_column_of_ids(write):
+    path = write(rows())
+    with pytest.raises(RequestError, match=r"both have 2020-01-.*task\.id_column=unique_id tells"):
+        read_series(path, None, "auto")
+    assert len(read_series(path, "y", None).values) == sum(LENGTHS.values())
+
+
+DAYS = [f"2020-01-{day:02}" for day in range(1, 9)]
+FORMS = {
+    "date,store,sales": (
+        [(day, s, n * s) for n, day in enumerate(DAYS) for s in (1, 2)],
+        ["store"],
+    ),
+    "id,ds,y": ([(n, t, t + n) for n in (7, 8) for t in range(9)], ["id"]),
+    "unit,step_no,x,y": ([(u, t, t % 2, t) for u in "ab" for t in range(9)], ["unit"]),
+    "date,shop,visitors,sales": (
+        [(day, s, n // 2, n) for s in "xy" for n, day in enumerate(DAYS)],
+        ["shop"],
+    ),
+    "date,store,item,sales": (
+        [(day, s, i, n) for n, day in enumerate(DAYS) for s in (1, 2) for i in (1, 2)],
+        ["store", "item"],
+    ),
+}
+
+
+@pytest.mark.parametrize("header", FORMS)
+def test_the_columns_that_tell_series_apart_are_named(write, header):
+    lines, ids = FORMS[header]
+    path = write(lines, header)
+    with pytest.raises(RequestError) as refused:
+        read_series(path, None, "auto")
+    named = ids[0] if len(ids) == 1 else f"[{','.join(ids)}]"
+    assert f"task.id_column={named} tells them apart" in str(refused.value)
+    found = read_panel(path, header.rpartition(",")[2], "auto", Reading(ids=ids))
+    assert len(found) == 2 ** len(ids)
+    assert {len(each.values) for each in found} == {len(lines) // len(found)}
+
+
+def test_one_column_of_ids_is_not_enough_if_two_are_needed(write):
+    lines = [(d, s, i, d) for d in range(1, 9) for s in (1, 2) for i in (1, 2)]
+    with pytest.raises(RequestError, match=r"task\.id_column=\[store,item\] tells"):
+        read_panel(write(lines, "ds,store,item,y"), "y", "auto", Reading(ids=["store"]))
+
+
+def test_a_gap_or_an_empty_id_names_the_series(write):
+    lines = [row for row in rows() if row[2] != 2030]
+    with pytest.raises(RequestError, match=r"expected 2020-02-07 after .* \(series b\)"):
+        panel(write(lines))
+    task = panel(write(lines), missing="interpolate")
+    assert task.divided[1].values[30] == 2030 and len(task.divided[1].values) == LENGTHS["b"]
+    with pytest.raises(RequestError, match="row 3, column 'unique_id': expected the id"):
+        panel(write([("a", 1, 2), ("", 2, 3), ("a", 3, 4)]))
+
+
+def test_forecasts_of_each_series_or_of_some(write, tmp_path):
+    path = write(rows())
+    task = panel(path)
+    task.save(tmp_path)
+    task = Series(path=path, id_column="unique_id", history=5, horizon=2)
+    task.load_from(tmp_path)
+
+    def predict(history):
+        return np.repeat(history[:, -1, :1], 2, axis=1)
+
+    made = task._next(predict, task.origins, 3)
+    last = [level(name, count - 1) for name, count in LENGTHS.items()]
+    np.testing.assert_allclose(made, np.repeat(np.array(last)[:, None], 3, axis=1), rtol=1e-6)
+    assert task.origin("b").labels(1) == ["2020-03-09"]
+    with pytest.raises(RequestError, match="--id: expected one of the 3 series a, b, c; got d."):
+        task.origin("d")
+    with pytest.raises(RequestError, match="got none"):
+        task.origin()
+
+
+def test_a_history_of_an_unknown_series_has_its_own_scale(write):
+    task = panel(write(rows()))
+    (known, *_), _ = task.read_origins(task.path)
+    assert known.scalers == task.origin("a").scalers
+    values = np.arange(7.0)[:, None]
+    (own,) = task.scalers_from(values, "new")
+    assert (own.level + own.offset, own.scale) == pytest.approx((3, values.std()))
+
+
+def write_forecasts(run, losses, ids, times):
+    """predictions.csv with such squared errors, (N,), of windows with ids and times."""
+    number = np.arange(len(losses))
+    columns = {"id": ids, "index": number, "time": times, "step": number * 0 + 1}
+    columns |= {"target": 0.0 * number, "prediction": np.sqrt(losses)}
+    run.write_predictions(columns)
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_items_of_a_test_are_times_that_series_share_or_else_series(runs, aligned):
+    """Windows of several series at one time can go together, so they don't count one by one."""
+    draw = np.random.default_rng(0)
+    ids = np.repeat([*"pqrst"], 9)
+    times = np.tile(np.arange(9), 5) + (0 if aligned else np.repeat(np.arange(5), 9))
+    losses = {name: draw.exponential(size=45) for name in ("none", "bahdanau")}
+    for name, each in losses.items():
+        write_forecasts(write_run(runs, name, 0, 1.0), each, ids, [f"t{at}" for at in times])
+    test = only(runs, Filters(where=("attention=none,bahdanau", "seed=0"))).item_test
+    means = [losses[name].reshape(5, 9).mean(axis=0 if aligned else 1) for name in losses]
+    assert test.p == pytest.approx(stats.ttest_rel(*means).pvalue)
+    assert (test.name, test.items) == (("Diebold-Mariano", 9) if aligned else ("t test", 5))
