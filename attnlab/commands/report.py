@@ -116,7 +116,7 @@ def _best(chosen: _Chosen) -> list[str]:
         with suppress(RequestError):
             results = files.read_json(chosen.place.with_name("sweep.json")).get("results") or {}
     return [
-        f"{task}: the best single run by validation is {own['best']} with {own['monitored']}; "
+        f"{task}: the best single run by {own['by']} is {own['best']} with {own['monitored']}; "
         "groups are judged by the test part, over all seeds."
         for task, own in results.items()
         if "best" in own

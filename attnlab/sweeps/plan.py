@@ -81,6 +81,12 @@ class SweepPlan:
         return GRID if self.search is None else SEARCH
 
     @property
+    def judged_by(self) -> str:
+        """What the best run is best by: validation, unless a search is for something else."""
+        metrics = list(self.search.metrics) if self.search else []
+        return "validation" if metrics in ([], ["best_value"]) else ", ".join(metrics)
+
+    @property
     def fixed(self) -> dict[str, str]:
         """Keys of one value that decide results; a study checks for itself what its search is."""
         axes = [axis for axis in self.grid.axes if not axis.swept and axis.decisive]

@@ -154,6 +154,7 @@ class Sweep(ABC):
             states = Counter(row.state for row in rows if row.task == task)
             results = {"jobs": ", ".join(f"{n} {state}" for state, n in states.items())}
             if row := best.get(task):
+                results["by"] = self.plan.judged_by
                 results["best"] = words(row.varying) or str(row.path or "")
                 results["monitored"] = f"{row.results['monitor']} {number(row.results['best'])}"
             self.folder.add_results(task, results)

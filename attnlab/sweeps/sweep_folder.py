@@ -92,7 +92,11 @@ class SweepFolder:
             known.setdefault("parents", {})[task] = run_id
 
     def add_results(self, task: str, results: Mapping[str, str]) -> None:
-        """Store the results for a task: `jobs` in each state, `best` by validation, `monitored`."""
+        """Store the results for a task.
+
+        They are `jobs`, how many are in each state, and of the `best` one what it is best `by` and
+        its `monitored` value.
+        """
         with self.changing() as known:
             known.setdefault("results", {})[task] = dict(results)
 

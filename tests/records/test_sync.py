@@ -194,7 +194,12 @@ def test_sync_makes_a_sweep_what_it_was(tmp_path, here, empty_store):
     shutil.copy(empty_store, everything / "mlflow.db")
     run = make_run(everything, sweep="found")
     moments = [f"2026-01-02T03:04:0{second}+00:00" for second in range(4)]
-    results = {"jobs": "1 failed", "best": "seed=0", "monitored": "val_loss 0.5"}
+    results = {
+        "jobs": "1 failed",
+        "by": "validation",
+        "best": "seed=0",
+        "monitored": "val_loss 0.5",
+    }
     sweep = {"parents": {"fib": "gone"}, "results": {"fib": results}, "finished": True}
     times = {"started": moments[0], "ended": moments[2], "updated": moments[3]}
     RunDirectory(folder).write_json("sweep.json", {**sweep, **times, "state": "failed"})

@@ -342,7 +342,12 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
     assert tracker.wait_run_id(60)
     assert client.get_run(tracker.run_id).data.tags["mlflow.parentRunId"] == parent
     assert end(run, tracker)
-    results = {"jobs": "2 completed", "best": "seed=1", "monitored": "val_loss 0.5"}
+    results = {
+        "jobs": "2 completed",
+        "by": "validation",
+        "best": "seed=1",
+        "monitored": "val_loss 0.5",
+    }
     updated = {**read_json(folder / "sweep.json"), "results": {"fib": results}}
     write_json(folder / "sweep.json", updated)
     (folder / "table.csv").write_text("a\n1\n")

@@ -101,9 +101,12 @@ def test_mlflow_has_a_parent_with_children_and_the_table(swept):
     params = dict(query(attnlab, f"select key, value from params where run_uuid = '{parent}'"))
     assert params["varies"] == "attention, seed"
     assert (params["attention"], params["trainer.epochs"]) == ("none, pooling", "2")
-    metrics = dict(query(attnlab, f"select key, value from metrics where run_uuid = '{parent}'"))
-    best = min(float(row["best"]) for row in table(swept.folder))
-    assert metrics == {"jobs": 4, "jobs_completed": 4, "best_value": pytest.approx(best)}
+    assert query(attnlab, f"select key from metrics where run_uuid = '{parent}'") == []
+    tags = dict(query(attnlab, f"select key, value from tags where run_uuid = '{parent}'"))
+    best = min(table(swept.folder), key=lambda row: float(row["best"]))
+    words = f"attention={best['attention']} seed={best['seed']} with val_loss "
+    assert tags["attnlab.best"].startswith(f"by validation: {words}")
+    assert tags["attnlab.jobs"] == "4 completed"
     kept = Path(uri.removeprefix("file://"), "table.csv").read_text()
     assert kept == (swept.folder / "table.csv").read_text()
     assert len(query(attnlab, "select run_uuid from runs")) == 5

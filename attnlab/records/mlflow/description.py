@@ -55,13 +55,12 @@ def run_description(status: Document, metrics: Document, attention: str, command
 
 
 def sweep_description(folder: Path, results: Document, command: str) -> str:
-    """Describe a sweep: its best run of a task by validation, and the first rows of its table."""
+    """Describe a sweep: its best run of a task, and the first rows of its table."""
     best = ""
     if results.get("best"):
-        best = (
-            f"**best run by validation: {results['best']}** with {results.get('monitored')}. Which "
-            f"group is better, and whether by luck, says `attnlab report {folder.name}`."
-        )
+        run = f"**best run by {results['by']}: {results['best']}** with {results.get('monitored')}"
+        how = f"`attnlab report {folder.name}`"
+        best = f"{run}. Which group is better, and whether by luck, says {how}."
     try:
         with open(folder / "table.csv", encoding="utf-8", newline="") as stream:
             header, *rows = [row[:-2] for row in csv.reader(stream)]  # without error and folder

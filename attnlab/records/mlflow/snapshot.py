@@ -148,7 +148,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
         "attnlab.folder": str(folder),
         "attnlab.command": " ".join(document.get("command", [])),
         "attnlab.jobs": results.get("jobs"),
-        "attnlab.best": f"by validation: {' with '.join(best)}" if best else None,
+        "attnlab.best": f"by {results['by']}: {' with '.join(best)}" if best else None,
         **origin(folder),
     }
     if results and state != "running":
