@@ -31,6 +31,7 @@ from attnlab.process.variables import variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
 from attnlab.run import interrupts, profile
+from attnlab.text.reading import is_utf8, printable
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -199,6 +200,7 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
 
     from attnlab.config import composing as config
 
+    _check_utf8(arguments)
     config.register_schema()
     # Hydra would print its own account of an error and exit with 1; here it must raise.
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -230,6 +232,17 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
 
         raise_error()
     return max(codes, default=DONE)
+
+
+def _check_utf8(words: list[str]) -> None:
+    """Refuse settings that no configuration file can have; raises `RequestError`."""
+    for word in words:
+        if not is_utf8(word):
+            key, _, value = word.rpartition("=")
+            raise RequestError(
+                f"{key or 'command'}: expected UTF-8, got {printable(value)}: rename the file or "
+                "folder."
+            )
 
 
 @profile.spent("composing")

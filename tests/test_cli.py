@@ -40,6 +40,13 @@ def test_help_fits_a_narrow_terminal_and_has_every_verb(capsys, words):
     assert all(f"\n  {verb} " in out for verb in [*verbs(), "train"])
 
 
+@pytest.mark.parametrize("words", [["task.path=s\udce9.csv"], ["-m", "task.path=s\udce9.csv"]])
+def test_a_name_that_is_not_utf8_is_refused_before_anything_is_composed(capsys, words):
+    assert main(["task=series", *words]) == 2
+    message = r"attnlab: task.path: expected UTF-8, got s\xe9.csv: rename the file or folder."
+    assert capsys.readouterr().err.strip() == message
+
+
 def test_an_interrupted_verb_says_how_it_goes_on(monkeypatch, capsys):
     def stopped():
         raise KeyboardInterrupt("after epoch 3")

@@ -44,7 +44,7 @@ BELOW = {
     "__main__": {"cli"},
     "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"},
     "trained": {"run"},
-    "cli": {"commands", "config", "records", "run", "sweeps"},
+    "cli": {"commands", "config", "records", "run", "sweeps", "text"},
     "commands": {
         *(
             "attention",
@@ -80,7 +80,7 @@ BELOW = {
     "tasks.right_answers": {"records", "tasks.base"},
     "tasks.resident": {"config", "tasks.base", "text", "training"},
     "tasks.tables": {"config", "text"},
-    "tasks.text_corpus": {"tasks.base"},
+    "tasks.text_corpus": {"tasks.base", "text"},
     "tasks.text_task": {"encoders", "records", "tasks.base", "text"},
     "tasks": set(),
     "encoders": {"attention", "config", "layers", "records", "text", "training"},

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Progress
+from attnlab.text.reading import printable
 
 PARTS = ("train", "validation", "test")
+_LISTED = 5  # names in a sentence
 _Item = TypeVar("_Item")
 
 
@@ -168,3 +171,28 @@ def leave_out_repeated(
 def same_text(ignore_case: bool, noun: str = "text") -> str:
     """Why an item is left out, for `leave_out_repeated`."""
     return f"a later part has the same {noun}" + ", ignoring case" * ignore_case
+
+
+def shown(path: PurePath, folder: PurePath) -> str:
+    """A path below a folder as text; see `printable`."""
+    return printable(path.relative_to(folder).as_posix())
+
+
+def left_out(files: Sequence[Path], folder: Path, noun: str) -> list[str]:
+    """What a note says of files below a folder that are no items by their names."""
+    if not files:
+        return []
+    kinds = Counter(path.suffix.lower() or "no extension" for path in files)
+    counted = [f"{kind} ({count:,})" for kind, count in kinds.most_common()]
+    are = f"files are no {noun}s" if len(files) > 1 else f"file is no {noun}"
+    return [
+        f"{len(files):,} {are} by the name and left out: {listed(counted)}, such as "
+        f"{shown(files[0], folder)}."
+    ]
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    names = [*names]
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

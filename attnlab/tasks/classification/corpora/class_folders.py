@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from attnlab.errors import RequestError
-from attnlab.tasks.text_corpus import PARTS
-from attnlab.text.reading import is_hidden, is_utf8, printable
+from attnlab.tasks.text_corpus import PARTS, left_out, listed, shown
+from attnlab.text.reading import is_hidden, is_utf8
 
 # Names of a part's folder, in lower case, without what separates words and without a last word
 # such as `set`.
@@ -24,7 +24,6 @@ _PART_NAMES = {
 }
 _LAST_WORD = re.compile(r"(?<=.)(set|data|split)$")
 _EXPECTED = "FOLDER/CLASS/FILE, or FOLDER/train/CLASS/FILE with validation and test like train"
-_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,6 @@ def part_of(name: str) -> str | None:
     return _PART_NAMES.get(_LAST_WORD.sub("", word))
 
 
-def shown(path: PurePath, folder: PurePath) -> str:
-    """A path below a folder as text; see `printable`."""
-    return printable(path.relative_to(folder).as_posix())
-
-
 @dataclass(eq=False)
 class _Tree:
     """A folder with what is below it."""
@@ -138,7 +132,7 @@ class _Reader:
         notes = [
             *(self._about_parts(places) if is_divided else ()),
             *self._about_empty(empty),
-            *self._about_others(root),
+            *left_out([*root.all_others()], self.folder, self.sort.noun),
             *self._about_loose(loose),
             *_about_case(parts["train"]),
         ]
@@ -174,20 +168,20 @@ class _Reader:
             flat = [*named]
             if len(flat) > 1 or (flat and len(filled) == 1):
                 raise self._refused(
-                    f"{_listed(flat)} in {root.path} could be parts or classes: they hold "
+                    f"{listed(flat)} in {root.path} could be parts or classes: they hold "
                     f"{self.sort.noun}s, not a folder for each class"
                 )
             return {"train": root}
         if classes:
             raise self._refused(
-                f"{root.path} has folders of parts ({_listed(parts)}) and others with "
-                f"{self.sort.noun}s ({_listed(classes)}), which are no part of a known name"
+                f"{root.path} has folders of parts ({listed(parts)}) and others with "
+                f"{self.sort.noun}s ({listed(classes)}), which are no part of a known name"
             )
         for part in parts.values():
             if len(same := [name for name, other in parts.items() if other == part]) > 1:
-                raise self._refused(f"{root.path} has several folders for {part}: {_listed(same)}")
+                raise self._refused(f"{root.path} has several folders for {part}: {listed(same)}")
         if "train" not in parts.values():
-            raise self._refused(f"{root.path} has {_listed(parts)}, but no folder train")
+            raise self._refused(f"{root.path} has {listed(parts)}, but no folder train")
         return {part: filled[name] for name, part in parts.items()}
 
     def _empty(self, root: _Tree, places: Mapping[str, _Tree]) -> list[str]:
@@ -204,7 +198,7 @@ class _Reader:
             raise self._refused(f"{root.path} has no folder with {self.sort.noun}s{_but(root)}")
         if found and not self.allow_empty:
             raise RequestError(
-                f"{self.key}: no {self.sort.noun} that can be read in {_listed(found)} of "
+                f"{self.key}: no {self.sort.noun} that can be read in {listed(found)} of "
                 f"{root.path}: data.allow_empty=true leaves such folders out."
             )
         aside = [tree for tree in beside if tree.is_empty and tree not in trees]
@@ -236,15 +230,15 @@ class _Reader:
             if not direct:
                 raise self._refused(
                     f"the only folder in {tree.path} is {name!r}, which has the folders "
-                    f"{_listed(only.folders)}: {self.key}={tree.path / name} may be the right one"
+                    f"{listed(only.folders)}: {self.key}={tree.path / name} may be the right one"
                 )
             return
         common = set.intersection(*map(set, inner.values()))
         nested = sum(names[name] for names in inner.values() for name in common)
         if any(len(names) > 1 for names in inner.values()) and nested > direct:
             raise self._refused(
-                f"the folders {_listed(filled)} in {tree.path} all have the folders "
-                f"{_listed(sorted(common))}, so they don't look like classes, and their names are "
+                f"the folders {listed(filled)} in {tree.path} all have the folders "
+                f"{listed(sorted(common))}, so they don't look like classes, and their names are "
                 "not those of parts"
             )
 
@@ -259,18 +253,7 @@ class _Reader:
 
     def _about_empty(self, empty: Sequence[str]) -> Iterator[str]:
         if empty:
-            yield f"Folders without {self.sort.noun}s are left out: {_listed(empty)}."
-
-    def _about_others(self, root: _Tree) -> Iterator[str]:
-        others = [*root.all_others()]
-        if others:
-            kinds = Counter(path.suffix.lower() or "no extension" for path in others)
-            counted = [f"{kind} ({count:,})" for kind, count in kinds.most_common()]
-            yield (
-                f"{len(others):,} file{'s are no' if len(others) > 1 else ' is no'} "
-                f"{self.sort.noun}{'s' * (len(others) > 1)} by the name and left out: "
-                f"{_listed(counted)}, such as {shown(others[0], self.folder)}."
-            )
+            yield f"Folders without {self.sort.noun}s are left out: {listed(empty)}."
 
     def _about_loose(self, loose: Sequence[Path]) -> Iterator[str]:
         if loose:
@@ -286,21 +269,15 @@ def _about_case(classes: Iterable[str]) -> Iterator[str]:
         alike[label.casefold()].append(label)
     found = [" and ".join(labels) for labels in alike.values() if len(labels) > 1]
     if found:
-        yield f"Classes that differ only in case count as different ones: {_listed(found)}."
+        yield f"Classes that differ only in case count as different ones: {listed(found)}."
 
 
 def _with_content(tree: _Tree, folder: Path) -> str:
     """An empty folder with the extensions of what it has."""
     kinds = sorted({path.suffix.lower() or path.name for path in tree.all_others()})
-    return f"{shown(tree.path, folder)} ({_listed(kinds) if kinds else 'empty'})"
+    return f"{shown(tree.path, folder)} ({listed(kinds) if kinds else 'empty'})"
 
 
 def _but(root: _Tree) -> str:
     kinds = sorted({path.suffix.lower() or path.name for path in root.all_others()})
-    return f", only {_listed(kinds)}" if kinds else ""
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = [*names]
-    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+    return f", only {listed(kinds)}" if kinds else ""

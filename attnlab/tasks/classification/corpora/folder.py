@@ -11,11 +11,10 @@ from attnlab.tasks.classification.corpora.class_folders import (
     ClassFiles,
     FileSort,
     find_files,
-    shown,
 )
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import checked_text
-from attnlab.tasks.text_corpus import ReadCorpus
+from attnlab.tasks.text_corpus import ReadCorpus, shown
 from attnlab.text.reading import LONGEST_TEXT, decoded, is_text_name, too_long
 
 _REPORT_EVERY = 256

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.base import Progress
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
+from attnlab.tasks.text_corpus import left_out
 from attnlab.text.cleaning import shortened, unwrapped
-from attnlab.text.reading import decoded, is_hidden
+from attnlab.text.reading import decoded, is_hidden, is_text_name
 from attnlab.text.sentences import sentence_spans
 
 _LINE_END = re.compile(r"\r\n?")
@@ -20,7 +21,7 @@ _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class TextFiles(Corpus):
-    """The texts of a file, or of all files `*.txt` below a folder, UTF-8.
+    """The texts of a file, or of all texts below a folder (see `is_text_name`), UTF-8.
 
     Empty lines end a document; in a file without any, each line is a document. Sentences are found
     by the rules of a language; the end of a line inside of a document does not end a sentence.
@@ -54,14 +55,19 @@ class TextFiles(Corpus):
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the files; see `Corpus.open`."""
         if not self.path:
-            raise RequestError("data.path: expected a text file, or a folder of *.txt, got null.")
+            raise RequestError("data.path: expected a text file, or a folder of texts, got null.")
         path = Path(self.path).expanduser()
         files = [path]
         if path.is_dir():
-            found = sorted(path.rglob("*.txt"))
-            files = [file for file in found if not is_hidden(file.relative_to(path))]
+            found = sorted(file for file in path.rglob("*") if file.is_file())
+            found = [file for file in found if not is_hidden(file.relative_to(path))]
+            files = [file for file in found if is_text_name(file.name)]
+            others = [file for file in found if not is_text_name(file.name)]
+            self.notes = tuple(left_out(others, path, "text"))
         if not files:
-            raise RequestError(f"data.path: expected a folder with files *.txt, got {path}.")
+            raise RequestError(
+                f"data.path: expected a folder with files *.txt or *.md, got {path}."
+            )
         self._texts = []
         for done, file in enumerate(files):
             with explained(f"data.path: {file} can't be read"):

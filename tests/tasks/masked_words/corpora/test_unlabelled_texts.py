@@ -74,9 +74,14 @@ def test_a_folder_is_read_with_all_below_it(tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / ".ipynb_checkpoints").mkdir()
     hidden = (".ipynb_checkpoints/c-checkpoint.txt", "._c.txt")
-    for name in ("c.txt", "b/a.txt", "b/not.md", *hidden):
+    for name in ("c.txt", "b/a.md", "b/not.html", *hidden):
         (tmp_path / name).write_text(f"In {name}.")
-    assert texts_of(tmp_path) == [["In b/a.txt."], ["In c.txt."]]
+    assert texts_of(tmp_path) == [["In b/a.md."], ["In c.txt."]]
+    corpus = TextFiles(path=str(tmp_path))
+    corpus.open(tmp_path)
+    assert corpus.notes == (
+        "1 file is no text by the name and left out: .html (1), such as b/not.html.",
+    )
 
 
 @pytest.mark.parametrize(
