@@ -101,8 +101,8 @@ class Answer(TextTask):
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
         train = parts["train"]
-        texts = [*(each.question for each in train), *dict.fromkeys(each.text for each in train)]
-        self.find_tokenizer(texts, seed)
+        known = [*(each.question for each in train), *dict.fromkeys(each.text for each in train)]
+        self.find_tokenizer(known, seed)
         asked = [each for part in parts.values() for each in part]
         questions = [cut_question(self.tokenizer, each.question) for each in asked]
         texts = self._cut_texts(asked, progress)
@@ -115,17 +115,17 @@ class Answer(TextTask):
         if self.source:
             decisive += [self.tokenizer.vocabulary, self.text_places]
         cut = iter(questions)
-        parts = {name: self._part(part, cut, texts) for name, part in parts.items()}
-        longest = min(self.max_answer, self.text_places)
+        made = {name: self._part(part, cut, texts) for name, part in parts.items()}
+        most = min(self.max_answer, self.text_places)
         self.data = AskedTexts(
             name=self.corpus.name,
             source=self.corpus.origin,
             digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
-            parts=parts,
+            parts=made,
             cut=sum(len(each) >= self.question_places for each in questions),
             said=self.corpus.notes,
             left_out=self.corpus.left_out,
-            inexpressible={name: part.inexpressible(longest) for name, part in parts.items()},
+            inexpressible={name: part.inexpressible(most) for name, part in made.items()},
         )
         self.nullable = self.data.nullable
         return self.data
