@@ -180,7 +180,7 @@ def test_of_many_training_images_some_are_drawn_and_that_is_said(monkeypatch):
     data = digits()
     notes = build_report(data, "test", np.full((360, 10), 0.1)).notes
     count = len(data.parts["train"])
-    assert notes[0].startswith("10 classes, with their images in train, validation and test: 0 1")
+    assert notes[0].startswith("10 classes, with their images in train, validation and test: 0 ")
     assert notes[1:] == [
         "The baselines logistic_regression and nearest got 50 of the "
         f"{count} training images, drawn at random."

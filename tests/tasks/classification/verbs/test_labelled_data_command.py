@@ -70,14 +70,14 @@ def test_the_same_as_json_with_a_note(data, tmp_path):
     row = json.loads(data(*words, "--json")[1])
     assert row["items"] == "texts" and row["where"] == "t.csv"
     assert row["notes"] == [
-        "1 text of train stands in a later part, too, and left out of this one."
+        "1 of the 20 texts of train is left out: a later part has the same text, ignoring case."
     ]
     assert row["parts"]["test"] == {
         **{"texts": 2, "words": 2.0, "longest": 3, "unknown": 0.5, "groups": {}},
         "classes": {"[a]": 1, "[b]": 1},
     }
     out = data(*words)[1]
-    assert "note: 1 text of train" in out and "class [a]" in out
+    assert "note: 1 of the 20 texts of train" in out and "class [a]" in out
 
 
 def test_many_classes_are_not_all_listed(data):
