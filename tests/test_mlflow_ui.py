@@ -115,6 +115,16 @@ def titles(page) -> list[str]:
     return re.findall(r"^[a-z_/]*(?:loss|rate|value|jobs)[a-z_/]*$", page.inner_text("body"), re.M)
 
 
+def test_the_table_has_mechanism_seed_and_test_metric(page):
+    for column in ("attention.name", "seed", "test_rmse"):
+        page.get_by_role("columnheader").filter(has_text=column).first.wait_for()
+    widths = "link => [link.scrollWidth, link.clientWidth]"
+    for name in NAMES:
+        needed, there = page.get_by_role("link", name=name).first.evaluate(widths)
+        assert needed <= there, name  # which would be cut off
+    picture(page, "table")
+
+
 def test_the_curves_of_a_sweep_can_be_compared(page):
     rows = page.get_by_role("row").filter(has_text=re.compile("fib-(bahdanau|multi_head)-s"))
     for number in range(rows.count()):
@@ -134,7 +144,7 @@ def test_the_curves_of_a_sweep_can_be_compared(page):
 
 
 def test_the_charts_group_by_attention(page):
-    page.goto(page.url.partition("?")[0] + "?compareRunsMode=CHART")
+    page.goto(f"{page.url}&compareRunsMode=CHART")
     choice = page.get_by_role("menuitemcheckbox", name="attention.name")
     press(page.get_by_role("button", name="Group by"), choice.wait_for)
     choice.click()

@@ -20,6 +20,7 @@ from attnlab.compare.runs import (
     values_of,
 )
 from attnlab.compare.selection import check_keys
+from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -191,7 +192,7 @@ def _task_groups(asked: _Question, metric: Quantity, choice: Choice) -> TaskGrou
     if len(groups) == 1:
         notes.append("there is one group only, so nothing to hold it against")
     elif reference is None:
-        notes.append(f"no group is {choice.reference}, so nothing to hold the others against")
+        notes.append(f"no group is {in_prose(str(choice.reference))}, so there is no reference")
     has_units = metric.metric is not None and metric.metric.in_units
     warnings = [*_lacking(records, metric, by), *_about_splitting(choice.by, splitting)]
     return TaskGroups(

@@ -19,6 +19,7 @@ from attnlab.compare.formats import numbers
 from attnlab.compare.grouping import NoReference
 from attnlab.compare.statistics import Interval
 from attnlab.compare.text_tables import comma_separated
+from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.studies.study import Published, Study
@@ -136,7 +137,7 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
     except NoReference:
         if not (is_part or study.is_part):
             raise
-        said.append(f"No run of the reference {options.reference} is completed.")
+        said.append(f"No run of the reference, {in_prose(str(options.reference))}, is completed.")
         options = replace(options, reference=None)
         main = compare(entries, options)
     by_metric: dict[str, Comparisons] = {}

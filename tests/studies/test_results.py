@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, only, write_run
+from compared_runs import BETTER, NONE, SAME, only, write_group, write_run
 from scipy import stats
 
 from attnlab.compare.curves import baseline_values
@@ -158,6 +158,17 @@ def test_commands_name_the_folder_of_runs_that_was_given(found):
     assert commands == [line for line in commands if "paths.runs=" in line and "my runs" in line]
 
 
+def test_few_seeds_are_enough_for_some_verdicts_and_the_report_says_why(tmp_path):
+    for attention, values in (("none", (1.0, 1.1)), ("bahdanau", (5.0, 5.01))):
+        write_group(tmp_path, attention, values)
+    published = [number("none", 1.05), number("bahdanau", 1.0)]
+    study = Study("mine", "Is it so?", ["task=sunspots"], "attention", published=published)
+    found = results(study, list_runs(tmp_path))
+    assert [cell.verdict for cell in found.cells] == ["too few seeds", "worse"]
+    (why,) = found.about_verdicts
+    assert "fewer than 5 seeds is so wide" in why and why in report_md(found)
+
+
 def test_what_can_not_be_held_against_anything_is_told(three_groups):
     published = [replace(number("none", 1.0), metric="mase.of.nothing")]
     study = Study(
@@ -165,6 +176,6 @@ def test_what_can_not_be_held_against_anything_is_told(three_groups):
     )
     found = results(study, list_runs(three_groups), is_part=True)
     told = found.main.left_out
-    assert told[0] == "No run of the reference dot is completed."
+    assert told[0] == "No run of the reference, dot, is completed."
     assert told[1].startswith("--metric: expected one of ") and "mase.of.nothing" in told[1]
     assert told[0] in report_md(found)
