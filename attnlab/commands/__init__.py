@@ -19,6 +19,7 @@ _VERBS = {
     "study": "a named experiment beside what was published of it",
     "report": "runs or a sweep on one page, attention epoch by epoch",
     "evaluate": "test metrics of any epoch's weights",
+    "vocabulary": "which words a run knows, and the nearest to those it doesn't",
     "plot": "a run's figures again, and others",
     "data": "list, count and download data",
     "summarize": "the sentences that say most of a text; needs no run",

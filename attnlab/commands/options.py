@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -304,11 +304,11 @@ def show(
     return None
 
 
-def warn_unknown(words: Iterable[str], told: set[str]) -> None:
-    """Tell of words that a model reads as unknown ones, but for those `told` before."""
-    from attnlab.text.unknown import told_once
+def warn_unknown(words: Iterable[str], warned: set[str], known: Collection[str] = ()) -> None:
+    """Warn about words that a model reads as unknown; see `attnlab.text.unknown`."""
+    from attnlab.text.unknown import unknown_warning
 
-    if text := told_once(words, told):
+    if text := unknown_warning(words, warned, known):
         click.echo(f"attnlab: warning: {text}", err=True)
 
 

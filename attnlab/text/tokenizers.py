@@ -102,6 +102,13 @@ class Tokenizer:
         """Entries of the vocabulary, the four special ones included."""
         return len(self.vocabulary.tokens)
 
+    @cached_property
+    def words(self) -> list[str]:
+        """The words that are tokens, the most frequent first; none unless its kind is `word`."""
+        if self.kind != "word":
+            return []
+        return [*dict.fromkeys(self.pieces(range(len(SPECIAL_TOKENS), self.size)))]
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, without START, END and PAD; none for an empty text."""
         prepared = [_prepared(text, self.kind, self.lowercase) for text in texts]

@@ -1,20 +1,48 @@
-"""Words that a vocabulary lacks, in a line for the user."""
+"""Words that a vocabulary doesn't have: a warning, a column of output, the nearest known words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Collection, Iterable
 
 _MOST_NAMED = 12
+_SIMILAR = 0.75  # of 1; below that a known word says nothing about an unknown one
 
 
-def told_once(words: Iterable[str], told: set[str]) -> str | None:
-    """A line about words that a model reads as unknown ones; None where all were `told` before.
+def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
+    """Return the known words most like a word, the best first; case makes no difference."""
+    spelled: dict[str, str] = {}
+    for each in known:
+        spelled.setdefault(each.lower(), each)
+    found = difflib.get_close_matches(word.lower(), [*spelled], n=most, cutoff=_SIMILAR)
+    return [spelled[each] for each in found]
 
-    Adds them to `told`; names a dozen at most.
+
+def unknown_warning(
+    words: Iterable[str], warned: set[str], known: Collection[str] = ()
+) -> str | None:
+    """Return a warning about unknown words, or None if all were `warned` about before.
+
+    Args:
+        words: those that the model reads as unknown ones.
+        warned: words of earlier warnings; the new ones are added.
+        known: the words of the vocabulary, among which each gets its nearest.
     """
-    new = [word for word in dict.fromkeys(words) if word not in told]
+    new = [word for word in dict.fromkeys(words) if word not in warned]
     if not new:
         return None
-    told.update(new)
-    shown = ", ".join(new[:_MOST_NAMED]) + ", ..." * (len(new) > _MOST_NAMED)
+    warned.update(new)
+    shown = ", ".join(_with_nearest(word, known) for word in new[:_MOST_NAMED])
+    shown += ", ..." * (len(new) > _MOST_NAMED)
     return f"not in the model's vocabulary, and read as unknown: {shown}"
+
+
+def unknown_column(words: Iterable[str]) -> str:
+    """Return a last column for a line of output that names its unknown words; "" without any."""
+    named = ", ".join(dict.fromkeys(words))
+    return f"\tunknown: {named}" if named else ""
+
+
+def _with_nearest(word: str, known: Collection[str]) -> str:
+    found = nearest(word, known, 1)
+    return f"{word} (nearest known word: {found[0]})" if found else word

@@ -15,7 +15,7 @@ from attnlab.tasks.translation.batches import cut, longest_source
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
-from attnlab.text.unknown import told_once
+from attnlab.text.unknown import unknown_warning
 
 # A source of more tokens would need more memory than most machines have: its square counts.
 _MOST_TOKENS = 2048
@@ -103,7 +103,7 @@ class SentenceTranslator:
         self._tell(max(map(len, rows), default=0), most)
         if self.warn and any(UNKNOWN in tokens for tokens in encoded):
             words = chain.from_iterable(map(self.unknown, lines))
-            if text := told_once(words, self._warned):
+            if text := unknown_warning(words, self._warned, self.source_tokenizer.words):
                 self.warn(text)
         return [cut(row, most) for row in rows]
 

@@ -92,7 +92,10 @@ def test_words_are_filled_in(trained, monkeypatch):
     assert [[len(mask) for mask in each["masks"]] for each in found] == [[2], [2]]
     assert found[1]["filled"] == f"my {found[1]['masks'][0][0]['word']}"
 
-    for form, empty in (([], ""), (["--json"], {"text": "", "filled": "", "masks": []})):
+    for form, empty in (
+        ([], ""),
+        (["--json"], {"text": "", "filled": "", "masks": [], "unknown": []}),
+    ):
         lines = io.BytesIO(b"the old [MASK] sleeps\n\nmy [MASK]\n")
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
         code, out, err = trained("fill", "latest", *form)

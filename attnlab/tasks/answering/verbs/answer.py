@@ -82,7 +82,8 @@ def command(
     trained = TrainedRun.load(folder, epoch, average)
     task: Any = trained.task
     of_text = task.unknown(text)
-    warn_unknown(chain(*map(task.unknown, questions), of_text), set())
+    unknown = chain(*map(task.unknown, questions), of_text)
+    warn_unknown(unknown, set(), task.tokenizer.words)
     for question in questions:
         if task.is_longer(question, task.question_places - 1):
             warn_cut("question", task.question_places - 1, question)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from os.path import isfile
 from pathlib import Path
@@ -27,6 +28,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
 from attnlab.text.reading import check_utf8, input_lines, read_text
+from attnlab.text.unknown import unknown_column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,8 +76,9 @@ def command(
     transparent.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a class a
-    line; with --scores its probability first, with a tab between; with --json an object a line,
-    whose `classes` are the classes with their numbers of training items.
+    line; with --scores its probability first, with a tab between, and last the words that the model
+    doesn't know, if there are any; with --json an object a line, whose `classes` are the classes
+    with their numbers of training items.
     """
     folder = find(run, runs)
     require_kind(folder, KIND)
@@ -97,7 +100,8 @@ def command(
         # A blank line of standard input stays one, so that lines go with lines.
         asked = list(map(task.read, some)) if images else [each for each in some if each.strip()]
         if not images:
-            warn_unknown(chain.from_iterable(map(task.unknown, some)), told)
+            unknown = chain.from_iterable(map(task.unknown, some))
+            warn_unknown(unknown, told, task.tokenizer.words)
             cut = next((text for text in some if task.is_longer(text, task.length)), None)
             if cut is not None and not is_told:
                 warn_cut("text", task.length, cut)
@@ -105,7 +109,9 @@ def command(
         found = iter(task.shares(trained.model, asked) if asked else ())
         for item in some:
             shares = next(found) if images or item.strip() else None
-            click.echo(_written(task.class_counts, noun, str(item), shares, scores, form))
+            unknown = [] if images else task.unknown(item)
+            write = _as_json if form == "json" else partial(_as_text, scores)
+            click.echo(write(task.class_counts, noun, str(item), shares, unknown))
     if figure:
         drawn = (_image_maps if images else _words)(trained, given)
         save_figure(drawn, figure, "--attention")
@@ -140,26 +146,38 @@ def _chunks(items: Any) -> Iterator[list[Any]]:
         yield some
 
 
-def _written(
+def _as_text(
+    scores: bool,
+    counts: Mapping[str, int],
+    _: str,
+    item: str,
+    shares: np.ndarray | None,
+    unknown: Sequence[str],
+) -> str:
+    """The class of an item; nothing for a blank line."""
+    if shares is None:
+        return ""
+    best = int(shares.argmax())
+    name = [*counts][best]
+    return f"{shares[best]:.4f}\t{name}{unknown_column(unknown)}" if scores else name
+
+
+def _as_json(
     counts: Mapping[str, int],
     noun: str,
     item: str,
     shares: np.ndarray | None,
-    scores: bool,
-    form: str,
+    unknown: Sequence[str],
 ) -> str:
-    """What is said of an item; of a blank line nothing."""
+    """The class and the probabilities of an item; none for a blank line."""
     if shares is None:
-        return (
-            json.dumps({noun: item, "class": None, "probabilities": {}}) if form == "json" else ""
-        )
-    best, classes = int(shares.argmax()), [*counts]
-    if form == "json":
-        known = {name: round(float(each), 6) for name, each in zip(classes, shares, strict=True)}
-        content = {noun: item, "class": classes[best], "probabilities": known}
-        content["classes"] = dict(counts)  # of what it was trained on
-        return json.dumps(content, ensure_ascii=False)
-    return f"{shares[best]:.4f}\t{classes[best]}" if scores else classes[best]
+        return json.dumps({noun: item, "class": None, "probabilities": {}})
+    found = {name: round(float(each), 6) for name, each in zip(counts, shares, strict=True)}
+    content = {noun: item, "class": [*counts][int(shares.argmax())], "probabilities": found}
+    content["classes"] = dict(counts)  # of what it was trained on
+    if noun == "text":
+        content["unknown"] = [*dict.fromkeys(unknown)]
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _words(trained: Any, given: Sequence[str]) -> Figure:

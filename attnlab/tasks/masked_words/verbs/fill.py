@@ -80,16 +80,19 @@ def command(
     is_told = False
     for number, text in enumerate(given or input_lines(), 1):
         if not given and not text.strip():  # stays one, so that lines go with lines
-            click.echo(_as_json(text, []) if form == "json" else "", nl=not top or form == "json")
+            click.echo(
+                _as_json(text, [], []) if form == "json" else "", nl=not top or form == "json"
+            )
             continue
         where = f"TEXT {number}" if given else f"standard input, line {number}"
         found = task.fill(trained.model, text, top or 1, where)
-        warn_unknown(task.unknown(text), told)
+        unknown = task.unknown(text)
+        warn_unknown(unknown, told, task.tokenizer.words)
         if not is_told and task.is_longer(text, task.width - 2):
             warn_cut("text", task.width - 2, text)
             is_told = True
         if form == "json":
-            click.echo(_as_json(text, found))
+            click.echo(_as_json(text, found, unknown))
         else:
             click.echo(_as_table(number, found) if top else " ".join(_filled(text, found).split()))
 
@@ -109,10 +112,11 @@ def _as_table(number: int, found: Sequence[Sequence[Guess]]) -> str:
     return "\n".join(lines)
 
 
-def _as_json(text: str, found: Sequence[Sequence[Guess]]) -> str:
+def _as_json(text: str, found: Sequence[Sequence[Guess]], unknown: Sequence[str]) -> str:
     masks = [
         [{"word": each.word, "probability": round(each.probability, 6)} for each in guesses]
         for guesses in found
     ]
-    content = {"text": text, "filled": _filled(text, found), "masks": masks}
+    named = [*dict.fromkeys(unknown)]
+    content = {"text": text, "filled": _filled(text, found), "masks": masks, "unknown": named}
     return json.dumps(content, ensure_ascii=False)

@@ -27,6 +27,7 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
 from attnlab.text.reading import check_utf8
+from attnlab.text.unknown import unknown_column
 
 if TYPE_CHECKING:
     from attnlab.run.loading import TrainedRun
@@ -83,7 +84,8 @@ def command(
     translation a line, an empty line for an empty line. With --n-best above 1, a line has rank and
     translation with a tab between, with --scores score and translation, with both rank, score and
     translation. A score is the log-probability by length penalty: 0 is the best there could be.
-    With --json an object a line.
+    With --scores a last column names the words that the model doesn't know, if there are any. With
+    --json an object a line.
     """
     folder = find(run, runs)
     _check(folder, sentences, beam, n_best, figure)
@@ -96,7 +98,7 @@ def command(
     translator = task.translator(trained.model, beam=beam, n_best=n_best)
     translator.warn = lambda text: click.echo(f"attnlab: warning: {text}", err=True)
     draw = partial(_draw, translator, trained, figure, shown) if figure else None
-    as_text = partial(_as_text, n_best > 1, scores)
+    as_text = partial(_as_text, translator, n_best > 1, scores)
     written = partial(_as_json, translator) if form == "json" else as_text
     chunks = [sentences] if sentences else _standard_input()
     _run(translator, chunks, written, draw)
@@ -133,12 +135,19 @@ def _check(
         raise RequestError(f"--attention: expected one sentence, got {len(sentences)}.")
 
 
-def _as_text(ranks: bool, scores: bool, _: str, translations: list[Translation]) -> str:
+def _as_text(
+    translator: SentenceTranslator,
+    ranks: bool,
+    scores: bool,
+    line: str,
+    translations: list[Translation],
+) -> str:
     """A sentence's translations, a line each; one empty line for an empty sentence."""
     if len(translations[0].source) == 1:
         return ""
+    unknown = unknown_column(translator.unknown(line)) if scores else ""
     return "\n".join(
-        "\t".join([str(rank)] * ranks + [f"{best.score:.4f}"] * scores + [best.text])
+        "\t".join([str(rank)] * ranks + [f"{best.score:.4f}"] * scores + [best.text]) + unknown
         for rank, best in enumerate(translations, 1)
     )
 

@@ -1,0 +1,52 @@
+"""`attnlab vocabulary`: what runs know of words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from compared_runs import write_group
+
+from attnlab.cli import main
+from attnlab.records.run_directory import RunDirectory
+from attnlab.text.tokenizers import Tokenizer
+
+SENTENCES = ["the old dog", "the dogs and the king", "the king"]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run without a vocabulary."""
+    write_group(tmp_path, "bahdanau", [0.5])
+    (folder,) = tmp_path.glob("*/*/*")
+    run = RunDirectory.open(folder)
+    run.assets.mkdir(exist_ok=True)
+    return run
+
+
+def said(capsys, *words) -> list[str]:
+    assert main(["vocabulary", *map(str, words)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_words_are_known_or_have_nearest_ones(run, capsys):
+    Tokenizer.fit(SENTENCES, kind="word").save(run.assets / "tokenizer.json")
+    assert said(capsys, run.path, "king", "Dog", "moon", "the king") == [
+        *("king\tknown", "Dog\tunknown; nearest: dog, dogs", "moon\tunknown"),
+        "the king\tknown as 2 tokens: the king",
+    ]
+    (line,) = said(capsys, run.path, "--limit", 2)
+    assert line == "10 entries, tokenizer word; most frequent: the, king"
+
+
+def test_each_language_has_its_own(run, capsys):
+    Tokenizer.fit(SENTENCES, kind="word").save(run.assets / "source_tokenizer.json")
+    Tokenizer.fit(["der Hund"], kind="bpe").save(run.assets / "target_tokenizer.json")
+    source, target = map(json.loads, said(capsys, run.path, "dog", "--json"))
+    assert source == {"side": "source", "word": "dog", "known": True, "pieces": ["dog"]}
+    assert target["side"] == "target" and target["pieces"] == ["d", "·o", "·g"]
+
+
+def test_a_run_without_texts_is_refused(run, capsys):
+    assert main(["vocabulary", str(run.path)]) == 2
+    assert "expected a run that reads texts" in capsys.readouterr().err

@@ -1,0 +1,29 @@
+"""Unknown words: the nearest known ones, the warning, the column."""
+
+import pytest
+
+from attnlab.text.unknown import nearest, unknown_column, unknown_warning
+
+KNOWN = ["the", "dog", "dogs", "king", "King", "keys"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("Dog", ["dog", "dogs"]), ("kign", ["king"]), ("Kings", ["king"]), ("astronaut", [])],
+)
+def test_the_nearest_words_are_similar_in_any_case(word, expected):
+    assert nearest(word, KNOWN) == expected
+
+
+def test_each_unknown_word_is_warned_about_once_with_the_nearest_known_one():
+    warned: set[str] = set()
+    text = unknown_warning(["Dog", "xyz", "Dog"], warned, KNOWN)
+    assert text.endswith("read as unknown: Dog (nearest known word: dog), xyz")
+    assert unknown_warning(["xyz", "Dog"], warned, KNOWN) is None
+    many = unknown_warning(map(str, range(13)), set())
+    assert many.endswith("10, 11, ...")
+
+
+def test_a_column_names_unknown_words_once():
+    assert unknown_column([]) == ""
+    assert unknown_column(["to", "of", "to"]) == "\tunknown: to, of"
