@@ -44,7 +44,7 @@ def test_each_language_has_its_own(run, capsys):
     Tokenizer.fit(["der Hund"], kind="bpe").save(run.assets / "target_tokenizer.json")
     source, target = map(json.loads, said(capsys, run.path, "dog", "--json"))
     assert source == {"side": "source", "word": "dog", "known": True, "pieces": ["dog"]}
-    assert target["side"] == "target" and target["pieces"] == ["d", "·o", "·g"]
+    assert target["side"] == "target" and "".join(target["pieces"]) == "␣d·o·g"
 
 
 def test_a_run_without_texts_is_refused(run, capsys):
