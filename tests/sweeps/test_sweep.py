@@ -78,6 +78,7 @@ def plan_of(tmp_path, config_of):
             first=config_of(),
             points=lambda: (words, 0),
             words=(),
+            judged_by="validation",
             ends=lambda: [],
             trial=lambda number, overrides: Point(number, (), {}, config_of(number)),
         )
