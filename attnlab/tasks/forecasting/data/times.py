@@ -33,6 +33,7 @@ class Calendar:
     offset: np.ndarray | None = None  # (n,) timedelta64[us] ahead of UTC; None: not known
     zone: str = ""  # such as Europe/Berlin, if the text names one
     by_instant: bool = False  # whether the step is one of absolute time
+    clock: bool = False  # whether labels have the clock time even if the step doesn't need it
 
     def __len__(self) -> int:
         return len(self.local)
@@ -67,7 +68,8 @@ class Calendar:
         by_months = _months(times.axis)
         if by_months:
             months, step = by_months
-            return Calendar(months.to_timestamp().to_numpy().astype("M8[us]")), step
+            first_days = months.to_timestamp().to_numpy().astype("M8[us]")
+            return Calendar(first_days, clock=self.clock), step
         return times, _fixed_step(times.axis)
 
     def _counts_instants(self) -> bool:
@@ -135,13 +137,13 @@ class Calendar:
         import pandas as pd
 
         times = pd.DatetimeIndex(self.local)
-        if step == "3MS" and (times.month % 3 == 1).all():
+        if step == "3MS" and (times.month % 3 == 1).all() and not self.clock:
             return [f"{time.year}-Q{time.quarter}" for time in times]
         form, length = "%Y-%m-%d", _below_a_day(step)
-        if step.endswith("MS"):
+        if step.endswith("MS") and not self.clock:
             whole_years = int(step[:-2]) % 12 == 0 and (times.month == 1).all()
             form = "%Y" if whole_years else "%Y-%m"
-        elif length or (times != times.normalize()).any():
+        elif length or self.clock or (times != times.normalize()).any():
             shown = times.append(times[-1:] + length) if length else times  # as exact as the step
             form += " %H:%M:%S" if shown.second.any() or shown.microsecond.any() else " %H:%M"
             form += ".%f" if shown.microsecond.any() else ""
@@ -301,7 +303,7 @@ def _read_label(label: str, step: str) -> Calendar:
     day = f"{found['year']}-{int(month):02d}-{found['day'] or '01'}"
     local = np.array([np.datetime64(f"{day}T{clock}" if clock else day, "us")])
     if not found["sign"]:
-        return Calendar(local)
+        return Calendar(local, clock=bool(clock))
     minutes = int(found["sign"] + "1") * (60 * int(found["hours"]) + int(found["minutes"]))
     offset = np.array([np.timedelta64(minutes, "m").astype("m8[us]")])
     return Calendar(local, offset, found["zone"] or "", by_instant=bool(_below_a_day(step)))

@@ -11,6 +11,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.reading.dates import read_times
+from attnlab.tasks.forecasting.data.times import next_labels
 
 MONTHS = pd.date_range("2018-01-01", periods=30, freq="MS")
 DAYS = pd.date_range("2019-12-25", periods=30, freq="D")
@@ -202,6 +203,11 @@ def test_24_is_the_first_hour_of_the_next_day():
     assert found.times.regular()[1] == "h"
     assert found.notes == ("24:00 is read as 00:00 of the next day.",)
     assert read_times(["2019-12-31 24:30"]) is None
+    days, step = read_times(["2019-12-31 24:00", "2020-01-01 24:00"]).times.regular()
+    assert (days.labels(step), step) == (["2020-01-01 00:00", "2020-01-02 00:00"], "1D")
+    months, step = read_times(["2019-12-31 24:00", "2020-01-31 24:00"]).times.regular()
+    assert (months.labels(step), step) == (["2020-01-01 00:00", "2020-02-01 00:00"], "1MS")
+    assert next_labels("2020-02-01 00:00", step, 1) == ["2020-03-01 00:00"]
 
 
 @pytest.mark.parametrize(

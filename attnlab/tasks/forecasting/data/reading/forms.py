@@ -6,7 +6,7 @@ import datetime
 import re
 import zoneinfo
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -70,9 +70,11 @@ def read_form(texts: Sequence[str], form: str, *, clock: bool = False) -> Read:
     microseconds, clock_valid = _clock(fields)
     valid &= clock_valid & fields.known
     local = np.where(valid, day.astype("M8[us]") + microseconds, np.datetime64("NaT"))
+    times = _with_offsets(local.astype("M8[us]"), fields)
     if np.any(fields.numbers("hour", 0)[valid] == 24):
+        times = replace(times, clock=True)
         notes = (*notes, "24:00 is read as 00:00 of the next day.")
-    return Read(form, _with_offsets(local.astype("M8[us]"), fields), notes if valid.any() else ())
+    return Read(form, times, notes if valid.any() else ())
 
 
 @lru_cache(maxsize=256)
