@@ -129,6 +129,8 @@ def test_other_columns_are_no_times_and_a_note_says_so(read, header, cells):
         ("date,x", [*range(20200101, 20200130), 20200132], "row 2: expected a time as 20200129"),
         ("date,x", ["2020-01-01", "02.01.2020", "2020-01-03"], "row 3: expected a time as 2020-01"),
         ("date,x", ["2020-01-01T00:00Z", "2020-01-01T01:00"], "row 2: expected a time as .*Z, got"),
+        ("nr,Datum,x", [f"{n},Woche {n}" for n in range(9)], "column 'Datum', row 2: expected a t"),
+        ("date,ds,x", [f"soon,{n}" for n in range(9)], "column 'date', row 2: expected a time in"),
         ("year,x", [f"{n} BC" for n in range(44, 4, -1)], "row 2: expected a time in a known form"),
     ],
 )  # fmt: skip

@@ -24,7 +24,10 @@ _SURE_NUMBERS = re.compile(r"\d{4}(\d\d(\d\d)?)?(\.0*)?|\d{10}|\d{13}|\d{4}[.,]\
 _PARTS = [("year", "month", "day"), ("year", "month"), ("year", "quarter"), ("year", "week")]
 _PARTS += [("year", "period")]  # 2020, M01
 _REGULAR = 0.9  # of the steps are equal
-_ADVICE = "task.time_format names its form, task.time_column=null takes the rows in file order"
+_ADVICE = (
+    "task.time_format names its form, task.time_column another column, task.time_column=null "
+    "takes the rows in file order"
+)
 
 
 @dataclass(frozen=True)
@@ -104,30 +107,37 @@ def find_times(
     return max([*whole, *several], key=TimeColumns.rank, default=None)
 
 
-def refuse_unread_times(table: SeriesTable, taken: Iterable[int]) -> None:
-    """Refuse a table without times if a column looks as if it had some.
+def refuse_unread_times(table: SeriesTable, taken: Iterable[int], *, counted: bool = False) -> None:
+    """Refuse a table without dates if a column looks as if it had some.
+
+    With `counted`, other numbers count the rows: then only texts whose name says that they are
+    times are refused.
 
     Raises:
         RequestError: a column's name says that it has times, its cells look like times, or its
             numbers fall from row to row, as if the newest row was the first.
     """
     for at in (at for at in range(len(table.header)) if at not in {*taken}):
-        cells = table.cells(at)
-        known = [cell for cell in cells if not is_missing(cell)]
-        said = role(table.header[at])
-        if not known:
+        cells, said = table.cells(at), role(table.header[at])
+        numeric = table.is_numeric(at)
+        if all(map(is_missing, cells)) or (counted and (numeric or not said)):
             continue
-        if table.is_numeric(at):
-            numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
-            falls = len(cells) > 2 and bool(np.all(np.diff(numbers) < 0))
-            if falls and not said:
-                raise RequestError(
-                    f"{table.path}: column {table.header[at]!r} falls from row to row, as if the "
-                    f"newest row was the first: task.time_column={table.header[at]} sorts by it, "
-                    f"task.time_column=null takes the rows in file order"
-                )
-        if said not in ("", "count", "row") or (not said and all(map(_looks_dated, known))):
+        if numeric and not said:
+            _refuse_falling(table, at)
+        dated = not said and all(_looks_dated(cell) or is_missing(cell) for cell in cells)
+        if dated or said not in ("", "count", "row"):
             raise _unreadable(table, (at,), cells, _read(table, (at,), cells, None), None)
+
+
+def _refuse_falling(table: SeriesTable, at: int) -> None:
+    """Refuse a column whose numbers fall from row to row."""
+    numbers = [to_number(cell, "," if "," in cell else ".") for cell in table.cells(at)]
+    if len(numbers) > 2 and np.all(np.diff(numbers) < 0):
+        raise RequestError(
+            f"{table.path}: column {table.header[at]!r} falls from row to row, as if the newest "
+            f"row was the first: task.time_column={table.header[at]} sorts by it, "
+            f"task.time_column=null takes the rows in file order"
+        )
 
 
 def _looks_dated(cell: str) -> bool:

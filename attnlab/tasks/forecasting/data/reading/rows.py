@@ -19,6 +19,7 @@ from attnlab.tasks.forecasting.data.reading.columns import (
 )
 from attnlab.tasks.forecasting.data.reading.ids import refuse_restarts
 from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, is_missing, to_number
+from attnlab.tasks.forecasting.data.times import Counts
 
 LARGEST = 1e150  # beyond it a squared error leaves float64
 _SHOWN = 60  # letters of a wrong cell
@@ -99,6 +100,8 @@ def read_columns(
         refuse_unread_times(table, [*places, *id_places])
         if not id_places:
             refuse_restarts(table, places)
+    elif times and not asked and isinstance(times.times, Counts):
+        refuse_unread_times(table, [*places, *id_places, *times.places], counted=True)
     for at in () if asked or times is None else times.places:
         table.check_name(at)
     found = _columns(table, places, times, reading, no_times=bool(timed) and times is None)
