@@ -155,7 +155,7 @@ def test_the_charts_group_by_attention(page):
     page.get_by_role("button", name="Close").first.click()
     page.wait_for_timeout(1500)  # the page sets itself up anew, and would empty the field
     shown = titles(page)
-    assert shown[:2] == ["train_loss", "val_loss"] and shown.count("val_loss") == 1
+    assert shown[:3] == ["loss", "train_loss", "val_loss"] and shown.count("val_loss") == 1
     assert "jobs" not in shown
     page.get_by_placeholder("Search metric charts").press_sequentially("_loss", delay=50)
     page.wait_for_timeout(2500)
