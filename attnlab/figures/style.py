@@ -47,8 +47,8 @@ def run_title(metrics: Mapping[str, Any]) -> str:
 def result_line(
     metrics: Mapping[str, Any], kind: Kind, *others: str, with_skill: bool = True
 ) -> str:
-    """The test result in a line: the metric that the kind reports, `others`, the best baseline."""
-    test, reported = metrics.get("test", {}), kind.reported
+    """The test result in a line: the metric that the run reports, `others`, the best baseline."""
+    test, reported = metrics.get("test", {}), metrics.get("metric", kind.reported)
     shown = [metric for metric in kind.metrics if metric.name in (reported, *others)]
     known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
     if not known:

@@ -102,6 +102,8 @@ class Series(ForecastingTask):
         self.divided, self._left_out = self._divide_all(read)
         self.period = self._find_period()
         sizes = (self.history, self.horizon)
+        columns = [column for each in read for column in each.columns.T]
+        lengths = [np.array([len(each.values) for each in read])] if len(read) > 1 else []
         self.layout = read[0].layout
         self._origins = [each.end(self.history) for each in self.divided]
         parts = {
@@ -112,7 +114,7 @@ class Series(ForecastingTask):
             **parts,
             name=self.name,
             source=read[0].source,
-            digest=digest(*(column for each in read for column in each.columns.T)),
+            digest=digest(*columns, *lengths),
             scaler=self._scaling(),
         )
         return self._splits

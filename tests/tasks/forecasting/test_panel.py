@@ -99,7 +99,7 @@ def test_one_series_with_an_id_is_the_series_alone(write):
     with_id, alone = panel(write(one)), panel(write([row[1:] for row in one], "ds,y"), ids=None)
     forecast = with_id.splits.test.target + np.float32(0.25)
     metrics = [task.report(forecast).metrics for task in (with_id, alone)]
-    assert metrics[0] == metrics[1]
+    assert metrics[0] == metrics[1] and with_id.splits.digest == alone.splits.digest
 
 
 def walks(lengths, seed=3):
@@ -208,6 +208,14 @@ def test_the_columns_that_tell_series_apart_are_named(write, header):
     found = read_panel(path, header.rpartition(",")[2], "auto", Reading(ids=ids))
     assert len(found) == 2 ** len(ids)
     assert {len(each.values) for each in found} == {len(lines) // len(found)}
+
+
+def test_stretches_of_labels_without_any_order_are_a_note(write):
+    lines = [(shop, at % 3) for shop in "xy" for at in range(8)]
+    notes = read_series(write(lines, "shop,y"), None, "auto").notes
+    assert "task.id_column=shop tells them apart" in notes[-1]
+    (one, other) = read_panel(write(lines, "shop,y"), "y", "auto", Reading(ids=["shop"]))
+    assert len(one.values) == len(other.values) == 8 and len(one.notes) == 1
 
 
 def test_one_column_of_ids_is_not_enough_if_two_are_needed(write):

@@ -149,7 +149,10 @@ def _of_run(
         return [task.origin(name) for name in ids] or task.origins
     if len(ids) > 1:
         raise RequestError("--values: expected at most one --id, whose scale they have.")
-    return [task.origin_of(values, *ids)]
+    known = task.origin(ids[0]).ids if ids else ()
+    origin = replace(task.origin_of(values, *ids), ids=known)
+    _note_new(task, [origin])
+    return [origin]
 
 
 def _of_file(
@@ -167,7 +170,21 @@ def _of_file(
         if name not in found:
             hint = did_you_mean(name, [*found])
             raise RequestError(f"--id: expected one of the series of {path}, got {name}.{hint}")
-    return [found[name] for name in ids] or origins
+    chosen = [found[name] for name in ids] or origins
+    _note_new(task, chosen)
+    return chosen
+
+
+def _note_new(task: ForecastingTask, origins: Sequence[Origin]) -> None:
+    """Say which series the run doesn't know, so that it doesn't know their scale either."""
+    from attnlab.tasks.forecasting.by_series import listed
+
+    known = {origin.id for origin in task.origins}
+    new = [origin.id or "the one given" for origin in origins if origin.id not in known]
+    if new and "" not in known:
+        _note(
+            f"series that the run wasn't trained on are scaled by their own values: {listed(new)}"
+        )
 
 
 def _ends(folder: RunDirectory, trained: TrainedRun, steps: int) -> dict[str, Any] | None:
@@ -177,6 +194,8 @@ def _ends(folder: RunDirectory, trained: TrainedRun, steps: int) -> dict[str, An
         metrics = folder.read_metrics()
     ends = metrics.get("interval")
     if not ends:
+        if metrics:
+            _note(_about_missing(cast("ForecastingTask", trained.task), 0, steps))
         return None
     if trained.epoch != str(metrics["best_epoch"]):
         _note("the interval is known of the best epoch alone")
@@ -192,8 +211,9 @@ def _about_missing(task: ForecastingTask, known: int, steps: int) -> str:
     from attnlab.tasks.forecasting.data.intervals import AHEAD, FEWEST
 
     beyond = steps > max(AHEAD, task.horizon)
+    where = f" beyond step {known}" if known else ""
     return (
-        f"no interval beyond step {known}, which takes {FEWEST} validation errors of each step: "
+        f"no interval{where}, which takes {FEWEST} validation errors of each step: "
         f"train with {f'task.horizon={steps} and ' if beyond else ''}a validation part of at least "
         f"{FEWEST - 1 + steps} values (task.validation)"
     )

@@ -75,6 +75,18 @@ def refuse_restarts(table: SeriesTable, taken: Collection[int]) -> None:
             )
 
 
+def about_stretches(table: SeriesTable, taken: Collection[int]) -> list[str]:
+    """A note on rows without times that another column parts into stretches of one label each."""
+    for at, own in _labels(table, taken).items():
+        if np.count_nonzero(np.diff(own)) == own.max():
+            name = table.header[at]
+            return [
+                f"The column {name!r} has {own.max() + 1} labels, one after the other: if each is "
+                f"a series, task.id_column={name} tells them apart."
+            ]
+    return []
+
+
 def several_series(ids: Sequence[str]) -> str:
     """What to do with a file whose times start again."""
     value = ids[0] if len(ids) == 1 else f"[{','.join(ids)}]"

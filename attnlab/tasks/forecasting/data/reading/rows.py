@@ -17,7 +17,7 @@ from attnlab.tasks.forecasting.data.reading.columns import (
     given_times,
     refuse_unread_times,
 )
-from attnlab.tasks.forecasting.data.reading.ids import refuse_restarts
+from attnlab.tasks.forecasting.data.reading.ids import about_stretches, refuse_restarts
 from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, is_missing, to_number
 from attnlab.tasks.forecasting.data.times import Counts
 
@@ -105,7 +105,8 @@ def read_columns(
     for at in () if asked or times is None else times.places:
         table.check_name(at)
     found = _columns(table, places, times, reading, no_times=bool(timed) and times is None)
-    return replace(found, id_places=id_places)
+    more = () if times or id_places or not timed else about_stretches(table, places)
+    return replace(found, id_places=id_places, notes=(*found.notes, *more))
 
 
 def _columns(
