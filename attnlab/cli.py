@@ -122,7 +122,7 @@ def _dispatch(arguments: list[str]) -> int:
     if first in known:
         return _verb(first, arguments[1:])
     if first and first[0] not in "-+~" and "=" not in first:
-        raise RequestError(_unknown_verb(first, arguments[1:], [*known, "train"]))
+        raise RequestError(_unknown_verb(arguments, [*known, "train"]))
     return train(arguments)
 
 
@@ -143,7 +143,7 @@ def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
         except RequestError:
             if not did_you_mean(asked[0], [*known]):
                 raise
-            raise RequestError(_unknown_verb(asked[0], [], [*known, "train"])) from None
+            raise RequestError(_unknown_verb(asked[:1], [*known, "train"])) from None
     lines = {verb: known[verb].help for verb in known}
     print(overview({"train": "one run, as attnlab KEY=VALUE ...", **lines}))
     return DONE
@@ -162,13 +162,13 @@ def _heeded(arguments: list[str], others: list[str]) -> list[str]:
     return words
 
 
-def _unknown_verb(word: str, others: list[str], verbs: list[str]) -> str:
+def _unknown_verb(arguments: list[str], verbs: list[str]) -> str:
+    from attnlab.config.hints import command_hint, verb_hint
     from attnlab.config.rules import did_you_mean
 
-    if others[:1] == ["="]:
-        value = others[1] if others[1:] else "VALUE"
-        return f"{word}: expected KEY=VALUE without spaces, as {word}={value}."
-    hint = did_you_mean(word, verbs)
+    if meant := verb_hint(arguments) or command_hint(arguments):
+        return meant
+    word, hint = arguments[0], did_you_mean(arguments[0], verbs)
     return f"{word}: there is no such command.{hint} Valid: {', '.join(sorted(verbs))}."
 
 
@@ -207,7 +207,7 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
     codes: list[int] = []
 
     def noted(cfg: DictConfig) -> None:
-        codes.append((job or _job)(cfg))
+        codes.append(job(cfg) if job else _job(cfg, arguments))
 
     before = sys.argv
     try:
@@ -217,20 +217,20 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
             sys.argv = [before[0], *words]
             conf = {"config_path": str(config.conf_folder()), "config_name": "config"}
             _shown_without_rules(words, hydra.main(version_base="1.3", **conf)(noted))
-    except RequestError:
-        raise
+        if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
+            from attnlab.sweeps.plugin import raise_error
+
+            raise_error()
     except Exception as error:
         # Jobs and sweeps keep their own errors, so this one is about the command line's words.
         hydras = type(error).__module__.startswith(("hydra", "omegaconf"))
-        if hydras or isinstance(error, ValueError):
-            raise RequestError(config.explain(error, arguments)) from error
-        raise
+        if not (hydras or isinstance(error, ValueError)):
+            raise
+        if isinstance(error, RequestError) and hinted(error, arguments) is error:
+            raise
+        raise hinted(RequestError(config.explain(error, arguments)), arguments) from error
     finally:
         sys.argv = before
-    if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
-        from attnlab.sweeps.plugin import raise_error
-
-        raise_error()
     return max(codes, default=DONE)
 
 
@@ -260,8 +260,16 @@ def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
     print(without_rules(shown.getvalue()), end="")
 
 
+def hinted(error: Exception, arguments: list[str]) -> Exception:
+    """The error of a run or a sweep; in its place how the words should be, if they are wrong."""
+    from attnlab.config.hints import command_hint
+
+    hint = command_hint(arguments) if isinstance(error, RequestError) else None
+    return RequestError(hint) if hint else error
+
+
 @profile.spent()
-def _job(cfg: DictConfig) -> int:
+def _job(cfg: DictConfig, arguments: list[str]) -> int:
     """Run one composed configuration."""
     from attnlab.config import composing as config
 
@@ -271,7 +279,7 @@ def _job(cfg: DictConfig) -> int:
 
         runner.run(checked)
     except Exception as error:
-        return _report(error)
+        return _report(hinted(error, arguments))
     return DONE
 
 

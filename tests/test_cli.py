@@ -112,7 +112,7 @@ def test_a_run_whose_result_nobody_reads_is_done(monkeypatch):
         patch.setattr("attnlab.config.composing.from_hydra", lambda cfg: cfg)
         patch.setattr("attnlab.run.runner.run", _broken)
         patch.setattr(sys, "stdout", gone)
-        assert _job(None) == 0
+        assert _job(None, []) == 0
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
             overrides.append(word)
             continue
         if flag not in FLAGS:
-            raise RequestError(_unknown_flag(flag, value if joined else next(iter(words), "")))
+            raise RequestError(_unknown_flag(flag))
         if not joined:
             value = _next_value(flag, words)
         if FLAGS[flag] and not value:
@@ -98,13 +98,9 @@ def refuse_class(override: str) -> None:
         )
 
 
-def _unknown_flag(flag: str, value: str) -> str:
-    from attnlab.config.composing import full_keys
+def _unknown_flag(flag: str) -> str:
     from attnlab.config.rules import did_you_mean
 
-    settings = [f"{key}={value or 'VALUE'}" for key in full_keys(flag.strip("-").replace("-", "_"))]
-    if settings:
-        return f"{flag}: settings have no dashes: {' or '.join(settings)}."
     known = [known for known in (*FLAGS, *VERBOSITY) if known.startswith("--")]
     hint = did_you_mean(flag, known)
     return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"

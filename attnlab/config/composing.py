@@ -24,10 +24,11 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 
 from attnlab.config.options import conf_folder, option_class, option_content, options, read_yaml
 from attnlab.config.parsing import parse, parse_section
-from attnlab.config.rules import did_you_mean, lookup
+from attnlab.config.rules import Rule, did_you_mean, lookup, read_rule
 from attnlab.config.sections import (
     OPTION_GROUPS,
     SECTIONS,
+    SEED_RULE,
     PathsConfig,
     RunConfig,
     SearchConfig,
@@ -56,8 +57,6 @@ _PLAIN = "plain"
 _NO_SETTINGS = ("rules", "defaults", "_target_")
 # What a value begins with that is a list, a mapping or one of Hydra's functions.
 _NO_TEXT = ("[", "{", "range(", "glob(", "choice(")
-# What people type for a setting's last part.
-_SHORT = {"lr": "learning_rate", "batch": "batch_size"}
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}
 
 
@@ -273,7 +272,7 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
         tasks = ",".join(task for task in options("task") if "data" in _of_task(task))
         return f"data: goes with task={tasks}; the other tasks bring their own data."
     if "." not in key:
-        full = " or ".join(full_keys(key, overrides))
+        full = " or ".join(path for path in known if path.rpartition(".")[2] == key)
         hint = f" Did you mean {full}?" if full else did_you_mean(group, top)
         return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
     hint = did_you_mean(key, known)
@@ -328,25 +327,30 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
     return f"{key}: expected {expected}, got {value}."
 
 
-def full_keys(word: str, overrides: Iterable[str] = ()) -> list[str]:
-    """The settings whose last part is a word: `trainer.epochs` for `epochs`."""
-    word = _SHORT.get(word, word)
-    return [key for key in known_keys(overrides) if key.rpartition(".")[2] == word]
-
-
 def known_keys(overrides: Iterable[str]) -> list[str]:
     """Dotted paths of every setting, with the groups chosen as in `overrides` where valid."""
+    return list(known_rules(overrides))
+
+
+def known_rules(overrides: Iterable[str]) -> dict[str, Rule]:
+    """Every setting of `known_keys` with its rule, an empty one for those that have none."""
     chosen = _chosen(overrides)
-    keys = ["seed"]
-    keys += [f"{name}.{f.name}" for name, cls in _ALL_SECTIONS.items() for f in fields(cls)]
+    rules = {"seed": SEED_RULE}
+    for name, cls in _ALL_SECTIONS.items():
+        rules |= {f"{name}.{f.name}": f.metadata.get("rule", Rule()) for f in fields(cls)}
     for group, name in chosen.items():
         folder = group
         if group == "model":
             folder = "model/settings"
             name = model_settings(chosen["task"], chosen["attention"], name)
-        settings = option_content(folder, name) or {}
-        keys += [f"{group}.{key}" for key in settings if key not in _NO_SETTINGS]
-    return keys
+        content = option_content(folder, name) or {}
+        own = {key: content.get("rules", {}).get(key, {}) for key in content}
+        rules |= {
+            f"{group}.{key}": read_rule(f"{group}.{key}", rule)
+            for key, rule in own.items()
+            if key not in _NO_SETTINGS
+        }
+    return rules
 
 
 def _of_task(task: str) -> dict[str, str]:

@@ -168,10 +168,17 @@ def did_you_mean(word: str, candidates: list[str], prefix: str = "") -> str:
 
     X is the candidate most like the word, after the prefix.
     """
+    found = nearest(word, candidates)
+    return f" Did you mean {prefix}{found}?" if found else ""
+
+
+def nearest(word: str, candidates: Sequence[str]) -> str | None:
+    """The candidate most like a word, in any case; None if none is."""
     import difflib
 
-    found = difflib.get_close_matches(word, candidates, n=1, cutoff=0.6)
-    return f" Did you mean {prefix}{found[0]}?" if found else ""
+    folded = {each.casefold(): each for each in reversed(candidates)}
+    found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[found[0]] if found else None
 
 
 def lookup(config: Mapping[str, Any], path: str) -> Any:

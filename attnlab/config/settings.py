@@ -115,6 +115,10 @@ def explained(word: str) -> list[str]:
     if not found and not meaning:
         keys = list(dict.fromkeys(setting.key for setting in known))
         leaves = [key for key in keys if key.rpartition(".")[2].startswith(word)]
+        from attnlab.config.hints import other_name
+
+        if name := other_name(word):
+            return explained(name)
         hint = did_you_mean(word, [*keys, *GROUPS, *glossary.terms()])
         if leaves and not hint:
             hint = f" Did you mean {leaves[0]}?"

@@ -1,0 +1,383 @@
+"""Commands as they were meant, for those who type what another library or shell would take.
+
+`command_hint` is called after a command was refused: nothing here slows a right one.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.config.arguments import FLAGS, VERBOSITY, is_hydras
+from attnlab.config.composing import known_rules
+from attnlab.config.options import option_content, options, read_yaml
+from attnlab.config.rules import Rule, nearest
+from attnlab.config.sections import OPTION_GROUPS
+
+GROUPS = (*OPTION_GROUPS, "data", "experiment", "search")
+_SWEEP = {"-m", "--multirun"}
+_SPACES = 'settings have no spaces around "=" or after a comma'
+_SEVERAL = re.compile(r"(range|choice|interval|glob|sort|shuffle)\(.*\)")
+_NUMBER = re.compile(r"-?[\d.]+(e-?\d+)?")
+_FROM_TO = re.compile(r"(\d+)(?:\.\.\.?|-|:)(\d+)")  # `0..4`
+_DECIMAL_COMMA = re.compile(r"-?(0,\d+|\d+,0\d*)")
+_FILES = {".csv", ".tsv", ".txt", ".xlsx", ".xls"}
+# Options that are offered first where several have a setting.
+_OWNERS = ("sunspots", "sgd")
+# Types of a value that has no comma in it.
+_NO_TEXT = ("int", "float", "bool")
+
+
+class _Typed(NamedTuple):
+    """One setting of a command, wherever its parts were."""
+
+    text: str  # as it was typed, for the message
+    key: str  # empty of a value alone
+    value: str
+    wrong: str = ""  # what is wrong with how it was typed
+
+
+@dataclass
+class _Meant:
+    """A command under correction."""
+
+    flags: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    reason: str = ""  # about the first word that is wrong
+
+    def blame(self, reason: str) -> None:
+        """Take a reason, unless there is one."""
+        self.reason = self.reason or reason
+
+
+class _Unclear(Exception):
+    """Nobody can say what was meant."""
+
+
+def command_hint(arguments: Sequence[str]) -> str | None:
+    """What is wrong with a command's words, and the whole command as it was meant.
+
+    Args:
+        arguments: those of a run or a sweep, after `attnlab`.
+
+    Returns:
+        A sentence and a command to be pasted; None if the words are right, or unclear.
+    """
+    words = [*arguments[1:]] if arguments[:1] == ["train"] else [*arguments]
+    if any(word.partition("=")[0] in ("--config-path", "-cp") for word in words):
+        return None  # whose settings are those of a run
+    try:
+        meant = _meant(words)
+    except _Unclear:
+        return None
+    if not meant.reason:
+        return None
+    command = shlex.join(["attnlab", *meant.flags, *meant.settings])
+    return f"{meant.reason}. Type: {command}" if meant.settings else f"{meant.reason}."
+
+
+def verb_hint(arguments: Sequence[str]) -> str | None:
+    """The same of a command whose first word is the name of a verb elsewhere, such as `eval`."""
+    verb = _inverted("commands").get(arguments[0].casefold())
+    if verb is None:
+        return None
+    rest = [*arguments[1:]]
+    if verb in ("train", "-m"):
+        words = rest if verb == "train" else [verb, *rest]
+        if hint := command_hint(words):
+            return hint
+        verb, rest = "", words or ["KEY=VALUE", "..."]
+    command = shlex.join(["attnlab", *verb.split(), *rest])
+    return f"{arguments[0]}: there is no such command. Type: {command}"
+
+
+def other_name(word: str) -> str | None:
+    """The setting or group that is called so elsewhere: `optimizer.learning_rate` for `lr`."""
+    return _inverted("keys").get(_plain(word.rpartition(".")[2]))
+
+
+def _meant(words: list[str]) -> _Meant:
+    found = _Meant()
+    typed = []
+    for each in _joined(deque(words), found.flags):
+        typed.append(each)
+    groups = [_option(each, found) for each in typed]
+    chosen = [word for words in groups for word in words]
+    if of := _missing_task(chosen):
+        found.blame(f"data: goes with {of}")
+        found.settings.append(of)
+        chosen.append(of)
+    rules = known_rules(chosen)
+    for each, own in zip(typed, groups, strict=True):
+        found.settings += own or _setting(each, chosen, rules, found)
+    several = [word for word in found.settings if _has_several(word, rules)]
+    if several and not _SWEEP & {*found.flags}:
+        found.blame(f"{several[0]}: several values need -m")
+        found.flags.insert(0, "-m")
+    return found
+
+
+def _joined(words: deque[str], flags: list[str]) -> Iterator[_Typed]:
+    """The settings of a command, put together where spaces or dashes have parted them."""
+    while words:
+        word = words.popleft()
+        key, equals, value = word.partition("=")
+        if key in FLAGS or word in VERBOSITY:
+            flags += [word, words.popleft()] if FLAGS.get(key) and not equals and words else [word]
+        elif word.startswith("-"):
+            yield _dashed(word, words)
+        elif word.startswith(("+", "~")) or is_hydras(word):
+            yield _Typed(word, word, "")
+        elif not equals and words and words[0].startswith("="):
+            rest = words.popleft().lstrip("=") or (words.popleft() if words else "")
+            yield _Typed(word, key, _whole(rest, words), _SPACES)
+        elif equals and key:
+            whole, wrong = _whole(value.lstrip("="), words), ""
+            if whole != value:
+                wrong = 'one "=" is enough' if value[:1] == "=" else _SPACES
+            while words and _is_another(key, whole, words[0]):
+                whole, wrong = f"{whole},{words.popleft()}", "several values have commas between"
+            yield _Typed(word, key, whole, wrong)
+        else:
+            yield _bare(word, words)
+
+
+def _dashed(word: str, words: deque[str]) -> _Typed:
+    flag, equals, value = word.partition("=")
+    if not equals:
+        value = words.popleft() if words and _is_value(words[0]) else "true"
+    name = flag.lstrip("-")
+    if name.startswith(("no-", "no_")) and value == "true":
+        name, value = name[3:], "false"
+    return _Typed(flag, name, _whole(value, words), "settings have no dashes")
+
+
+def _bare(word: str, words: deque[str]) -> _Typed:
+    """A word without "=": `attention: bahdanau`, `epochs 5`, or a value alone: `sunspots`."""
+    key, colon, value = word.partition(":")
+    if colon and _is_a_key(key) and (value or words):
+        return _Typed(word, key, _whole(value, words), "expected KEY=VALUE")
+    if _is_a_key(word) and words and _is_value(words[0]):
+        return _Typed(word, word, _whole(words.popleft(), words), "expected KEY=VALUE")
+    return _Typed(word, "", word, "expected KEY=VALUE")
+
+
+def _whole(value: str, words: deque[str]) -> str:
+    """A value with the words that belong to it: `none, bahdanau` and `none , bahdanau`."""
+    while words and _is_value(words[0]):
+        if value and not value.endswith(",") and not words[0].startswith(","):
+            break
+        value += words.popleft()
+    return value.rstrip(",")
+
+
+def _is_value(word: str) -> bool:
+    return "=" not in word and (not word.startswith("-") or word[1:2].isdigit())
+
+
+def _is_another(key: str, value: str, word: str) -> bool:
+    """Whether a word after KEY=VALUE is one more value of the key, as in `seed=0 1 2`."""
+    if key in GROUPS:
+        return word in options(key)
+    return bool(_NUMBER.fullmatch(word) and _NUMBER.fullmatch(value.rpartition(",")[2]))
+
+
+def _is_a_key(word: str) -> bool:
+    leaf = _plain(word.rpartition(".")[2])
+    here = {key.rpartition(".")[2] for key in _table()["keys"]}
+    return leaf in here or leaf in _inverted("keys") or leaf in _advice()
+
+
+def _plain(word: str) -> str:
+    return word.replace("-", "_").replace(" ", "_").casefold()
+
+
+# Groups and their options
+
+
+def _option(typed: _Typed, found: _Meant) -> list[str]:
+    """The words that choose an option; none where the word is a setting. Raises `_Unclear`."""
+    if not typed.key:
+        found.blame(f"{typed.text}: {typed.wrong}")
+        return _alone(typed.value)
+    leaf = _plain(typed.key.rpartition(".")[2])
+    group = leaf if leaf in GROUPS else _inverted("keys").get(leaf, "")
+    if group not in GROUPS or ("." in typed.key and leaf != group):
+        return []
+    if group == "data" and not set(_parts(typed.value)) <= {*options(group)}:
+        words = _alone(typed.value, (False,) if leaf == group else (False, True))
+        found.blame(f"{typed.text}: {typed.wrong or 'the task decides what the data are'}")
+        return words
+    _blame_key(typed, group, found)
+    words = _words(group, typed.value, found)
+    if words is None:
+        raise _Unclear
+    return words
+
+
+def _missing_task(chosen: list[str]) -> str | None:
+    """The task for a corpus that was chosen without one."""
+    groups = dict(word.split("=", 1) for word in chosen)
+    if "data" not in groups or {"task", "experiment"} & groups.keys():
+        return None
+    content = option_content("data", groups["data"]) or {"rules": {}}
+    return f"task={content['rules']['task.name']['choices'][0]}" if content["rules"] else None
+
+
+def _alone(value: str, with_typos: Sequence[bool] = (False, True)) -> list[str]:
+    """The option, or the file, that a word without a key means; raises `_Unclear`."""
+    if Path(value).suffix.lower() in _FILES:
+        return ["task=series", f"task.path={value}"]
+    for typos in with_typos:
+        for group in GROUPS:
+            if words := _words(group, value, typos=typos):
+                return words
+    raise _Unclear
+
+
+def _words(
+    group: str, value: str, found: _Meant | None = None, typos: bool = True
+) -> list[str] | None:
+    """`GROUP=NAME` with the names that options have here, and what else they bring."""
+    known, names, extra = options(group), list[str](), list[str]()
+    if value[:1] == "[" and found:
+        found.blame(f"{group}={value}: several values need -m and no brackets")
+    for part in _parts(value.strip("[]")):
+        name, _, more = _known_value(group, part, known).partition(" ")
+        if name not in known:
+            name = (nearest(part, known) if typos else None) or ""
+        elif name != part and found:
+            found.blame(f"{group}={value}: there is no such option")
+        names.append(name)
+        extra += [more] if more and more not in extra else []
+    return [f"{group}={','.join(names)}", *extra] if all(names) else None
+
+
+def _known_value(key: str, value: str, known: Sequence[Any]) -> str:
+    """A value in its spelling here; as it is where nothing is like it."""
+    if value in known:
+        return value
+    plain = _plain(value)
+    others = _inverted("values", key)
+    here = {_plain(str(each)): str(each) for each in known}
+    return here.get(plain) or others.get(value.casefold()) or others.get(plain, value)
+
+
+# Settings
+
+
+def _setting(typed: _Typed, chosen: list[str], rules: dict[str, Rule], found: _Meant) -> list[str]:
+    """The words for a setting under the name that it has here; raises `_Unclear`."""
+    if not typed.value and typed.key[:1] in "+~h":
+        return [typed.text]
+    leaf = _plain(typed.key.rpartition(".")[2])
+    if typed.key not in rules and leaf in _advice():
+        found.blame(
+            f"{typed.text.partition('=')[0]}: there is no such setting: "
+            f"{_advice()[leaf].replace('{value}', typed.value)}"
+        )
+        return []
+    key = _known_key(typed.key, rules)
+    owner = [] if key in rules else _owner(key, chosen)
+    _blame_key(typed, key, found)
+    rule = rules.get(key) or known_rules([*chosen, *owner]).get(key, Rule())
+    return [*owner, f"{key}={_value(key, typed.value, rule, found)}"]
+
+
+def _value(key: str, value: str, rule: Rule, found: _Meant) -> str:
+    """The value of a setting as it is typed here."""
+    if rule.type == "int" and (ends := _FROM_TO.fullmatch(value)):
+        found.blame(f"{key}={value}: several values are typed as range(FROM,END)")
+        return f"range({ends[1]},{int(ends[2]) + 1})"
+    if rule.type == "float" and _DECIMAL_COMMA.fullmatch(value):
+        found.blame(f"{key}={value}: numbers have a decimal point")
+        return value.replace(",", ".")
+    if rule.type in _NO_TEXT and value[:1] == "[" and value[-1:] == "]":
+        found.blame(f"{key}={value}: several values need -m and no brackets")
+        value = value[1:-1].replace(" ", "")
+    if rule.choices is None and key not in _table()["values"]:
+        return value
+    parts = [_known_value(key, part, rule.choices or ()) for part in _parts(value)]
+    if parts != _parts(value):
+        found.blame(f"{key}: expected {rule.expected()}, got {value}")
+    return ",".join(parts)
+
+
+def _blame_key(typed: _Typed, key: str, found: _Meant) -> None:
+    if typed.wrong:
+        found.blame(f"{typed.text}: {typed.wrong}")
+    if typed.key != key:
+        found.blame(f"{typed.key}: there is no such setting: it is {key} here")
+
+
+def _known_key(typed: str, rules: dict[str, Rule]) -> str:
+    """The full key of a setting; raises `_Unclear`."""
+    key = typed.replace("-", "_").casefold()
+    leaf = key.rpartition(".")[2]
+    if key in rules:
+        return key
+    if name := _inverted("keys").get(leaf):
+        return name
+    full = [known for known in rules if known.rpartition(".")[2] == leaf]
+    preferred = [known for known in full if known in _table()["keys"]] or full
+    if len(preferred) == 1:
+        return preferred[0]
+    elsewhere = [known for known in _table()["keys"] if known.rpartition(".")[2] == leaf]
+    near = nearest(key, [*rules])
+    if elsewhere or ("." in key and near):
+        return elsewhere[0] if elsewhere else str(near)
+    raise _Unclear
+
+
+def _owner(key: str, chosen: list[str]) -> list[str]:
+    """The word that chooses an option with a setting, where the user chose none of its group."""
+    group = key.partition(".")[0]
+    if group not in GROUPS or any(word.startswith(f"{group}=") for word in chosen):
+        raise _Unclear
+    for name in [*_OWNERS, *options(group)]:
+        if name in options(group) and key in known_rules([*chosen, f"{group}={name}"]):
+            return [f"{group}={name}"]
+    raise _Unclear
+
+
+def _has_several(word: str, rules: dict[str, Rule]) -> bool:
+    key, _, value = word.partition("=")
+    rule = rules.get(key)
+    one_word = rule is not None and (rule.choices is not None or rule.type in _NO_TEXT)
+    if key not in GROUPS and not one_word:
+        return False
+    return len(_parts(value)) > 1 or bool(_SEVERAL.fullmatch(value))
+
+
+def _parts(value: str) -> list[str]:
+    """The values that commas separate, without the spaces around them."""
+    if value[:1] in ("[", "{", "'", '"') or _SEVERAL.fullmatch(value):
+        return [value]
+    return [part.strip() for part in value.split(",")]
+
+
+# The table
+
+
+def _table() -> dict[str, Any]:
+    return read_yaml(Path(__file__).with_name("synonyms.yaml"))
+
+
+@cache
+def _inverted(section: str, key: str | None = None) -> dict[str, str]:
+    """Other name -> the name here."""
+    names = _table()[section] if key is None else _table()["values"].get(key, {})
+    return {str(other): name for name, others in names.items() for other in others}
+
+
+@cache
+def _advice() -> dict[str, str]:
+    """Name of what is no setting -> what to do."""
+    entries = _table()["no_settings"]
+    return {name: entry["advice"] for entry in entries for name in entry["names"]}
