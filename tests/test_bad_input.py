@@ -20,7 +20,8 @@ def assert_refused(outcome, *words):
     """One sentence on standard error that has all the words, and exit code 2."""
     assert outcome.code == 2, outcome
     assert outcome.out == ""
-    (line,) = outcome.err.splitlines()
+    lines = outcome.err.splitlines()
+    (line,) = [line for line in lines if not line.startswith(f"{COMPLAINT}latest is ")]
     assert line.startswith(COMPLAINT)
     for word in words:
         assert word in line
@@ -132,8 +133,10 @@ CONFIGURATIONS = [
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),
     ("forecast latest --steps 0", "--steps", "0"),
-    ("evaluate latest", "none of the 0 runs in "),
-    ("report " + "x" * 300, "none of the 0 runs in "),
+    ("evaluate latest", "latest: there are no runs in ", "--runs FOLDER or ATTNLAB_RUNS=FOLDER"),
+    ("translate seed=1", "got seed=1, a setting. To train a run: attnlab task=translate seed=1"),
+    ("report NOSWEEP", "there is no run and no sweep 'NOSWEEP' among the 0 runs in "),
+    ("report " + "x" * 300, "among the 0 runs in "),
 ]
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.commands.compare import compared
-from attnlab.commands.options import find, listed_runs
+from attnlab.commands.options import listed_runs
+from attnlab.commands.runs.finding import ANY, WITH_WEIGHTS, find
 from attnlab.commands.runs.table import row
 from attnlab.compare.selection import Filters
 from attnlab.config.arguments import VERBOSITY
@@ -81,7 +82,7 @@ def rows(filters: Filters, runs: str | None) -> list[dict[str, Any]]:
 
 def find_folder(run: str, runs: str | None) -> Path:
     """The folder of the run that a text means."""
-    return find(run, runs).path
+    return find(run, runs, WITH_WEIGHTS, ANY).path
 
 
 def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,12 @@ import click
 
 from attnlab.commands.options import (
     epoch_options,
-    find,
     form_options,
     key_values,
-    kind_of_run,
     run_argument,
     runs_option,
 )
+from attnlab.commands.runs.finding import find_trained, kind_of_run
 from attnlab.config.settings import own_setting
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file, json_text
@@ -57,7 +56,7 @@ def command(
     data.test_set=NAME scores another test set of a corpus that has several. With --files the corpus
     need not be at hand, and baselines that need it are left out.
     """
-    folder = find(run, runs)
+    folder = find_trained(run, runs, None, epoch, average)
     others = key_values(changes, "data.test_set=NAME")
     scored = _one_of({"--part": part, "--files": files, **others})
     paths = files and [existing_file(path, "--files") for path in files]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable
 from itertools import chain
@@ -18,14 +17,10 @@ from attnlab.compare.selection import STATES, Filters, none_fits
 from attnlab.errors import RequestError, explained
 from attnlab.records.run_directory import (
     ListedRun,
-    RunDirectory,
     default_runs_folder,
-    find_run,
     list_runs,
     run_folders,
 )
-from attnlab.tasks.base import Kind
-from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +99,7 @@ def epoch_options(function: _Command) -> _Command:
     return function
 
 
-def runs_folder(runs: str | None) -> Path:
+def runs_folder(runs: str | Path | None) -> Path:
     """The folder of all runs that `--runs` names, or the default one."""
     try:
         return Path(runs).expanduser() if runs else default_runs_folder()
@@ -118,33 +113,6 @@ def listed_runs(runs: str | None) -> list[ListedRun]:
     if runs and not folder.is_dir():
         raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
     return list_runs(folder)
-
-
-def kind_of_run(run: RunDirectory) -> Kind:
-    """The kind of a run's task; raises `RequestError` where it isn't known here."""
-    return kind_of(run.read_task())
-
-
-def require_kind(run: RunDirectory, kind: Kind) -> None:
-    """Raise `RequestError` where a run is not of this kind."""
-    own = kind_of_run(run)
-    if own.name != kind.name:
-        verbs = " or ".join(f"attnlab {verb}" for verb in own.verbs if own.verbs[verb].uses_run)
-        use = f"; {verbs} uses it" if verbs else ""
-        raise RequestError(
-            f"RUN: expected a run of {kind.name}, got {run.path}, which is of {own.name}{use}."
-        )
-
-
-def find(run: str, runs: str | None) -> RunDirectory:
-    """The run that RUN names; raises `RequestError` where none fits, or it is damaged.
-
-    A person at a terminal is told which one `latest` is.
-    """
-    found = find_run(run, runs_folder(runs))
-    if run == "latest" and sys.stderr.isatty():
-        click.echo(f"attnlab: latest: {'/'.join(found.path.parts[-3:])}", err=True)
-    return found
 
 
 def key_values(words: Iterable[str], expected: str) -> dict[str, str]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from attnlab.commands.options import complete_run, find, run_argument, runs_option
+from attnlab.commands.options import complete_run, run_argument, runs_option
+from attnlab.commands.runs.finding import COMPLETED, find
 from attnlab.errors import explained
 from attnlab.tasks.base import load
 from attnlab.tasks.kinds import kinds
@@ -69,7 +70,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest".
     """
-    found = find(run, runs)
+    found = find(run, runs, COMPLETED)
     found.status.require_completed()
     from attnlab.figures.run import draw_run
 

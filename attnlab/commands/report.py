@@ -15,13 +15,21 @@ import click
 
 from attnlab import __version__
 from attnlab.commands.options import complete_run, keys, runs_folder, runs_option
+from attnlab.commands.runs.finding import COMPLETED, find
 from attnlab.compare.selection import read_settings, setting
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.mlflow.settings import own_uri
-from attnlab.records.run_directory import REPORT, ListedRun, RunDirectory, find_run, list_runs
+from attnlab.records.run_directory import (
+    OTHER_FOLDER,
+    REPORT,
+    ListedRun,
+    NoSuchRun,
+    RunDirectory,
+    list_runs,
+)
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
 _ENDINGS = (".html", ".htm")
@@ -66,7 +74,8 @@ def command(
 ) -> None:
     """Tell runs on one page: results, curves, forecasts or translations, attention.
 
-    RUN is a run folder, an MLflow run id or its first characters, or "latest"; SWEEP the name or
+    RUN is a run folder, an MLflow run id or its first characters, or "latest", the newest completed
+    run; SWEEP the name or
     the folder of a sweep. The page is one file of HTML that needs no network. A slider moves
     attention from epoch to epoch, by the weights that each run keeps of all epochs, which takes
     some seconds for each group. MLflow gets a page that lies in the folder of a tracked run or
@@ -145,11 +154,14 @@ def _chosen(names: Sequence[str], folder: Path) -> _Chosen:
 
 def _run(name: str, folder: Path, listed: Sequence[ListedRun]) -> ListedRun:
     try:
-        return ListedRun.of(find_run(name, folder))
-    except RequestError as error:
-        if hint := did_you_mean(name, sweep_names(listed)):
-            raise RequestError(f"{error} No sweep has this name.{hint}") from error
-        raise
+        return ListedRun.of(find(name, folder, COMPLETED))
+    except NoSuchRun as error:
+        sweeps = sweep_names(listed)
+        hint = did_you_mean(name, sweeps) or (sweeps and f" Sweeps: {', '.join(sweeps)}.") or ""
+        raise RequestError(
+            f"RUN|SWEEP: there is no run and no sweep {name!r} among the {len(listed)} runs in "
+            f"{str(folder)!r}.{hint} Another folder of runs: {OTHER_FOLDER}."
+        ) from error
 
 
 def _of_sweep(sweep: Path, listed: Sequence[ListedRun]) -> list[ListedRun]:

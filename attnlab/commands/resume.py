@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from attnlab.commands.options import find, key_values, run_argument, runs_option
+from attnlab.commands.options import key_values, run_argument, runs_option
+from attnlab.commands.runs.finding import COMPLETED, INTERRUPTED, LONGER, find
 
 
 @click.command("resume")
@@ -18,10 +19,12 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     again; with a larger trainer.epochs it is trained longer. No other setting may change. -q prints
     nothing but the run folder, -v details, too.
 
-    RUN is a run folder, an MLflow run id or its first characters, or `latest`.
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`: the newest run that
+    was interrupted, or failed with a checkpoint, else the newest completed one; with trainer.epochs
+    the newest of all these.
     """
     wanted = key_values(changes, "trainer.epochs=N")
-    folder = find(run, runs)
+    folder = find(run, runs, *((LONGER,) if wanted else (INTERRUPTED, COMPLETED)))
     from attnlab.run import runner
 
     runner.resume(folder, wanted)

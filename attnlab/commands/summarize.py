@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import (
-    find,
-    form_options,
-    kind_of_run,
-    runs_option,
-    warn_cut,
-    warn_unknown,
-)
+from attnlab.commands.options import form_options, runs_option, warn_cut, warn_unknown
+from attnlab.commands.runs.finding import find_trained, kind_of_run
 from attnlab.errors import RequestError
-from attnlab.tasks.kinds import kinds
+from attnlab.tasks.kinds import kinds, known_kind
 from attnlab.text.reading import read_text
 
 if TYPE_CHECKING:
@@ -77,7 +71,7 @@ def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
     if "://" in given or (os.path.isdir(path) and not (path / "status.json").is_file()):
         return _of_preset(given, epoch)
     try:
-        folder = find(given, runs)
+        folder = find_trained(given, runs, None, epoch, prefers=_encodes)
     except RequestError as error:
         from attnlab.encoders.hub_preset import is_handle
 
@@ -94,6 +88,11 @@ def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
 
     trained = TrainedRun.load(folder, epoch)
     return partial(_vectors, trained.task, trained.model)
+
+
+def _encodes(task: str) -> bool:
+    kind = known_kind(task)
+    return kind is not None and kind.encodes
 
 
 def _of_preset(given: str, epoch: str) -> Encoder:

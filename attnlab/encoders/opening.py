@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import option_content
 from attnlab.encoders.hub_preset import OF_IMAGES, backbone_class, preset_attention
-from attnlab.encoders.run_source import RunSource, is_of_runs
+from attnlab.encoders.run_source import RunSource, is_of_runs, latest_refused
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
@@ -44,6 +44,8 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
         )
     if is_of_runs(Path(path).expanduser()):
         return RunSource.open(path, seed)
+    if path == "latest":
+        raise RequestError(latest_refused())
     if "/" in path and "://" not in path and not Path(path).expanduser().exists():
         raise RequestError(
             "model.path: expected the folder of a run of task=masked_words or of a preset, got "

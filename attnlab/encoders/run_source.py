@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import option_class
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import RunDirectory, list_runs
+from attnlab.records.run_directory import RunDirectory, default_runs_folder, list_runs
 from attnlab.records.sweep_runs import runs_of_sweep
 from attnlab.text.tokenizers import Tokenizer
 
@@ -122,6 +122,17 @@ class RunSource:
         if not path.is_file():
             raise RequestError(f"model.path: {path} is missing, the weights of its best epoch.")
         return path
+
+
+def latest_refused() -> str:
+    """Why `model.path=latest` isn't taken, and which run would be it.
+
+    A configuration with it would be another one after the next run.
+    """
+    listed = [entry for entry in list_runs(default_runs_folder()) if entry.status["task"] == _TASK]
+    done = [entry.run.path for entry in listed if entry.status["state"] == "completed"]
+    newest = f" The newest is model.path={done[-1]}" if done else ""
+    return f"model.path: expected the folder of a run of task={_TASK}, got latest.{newest}"
 
 
 def is_of_runs(path: Path) -> bool:

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 REPORT = "report.html"  # in the folder of a run or a sweep, once it was asked for
+# What to add to a complaint that a run isn't found.
+OTHER_FOLDER = "--runs FOLDER or ATTNLAB_RUNS=FOLDER names it"
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
 _numbers = itertools.count()
+
+
+class NoSuchRun(RequestError):
+    """A text is neither the folder nor the id of a run."""
 
 
 class RunDirectory:
@@ -231,25 +237,27 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     """The run that a user means, its status readable.
 
     `text` is a run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
-    first characters of that, or "latest". Raises `RequestError` where nothing fits, or several runs
-    do, or the run is damaged.
+    first characters of that; `commands.runs.finding` knows what "latest" is. Raises `NoSuchRun` if
+    nothing fits, and `RequestError` if several runs do, or the run is damaged.
     """
     runs = Path(runs).absolute()
-    if text and text != "latest":
+    if text:
         for path in filter(_exists, (Path(text), runs / text)):
             return RunDirectory.open(path.expanduser())
     listed = list_runs(runs)
     found = [entry.run for entry in listed if text and _is_meant(entry, text)]
-    if text == "latest":
-        found = [entry.run for entry in listed[-1:]]
     if len(found) == 1:
         return RunDirectory.open(found[0].path)
     if found:
         names = ", ".join(run.name for run in found[:5]) + (", ..." if len(found) > 5 else "")
-        raise RequestError(f"RUN: {text!r} fits {len(found)} runs in {str(runs)!r}: {names}.")
-    raise RequestError(
+        raise RequestError(
+            f"RUN: {text!r} fits {len(found)} runs in {str(runs)!r}: {names}. Type more of the id, "
+            "or one of these names."
+        )
+    raise NoSuchRun(
         "RUN: expected a run folder, an MLflow run id or its first characters, or latest, "
-        f"got {text!r}: none of the {len(listed)} runs in {str(runs)!r} fits."
+        f"got {text!r}: none of the {len(listed)} runs in {str(runs)!r} fits. Another folder of "
+        f"runs: {OTHER_FOLDER}."
     )
 
 

@@ -115,10 +115,16 @@ class ShownRun:
 
     def problems(self) -> list[Part]:
         """What was left out."""
-        return [
-            Text(f"Epoch {epoch} is missing: {problem}", "warning")
-            for epoch, problem in sorted(self._damaged.items())
-        ]
+        from attnlab.run.loading import spans
+
+        trained = range(1, self._record.status.get("epoch", 0) + 1)
+        missing = sorted({*trained} - {*self.run.weights_epochs()})
+        best = self.metrics.get("best_epoch")
+        texts = [f"Epoch {epoch} is missing: {why}" for epoch, why in sorted(self._damaged.items())]
+        if missing:
+            which = f", {best} (the best) among them" if best in missing else ""
+            texts.append(f"Epochs without weights are missing: {spans(missing)}{which}.")
+        return [Text(text, "warning") for text in texts]
 
     @cached_property
     def _trained(self) -> TrainedRun:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     import keras
 
 _OR_LAST = ", or --epoch last takes its newest weights"
+_DEFAULT_AVERAGE = 5
+
+
+class WeightsDamaged(RequestError):
+    """A file of weights can't be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,11 @@ class TrainedRun:
         paths = [run.weights_path(number) for number in numbers]
         words = ", ".join(map(str, numbers))
         name = words if len(numbers) == 1 else f"mean of {words}"
-        return cls._load(run.read_config(), run.assets, paths, name)
+        try:
+            return cls._load(run.read_config(), run.assets, paths, name)
+        except WeightsDamaged as error:
+            others = f"; {_others(run, numbers[0])}" if len(numbers) == 1 else ""
+            raise RequestError(f"{str(error).rstrip('.')}{others}.") from error
 
     @classmethod
     def _load(
@@ -79,6 +88,9 @@ def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
     """Load weights, or the mean of several; raises `RequestError`, which says `what` they are."""
     from attnlab.training.weights_file import load_average
 
+    if len(paths) > 1:
+        for path in paths:
+            require_readable(path, what)
     with _telling(paths[0], what):
         load_average(model, paths) if len(paths) > 1 else model.load_weights(paths[0])
 
@@ -102,34 +114,110 @@ def _telling(path: Path, what: str) -> Iterator[None]:
         yield
     except (OSError, RuntimeError, ValueError, KeyError) as error:  # HDF5 has several kinds
         reason = str(error).strip().splitlines()[0]
-        raise RequestError(f"{path}: expected {what}, but: {reason}") from error
+        raise WeightsDamaged(f"{path}: expected {what}, but: {reason}") from error
 
 
 def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:
     """The epochs that `best`, `last`, `average` or a number's text means; see `TrainedRun.load`.
 
-    Raises `RequestError` where the run has no weights of such an epoch, or is not done, so none is
-    the best.
+    Raises `RequestError` if the run has no weights of such an epoch, or is not done and so has no
+    best one.
     """
+    saved = run.weights_epochs()
+    if not saved:
+        raise RequestError(f"RUN: {str(run.path)!r} has no saved weights.")
     if epoch == "average":
-        epoch, average = "last", average or 5
+        epoch, average = "last", average or _DEFAULT_AVERAGE
+    trained = [*range(1, max(run.status.read().get("epoch", 0), saved[-1]) + 1)]
     if average is None or average == 1:
         return [choose_epoch(run, epoch)]
+    if epoch == "best":
+        chosen = _best_epochs(run, trained, average)
+    else:
+        last = _number(run, epoch, trained)
+        if average > last:
+            which = "that were trained" if epoch == "last" else f"up to {last}"
+            raise RequestError(
+                f"--average: expected at most the {last} epochs {which}, got {average}."
+            )
+        chosen = trained[last - average : last]
+    for number in chosen:
+        which = f"one of the {average} {'best' if epoch == 'best' else 'to average'}"
+        _require_saved(number, which, saved, run)
+    return chosen
+
+
+def choose_epoch(run: RunDirectory, epoch: str) -> int:
+    """The number that `best`, `last` or a number's text means for a run; see `choose_epochs`."""
     saved = run.weights_epochs()
-    last = saved[-1] if epoch == "best" and saved else choose_epoch(run, epoch)
-    usable = [number for number in saved if number <= last]
-    if average > len(usable):
-        which = "that were saved" if usable == saved else f"up to {last}"
+    trained = [*range(1, max([run.status.read().get("epoch", 0), *saved]) + 1)]
+    number = _number(run, epoch, trained)
+    _require_saved(number, f"the {epoch}" if epoch in ("best", "last") else "", saved, run)
+    return number
+
+
+def require_best_saved(run: RunDirectory, metrics: Mapping[str, Any]) -> None:
+    """Raise `RequestError` if a completed run has lost the weights that its result is of."""
+    if (best := metrics.get("best_epoch")) is not None:
+        _require_saved(best, "the best", run.weights_epochs(), run)
+
+
+def _number(run: RunDirectory, epoch: str, trained: Sequence[int]) -> int:
+    """The number of an epoch that was trained; raises `RequestError`."""
+    if epoch == "last" and trained:
+        return trained[-1]
+    if epoch == "best":
+        run.status.require_completed(_OR_LAST)
+        number = _read_metrics(run).get("best_epoch")
+    else:
+        number = int(epoch) if epoch.isdecimal() else None
+    if number not in trained:
+        saved = spans(run.weights_epochs())
         raise RequestError(
-            f"--average: expected at most the {len(usable)} epochs {which}, got {average}."
+            f"--epoch: expected best, last or one of the saved epochs {saved}, got {epoch}."
         )
-    return _best_epochs(run, saved, average) if epoch == "best" else usable[-average:]
+    return number
 
 
-def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
+def _read_metrics(run: RunDirectory) -> dict[str, Any]:
+    try:
+        return run.read_metrics()
+    except RequestError as error:
+        raise RequestError(f"{str(error).rstrip('.')}{_OR_LAST}.") from error
+
+
+def _require_saved(number: int, which: str, saved: Sequence[int], run: RunDirectory) -> None:
+    if number in saved:
+        return
+    words = f"epoch {number} ({which})" if which else f"epoch {number}"
+    raise RequestError(f"{run.path}: weights of {words} are missing: {_others(run, number)}.")
+
+
+def _others(run: RunDirectory, without: int) -> str:
+    """What can be used in place of an epoch whose weights are missing or damaged."""
+    saved = [number for number in run.weights_epochs() if number != without]
+    if not saved:
+        return "no other epoch has weights; train the run again"
+    last = "--epoch last, or " if saved[-1] > without else ""
+    return f"use {last}{'any of ' if len(saved) > 1 else '--epoch '}{spans(saved)}"
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Whole numbers in words, ascending ones: `1, 3 to 40`."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    joined = (f"{each[0]} to {each[-1]}" if each[1:] else str(each[0]) for each in found)
+    return ", ".join(joined)
+
+
+def _best_epochs(run: RunDirectory, trained: Sequence[int], count: int) -> list[int]:
     """The epochs with the best monitored values, in order of time."""
     run.status.require_completed(_OR_LAST)
-    monitor, history = run.read_metrics().get("monitor"), run.history.read()
+    monitor, history = _read_metrics(run).get("monitor"), run.history.read()
     if monitor not in history:
         raise RequestError(
             "--epoch: expected last, since the run has no validation part, got best."
@@ -137,7 +225,7 @@ def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
     kind = kind_of(run.read_config()["task"]["name"])
     sign = 1.0 if kind.is_lower_better(monitor) else -1.0
     values = dict(zip(history["epoch"], history[monitor], strict=True))
-    known = [number for number in saved if not math.isnan(values.get(number, math.nan))]
+    known = [number for number in trained if not math.isnan(values.get(number, math.nan))]
     if count > len(known):
         raise RequestError(
             f"--average: expected at most the {len(known)} epochs that were scored, got {count}."
@@ -149,24 +237,6 @@ def _best_epochs(run: RunDirectory, saved: list[int], count: int) -> list[int]:
         return sign * values[number], math.inf if math.isnan(loss[number]) else loss[number]
 
     return sorted(sorted(known, key=rank)[:count])
-
-
-def choose_epoch(run: RunDirectory, epoch: str) -> int:
-    """The number that `best`, `last` or a number's text means for a run; see `choose_epochs`."""
-    saved = run.weights_epochs()
-    if not saved:
-        raise RequestError(f"RUN: {str(run.path)!r} has no saved weights.")
-    if epoch == "last":
-        return saved[-1]
-    if epoch == "best":
-        run.status.require_completed(_OR_LAST)
-        best = run.read_metrics().get("best_epoch")
-    else:
-        best = int(epoch) if epoch.isdecimal() else None
-    if best not in saved:
-        expected = f"best, last or one of the saved epochs {saved[0]} to {saved[-1]}"
-        raise RequestError(f"--epoch: expected {expected}, got {epoch}.")
-    return best
 
 
 class ServedModel:

@@ -23,6 +23,7 @@ from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import console, ending, longer
 from attnlab.run.building import check_model, make_task
+from attnlab.run.loading import require_best_saved
 from attnlab.run.loop import Session, SweepMember
 from attnlab.run.memory import refuse_what_does_not_fit
 from attnlab.run.profile import spent
@@ -112,6 +113,8 @@ def resume(
         metrics, completed = None, status["state"] == "completed"
         if completed and config.trainer.epochs == epochs:
             metrics = _kept(folder)
+            if metrics is not None and sweep is None:
+                require_best_saved(folder, metrics)
         if completed and metrics is None:
             longer.require_whole(config, folder)
         if completed and config.trainer.epochs > epochs:

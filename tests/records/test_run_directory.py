@@ -213,8 +213,8 @@ def test_found_by_the_folder_name_alone(tmp_path, runs):
     assert find_run("2024-05-03_120000_s0", tmp_path).path == path
 
 
-@pytest.mark.parametrize(("text", "number"), [("abc123", 0), ("abd", 1), ("f", 2), ("latest", 2)])
-def test_found_by_id_prefix_or_latest(tmp_path, runs, text, number):
+@pytest.mark.parametrize(("text", "number"), [("abc123", 0), ("abd", 1), ("f", 2)])
+def test_found_by_id_prefix(tmp_path, runs, text, number):
     assert find_run(text, tmp_path).path == runs[number].path
 
 
@@ -230,11 +230,6 @@ def test_nothing_found_says_where(tmp_path, runs, text):
     with pytest.raises(RequestError, match="none of the 3 runs in") as caught:
         find_run(text, tmp_path)
     assert str(tmp_path) in str(caught.value)
-
-
-def test_latest_of_no_runs(tmp_path):
-    with pytest.raises(RequestError, match="none of the 0 runs"):
-        find_run("latest", tmp_path)
 
 
 def test_damaged_run_is_listed_and_hides_no_other(tmp_path, runs):

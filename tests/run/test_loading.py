@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.loading import choose_epochs
+from attnlab.run.loading import choose_epochs, require_best_saved, spans
 
 
 @pytest.fixture
@@ -36,3 +36,46 @@ def test_the_best_epochs_are_those_that_were_scored(run):
     assert choose_epochs(run, "last", 3) == [2, 3, 4]
     with pytest.raises(RequestError, match="at most the 2 epochs that were scored, got 3"):
         choose_epochs(run, "best", 3)
+
+
+def test_missing_weights_are_named_with_what_can_be_used(run):
+    run.weights_path(2).unlink()
+    with pytest.raises(RequestError) as refused:
+        choose_epochs(run, "best")
+    assert str(refused.value) == (
+        f"{run.path}: weights of epoch 2 (the best) are missing: use --epoch last, or any of "
+        "1, 3 to 4."
+    )
+    with pytest.raises(RequestError, match=r"weights of epoch 2 are missing: use --epoch last"):
+        choose_epochs(run, "2")
+    with pytest.raises(RequestError, match=r"epoch 2 \(the best\) are missing"):
+        require_best_saved(run, run.read_metrics())
+    assert choose_epochs(run, "last") == [4] and choose_epochs(run, "last", 2) == [3, 4]
+
+
+def test_a_mean_with_a_missing_epoch_is_of_no_others(run):
+    run.weights_path(2).unlink()
+    with pytest.raises(RequestError, match=r"epoch 2 \(one of the 3 to average\) are missing"):
+        choose_epochs(run, "last", 3)
+    with pytest.raises(RequestError, match=r"epoch 2 \(one of the 2 best\) are missing"):
+        choose_epochs(run, "best", 2)
+
+
+def test_the_last_epoch_is_no_earlier_one_if_its_weights_are_missing(run):
+    run.weights_path(4).unlink()
+    with pytest.raises(RequestError, match=r"epoch 4 \(the last\) are missing: use any of 1 to 3"):
+        choose_epochs(run, "last")
+    for number in (2, 3):
+        run.weights_path(number).unlink()
+    with pytest.raises(RequestError, match=r"epoch 2 \(the best\) are missing: use --epoch 1\."):
+        choose_epochs(run, "best")
+
+
+def test_without_metrics_the_last_weights_can_be_used(run):
+    (run.path / "metrics.json").unlink()
+    with pytest.raises(RequestError, match="metrics.json: .*or --epoch last takes its newest"):
+        choose_epochs(run, "best")
+
+
+def test_spans():
+    assert spans([]) == "" and spans([3]) == "3" and spans([1, 3, 4, 5, 9]) == "1, 3 to 5, 9"

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
+from attnlab.commands.runs.finding import find
 from attnlab.commands.runs.table import print_rows, row
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import ListedRun, RunDirectory, find_run, list_runs
+from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
 from attnlab.records.status import shown_state
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
         meant = [path for path in damaged if path in places]
         if not meant and sum(entry.run.path.name == name for entry in listed) == 1:
             meant = [path for path in damaged if path.name == name]
-        run = RunDirectory(meant[0]) if meant else find_run(name, folder)
+        run = RunDirectory(meant[0]) if meant else find(name, folder)
         found.setdefault(run.path.resolve(), ListedRun.of(run))
     return list(found.values())
 

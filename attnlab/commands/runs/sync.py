@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
+from attnlab.commands.runs.finding import find
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.snapshot import run_snapshot
-from attnlab.records.run_directory import RunDirectory, find_run, list_runs
+from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.tasks.base import load
 from attnlab.tasks.kinds import known_kind
 
@@ -52,7 +53,7 @@ def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | 
 
 def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunDirectory]:
     if names:
-        return list({run.path: run for run in (find_run(name, folder) for name in names)}.values())
+        return list({run.path: run for run in (find(name, folder) for name in names)}.values())
     listed = list_runs(folder)
     found = filters.apply(listed)
     if not found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -50,3 +51,8 @@ def has_images(task: str) -> bool:
     from attnlab.tasks.classification.images.task import Images
 
     return issubclass(option_class("task", task), Images)
+
+
+def is_named_as_image(text: str) -> bool:
+    """Whether a word of a command ends as the name of an image does."""
+    return (mimetypes.guess_type(text)[0] or "").startswith("image/")

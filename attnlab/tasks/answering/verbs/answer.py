@@ -13,15 +13,14 @@ import click
 from attnlab.commands.options import (
     check_figure,
     epoch_options,
-    find,
     form_options,
-    require_kind,
     run_argument,
     runs_option,
     save_figure,
     warn_cut,
     warn_unknown,
 )
+from attnlab.commands.runs.finding import find_trained
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.kind import KIND
 from attnlab.text.reading import check_utf8, read_text
@@ -73,8 +72,7 @@ def command(
     (from the first to before the last number, from 0), and the answer, with tabs between; of
     several questions the question before them. With --json an object a line.
     """
-    folder = find(run, runs)
-    require_kind(folder, KIND)
+    folder = find_trained(run, runs, KIND, epoch, average)
     _check(questions, figure)
     text = read_text(path, "--text")
     from attnlab.run.loading import TrainedRun

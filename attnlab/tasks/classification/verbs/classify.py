@@ -15,17 +15,16 @@ import click
 from attnlab.commands.options import (
     check_figure,
     epoch_options,
-    find,
     form_options,
-    require_kind,
     run_argument,
     runs_option,
     save_figure,
     warn_cut,
     warn_unknown,
 )
+from attnlab.commands.runs.finding import find_trained
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.either import has_images
+from attnlab.tasks.classification.either import has_images, is_named_as_image
 from attnlab.tasks.classification.kind import KIND
 from attnlab.text.reading import check_utf8, input_lines, read_text
 from attnlab.text.unknown import unknown_column
@@ -80,8 +79,10 @@ def command(
     doesn't know, if there are any; with --json an object a line, whose `classes` are the classes
     with their numbers of training items.
     """
-    folder = find(run, runs)
-    require_kind(folder, KIND)
+    pictures = any(is_named_as_image(str(each)) for each in [*texts, *files])
+    folder = find_trained(
+        run, runs, KIND, epoch, average, prefers=lambda task: has_images(task) == pictures
+    )
     images = has_images(folder.read_config()["task"]["name"])
     given = (
         [*map(Path, texts), *files]

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.options import run_argument, runs_option
 from attnlab.commands.plot import output_option, say, writing
+from attnlab.commands.runs.finding import find_trained
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.either import has_images
 from attnlab.tasks.classification.kind import KIND
@@ -35,8 +36,7 @@ def vocabulary(run: str, words: int, epoch: str, output: Path | None, runs: str 
     A word has the colour of the class that it speaks for, were it the whole text; grey ones speak
     for none. RUN is a run folder, an MLflow run id or its first characters, or "latest".
     """
-    found = find(run, runs)
-    require_kind(found, KIND)
+    found = find_trained(run, runs, KIND, epoch, prefers=lambda task: not has_images(task))
     if has_images(found.read_config()["task"]["name"]):
         raise RequestError("RUN: expected a run that classifies texts, got one of images.")
     import numpy as np

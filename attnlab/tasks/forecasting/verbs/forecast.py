@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from attnlab.commands.options import (
-    check_figure,
-    find,
-    require_kind,
-    run_argument,
-    runs_option,
-    save_figure,
-)
+from attnlab.commands.options import check_figure, run_argument, runs_option, save_figure
+from attnlab.commands.runs.finding import find_trained
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
@@ -96,11 +90,10 @@ def command(
     run id or its first characters, or `latest`. Beyond the model's horizon its own forecasts become
     history.
     """
-    folder = find(run, runs)
+    folder = find_trained(run, runs, KIND, epoch)
     check_figure(figure, "--plot")
     _check_table(csv_file)
     given = _given_values(values, history_file, column)
-    require_kind(folder, KIND)
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch)

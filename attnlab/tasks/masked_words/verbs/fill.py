@@ -11,14 +11,13 @@ import click
 
 from attnlab.commands.options import (
     epoch_options,
-    find,
     form_options,
-    require_kind,
     run_argument,
     runs_option,
     warn_cut,
     warn_unknown,
 )
+from attnlab.commands.runs.finding import find_trained
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.text.reading import check_utf8, input_lines, read_text
 
@@ -64,8 +63,7 @@ def command(
     text and that of its mask, both from 1, its probability, and the word, with tabs between. With
     --json an object a line.
     """
-    folder = find(run, runs)
-    require_kind(folder, KIND)
+    folder = find_trained(run, runs, KIND, epoch, average)
     from attnlab.tasks.masked_words.filling import check_text
 
     given = [*texts, *(read_text(path, "--file") for path in files)]

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from attnlab.commands.options import find, require_kind, run_argument, runs_option
+from attnlab.commands.options import run_argument, runs_option
 from attnlab.commands.plot import output_option, say, writing
+from attnlab.commands.runs.finding import find_trained
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.kind import KIND
 
@@ -75,8 +76,7 @@ def embeddings(run: str, words: int, epoch: str, output: Path | None, runs: str 
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest".
     """
-    found = find(run, runs)
-    require_kind(found, KIND)
+    found = find_trained(run, runs, KIND, epoch)
     from attnlab.figures.style import run_title, save
     from attnlab.figures.word_map import word_map
     from attnlab.run.loading import TrainedRun

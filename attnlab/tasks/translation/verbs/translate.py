@@ -16,13 +16,12 @@ import click
 from attnlab.commands.options import (
     check_figure,
     epoch_options,
-    find,
     form_options,
-    require_kind,
     run_argument,
     runs_option,
     save_figure,
 )
+from attnlab.commands.runs.finding import find_trained
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.translation.kind import KIND
@@ -87,7 +86,7 @@ def command(
     With --scores a last column names the words that the model doesn't know, if there are any. With
     --json an object a line.
     """
-    folder = find(run, runs)
+    folder = find_trained(run, runs, KIND, epoch, average)
     _check(folder, sentences, beam, n_best, figure)
     if not figure and any(shown.values()):
         raise RequestError("--layer, --head, --all-heads: expected --attention FILE.png, too.")
@@ -122,7 +121,6 @@ def _check(
     run: RunDirectory, sentences: Sequence[str], beam: int | None, n_best: int, figure: Path | None
 ) -> None:
     """Refuse, before TensorFlow is loaded, what can't be done."""
-    require_kind(run, KIND)
     kept = beam or run.read_config()["task"].get("beam", 1)
     if n_best > kept:
         raise RequestError(

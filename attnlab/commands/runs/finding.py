@@ -1,0 +1,159 @@
+"""The run that a command's RUN names, and which one `latest` is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from attnlab.commands.options import runs_folder
+from attnlab.config.options import options
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import (
+    OTHER_FOLDER,
+    ListedRun,
+    RunDirectory,
+    find_run,
+    list_runs,
+)
+from attnlab.records.status import shown_state
+from attnlab.tasks.base import Kind
+from attnlab.tasks.kinds import kind_of, known_kind
+
+
+def kind_of_run(run: RunDirectory) -> Kind:
+    """The kind of a run's task; raises `RequestError` where it isn't known here."""
+    return kind_of(run.read_task())
+
+
+def require_kind(run: RunDirectory, kind: Kind) -> None:
+    """Raise `RequestError` where a run is not of this kind."""
+    own = kind_of_run(run)
+    if own.name != kind.name:
+        verbs = " or ".join(f"attnlab {verb}" for verb in own.verbs if own.verbs[verb].uses_run)
+        use = f"; {verbs} uses it" if verbs else ""
+        raise RequestError(
+            f"RUN: expected a run of {kind.name}, got {run.path}, which is of {own.name}{use}."
+        )
+
+
+class Usable(NamedTuple):
+    """Which runs a command can use: `latest` is the newest of them."""
+
+    what: str  # a run of which it is one, in words
+    fits: Callable[[ListedRun], bool]
+
+
+def _has_weights(entry: ListedRun) -> bool:
+    return entry.status["state"] != "damaged" and bool(entry.run.weights_epochs())
+
+
+def _is_completed(entry: ListedRun) -> bool:
+    return shown_state(entry.status) == "completed"
+
+
+def _can_go_on(entry: ListedRun) -> bool:
+    state = shown_state(entry.status)
+    has_checkpoint = any(entry.run.checkpoint.glob("step_*.ckpt"))
+    return state == "killed" or (state == "failed" and has_checkpoint)
+
+
+ANY = Usable("a run", lambda entry: True)
+COMPLETED = Usable("a completed run", _is_completed)
+WITH_WEIGHTS = Usable("a run with saved weights", _has_weights)
+INTERRUPTED = Usable("an interrupted run", _can_go_on)
+LONGER = Usable("a run that can go on", lambda entry: _is_completed(entry) or _can_go_on(entry))
+
+
+def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
+    """The run that RUN names; `latest` is the newest one that is `usable`.
+
+    Args:
+        run: what a user typed.
+        runs: what `--runs` says, or the folder.
+        *usable: which runs the command can use, the ones that it prefers first; none: `ANY`.
+
+    Raises:
+        RequestError: there is no such run, or it is damaged.
+    """
+    folder = runs_folder(runs)
+    if run != "latest":
+        if "=" in run and not (folder / run).exists() and not Path(run).exists():
+            raise RequestError(_a_setting(run))
+        return find_run(run, folder)
+    listed = list_runs(folder)
+    if not listed:
+        raise RequestError(
+            f"RUN: latest: there are no runs in {str(folder)!r}: train one, as with attnlab "
+            f"task=fib, or name the folder of your runs: {OTHER_FOLDER}."
+        )
+    for each in usable or (ANY,):
+        if found := next(filter(each.fits, reversed(listed)), None):
+            click.echo(f"attnlab: latest is {found.run.name}", err=True)
+            return RunDirectory.open(found.run.path)
+    wanted = " or ".join(dict.fromkeys(each.what for each in usable))
+    raise RequestError(
+        f"RUN: latest: expected {wanted} in {str(folder)!r}, which has {_counted(listed)}. Another "
+        f"folder of runs: {OTHER_FOLDER}."
+    )
+
+
+def _a_setting(word: str) -> str:
+    """What to say of a setting in place of a run, as in `attnlab translate seed=1`."""
+    context = click.get_current_context(silent=True)
+    verb = context.info_name if context else None
+    task = f"task={verb} " if verb in options("task") else ""
+    return f"RUN: expected a run, got {word}, a setting. To train a run: attnlab {task}{word}"
+
+
+def find_trained(
+    run: str,
+    runs: str | None,
+    kind: Kind | None,
+    epoch: str | None,
+    average: int | None = None,
+    prefers: Callable[[str], bool] = lambda task: True,
+) -> RunDirectory:
+    """As `find`, for a command that loads weights.
+
+    Args:
+        run: as of `find`.
+        runs: as of `find`.
+        kind: the kind of task that the run must be of; None: any.
+        epoch: whose weights, as `TrainedRun.load` takes it; only a completed run has a best one.
+        average: of how many epochs, as `TrainedRun.load` takes it.
+        prefers: whether a run of a task is taken as `latest` before those of others.
+
+    Raises:
+        RequestError: as of `find`; the run is of another kind.
+    """
+    needs_best = (epoch or ("last" if average else "best")) == "best"
+
+    def fits(entry: ListedRun) -> bool:
+        own = known_kind(entry.status["task"])
+        is_of_kind = own is not None and (kind is None or own.name == kind.name)
+        return is_of_kind and _has_weights(entry) and (_is_completed(entry) or not needs_best)
+
+    def is_preferred(entry: ListedRun) -> bool:
+        return fits(entry) and prefers(str(entry.status["task"]))
+
+    of = f" of {kind.name}" if kind else ""
+    what = f"{COMPLETED.what if needs_best else 'a run'}{of} with saved weights"
+    found = find(run, runs, Usable(what, is_preferred), Usable(what, fits))
+    if kind:
+        require_kind(found, kind)
+    return found
+
+
+def _counted(listed: Sequence[ListedRun]) -> str:
+    """What runs there are, in words: `2 completed of forecasting and 1 failed of translation`."""
+    kinds = [known_kind(entry.status["task"]) for entry in listed]
+    counts = Counter(
+        f"{shown_state(entry.status)} of {kind.name if kind else entry.status['task']}"
+        f"{'' if entry.run.weights_epochs() else ' without weights'}"
+        for entry, kind in zip(listed, kinds, strict=True)
+    )
+    return ", ".join(f"{count} {words}" for words, count in counts.items())
