@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from attnlab.config.arguments import (
-    CONFIG_DIR,
     FLAGS,
     VERBOSITY,
     is_hydras,
@@ -25,6 +24,7 @@ from attnlab.config.arguments import (
     parted,
     quoted,
     refuse_class,
+    without_config_dirs,
 )
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.process.variables import variable
@@ -102,6 +102,8 @@ def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import verbs
 
     known = verbs()
+    if not _COMPLETION & set(arguments):
+        arguments = without_config_dirs(arguments)
     arguments = _heeded(arguments, [verb for verb in known if verb != "resume"])
     first = arguments[0] if arguments else "help"
     if _COMPLETION & set(arguments) and any(word.startswith("query=") for word in arguments):
@@ -132,8 +134,6 @@ def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
     from attnlab.config.rules import did_you_mean
 
     others = ("help", "train")
-    if any(word.partition("=")[0] in CONFIG_DIR for word in arguments):
-        arguments = parted(arguments)[1]
     asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
     if asked and asked[0] in known:
         return _verb(asked[0], ["--help"])

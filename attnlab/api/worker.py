@@ -20,7 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from attnlab.config.options import CONFIG_DIR
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
+from attnlab.process.variables import variable
 from attnlab.records.processes import this_process
 from attnlab.run import profile
 
@@ -37,6 +39,8 @@ class Worker:
 
     _current: Worker | None = None
     _lock = threading.RLock()
+    # `$ATTNLAB_CONFIG_DIR` with the folders of earlier calls: their runs are used by later ones.
+    _config_dirs: str | None = None
 
     def __init__(self) -> None:
         self._owner, self._modules = this_process(), dict[str, int]()
@@ -92,7 +96,10 @@ class Worker:
     def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
         with explained("working folder: expected one that exists"):
             folder = os.getcwd()
-        request = pickle.dumps((name, arguments, folder, dict(os.environ)))
+        environment = dict(os.environ)
+        if Worker._config_dirs and not variable(CONFIG_DIR):
+            environment[CONFIG_DIR] = Worker._config_dirs
+        request = pickle.dumps((name, arguments, folder, environment))
         assert self._process.stdin
         try:
             with suppress(OSError):  # it has ended, which is told below
@@ -113,7 +120,7 @@ class Worker:
             except KeyboardInterrupt:
                 interrupts += 1
                 self._process.send_signal(signal.SIGKILL if interrupts > 1 else signal.SIGINT)
-        content, self._modules = pickle.loads(base64.b64decode(answer))
+        content, self._modules, Worker._config_dirs = pickle.loads(base64.b64decode(answer))
         if interrupts:
             raise KeyboardInterrupt
         if isinstance(content, BaseException):
@@ -150,7 +157,8 @@ def serve(owner: dict[str, Any]) -> NoReturn:
             answer = _answer(*pickle.load(requests))
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             sys.stderr.flush()
-            content = base64.b64encode(pickle.dumps((answer, _own_modules())))
+            given = answer, _own_modules(), variable(CONFIG_DIR)
+            content = base64.b64encode(pickle.dumps(given))
             answers.write(_MARK + content + b"\n")
             answers.flush()
     atexit._run_exitfuncs()

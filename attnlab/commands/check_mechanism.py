@@ -9,24 +9,19 @@ from typing import Any
 
 import click
 
-from attnlab.config.options import add_folder, option_class, option_content
+from attnlab.config.options import option_class, option_content
 
 
 @click.command("check-mechanism")
 @click.argument("name")
-@click.option(
-    "--config-dir",
-    metavar="FOLDER",
-    type=click.Path(exists=True, file_okay=False),
-    help="Of your own: FOLDER/attention/NAME.yaml, with its module beside it.",
-)
-def command(name: str, config_dir: str | None) -> int:
+def command(name: str) -> int:
     """Check that the mechanism NAME keeps the promises of every mechanism, in all its variants.
 
-    Prints a line for each promise, and what is lacking; the exit code is 1 where something is.
+    Prints a line for each promise, and what is lacking; the exit code is 1 if something is.
+
+    With --config-dir FOLDER, which every command takes, NAME may be one of your own: it needs
+    FOLDER/attention/NAME.yaml and its module next to it.
     """
-    if config_dir:
-        add_folder(config_dir)
     from attnlab.run.building import import_tensorflow
 
     import_tensorflow()

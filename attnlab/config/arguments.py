@@ -32,13 +32,53 @@ CONFIG_DIR = {"--config-dir", "-cd"}
 VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
 
 
-def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Flags with their values, checked, and overrides."""
+def without_config_dirs(arguments: list[str]) -> list[str]:
+    """Look for options in the folder of each `--config-dir`; the other words of a command.
+
+    It may be anywhere before a `--`, so that every verb takes it.
+
+    Raises:
+        RequestError: it names no folder that has options.
+    """
     from attnlab.config.options import add_folder
 
+    others: list[str] = []
+    words = deque(arguments)
+    while words:
+        word = words.popleft()
+        flag, joined, value = word.partition("=")
+        if word == "--":
+            return [*others, word, *words]
+        if flag not in CONFIG_DIR:
+            others.append(word)
+            continue
+        value = value if joined else words.popleft() if words else ""
+        if not value:
+            raise RequestError(f"{flag}: expected a value after it, got none.")
+        _check_config_dir(flag, Path(value).expanduser())
+        add_folder(value)
+    return others
+
+
+def _check_config_dir(flag: str, folder: Path) -> None:
+    if not folder.is_dir():
+        raise RequestError(f"{flag}: expected a folder, got {folder}.")
+    from attnlab.config.sections import OPTION_GROUPS
+
+    groups = (*OPTION_GROUPS, "data", "experiment", "search", "study")
+    name = folder.resolve().name
+    if name in groups and not any((folder / group).is_dir() for group in groups):
+        raise RequestError(
+            f"{flag}: expected a folder that has {name}/NAME.yaml, got {folder}, which is its "
+            f"{name} itself. Type: {flag} {folder.resolve().parent}"
+        )
+
+
+def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Flags with their values, checked, and overrides."""
     flags: list[str] = []
     overrides: list[str] = []
-    words = deque(arguments)
+    words = deque(without_config_dirs(arguments))
     while words:
         word = words.popleft()
         flag, joined, value = word.partition("=")
@@ -55,10 +95,6 @@ def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
             raise RequestError(f"{flag}: expected one of {', '.join(_VALUES[flag])}, got {value}.")
         if flag in _CONFIG_PATH:
             flags += ["--config-path", *_config_location(value)]
-        elif flag in CONFIG_DIR:
-            if not Path(value).expanduser().is_dir():
-                raise RequestError(f"{flag}: expected a folder, got {value}.")
-            add_folder(value)
         else:
             flags += [flag, value] if value else [flag]
     return flags, overrides

@@ -22,7 +22,14 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
-from attnlab.config.options import conf_folder, option_class, option_content, options, read_yaml
+from attnlab.config.options import (
+    conf_folder,
+    how_found,
+    option_class,
+    option_content,
+    options,
+    read_yaml,
+)
 from attnlab.config.parsing import parse, parse_section
 from attnlab.config.rules import Rule, did_you_mean, lookup, read_rule
 from attnlab.config.sections import (
@@ -261,7 +268,8 @@ def _explain_missing_option(error: MissingConfigException) -> str:
     hint = did_you_mean(name, valid)
     if name in _OF_AN_EXTRA:
         hint = f" It comes with pip install 'attnlab[{_OF_AN_EXTRA[name]}]'."
-    return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}."
+    own = f" {how_found()}" if group in (*OPTION_GROUPS, *_BESIDE, "data") else ""
+    return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}.{own}"
 
 
 def _explain_unknown_key(key: str, overrides: list[str]) -> str:

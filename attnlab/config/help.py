@@ -45,7 +45,8 @@ Everywhere: seed, trainer.epochs, trainer.batch_size, trainer.patience,
   tracking.enabled, tracking.uri, tracking.weights, paths.runs
 In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
   hydra/launcher=joblib, hydra.launcher.n_jobs
-With a run or a sweep: -q prints nothing but its folder, -v details, too
+With a run or a sweep: -q prints only its folder, -v details, too
+With every command: --config-dir FOLDER finds your own FOLDER/attention/NAME.yaml
   attnlab explain KEY says what a setting means, its range and default.
   attnlab --cfg job [KEY=VALUE ...] shows the whole configuration.
   attnlab --hydra-help shows Hydra's own flags.

@@ -39,15 +39,22 @@ def conf_folder() -> Path:
 
 def add_folder(folder: str) -> None:
     """Look for options in one more folder, in this process and in those that it starts."""
-    known = variable(CONFIG_DIR)
+    known = (variable(CONFIG_DIR) or "").split(os.pathsep)
     path = str(Path(folder).expanduser().absolute())
-    os.environ[CONFIG_DIR] = os.pathsep.join([path, *([known] if known else [])])
+    os.environ[CONFIG_DIR] = os.pathsep.join(dict.fromkeys([path, *filter(None, known)]))
 
 
 def own_folders() -> list[Path]:
     """The user's folders of YAML files, and those of installed packages."""
     given = (variable(CONFIG_DIR) or "").split(os.pathsep)
     return [Path(text).expanduser().absolute() for text in given if text.strip()] + _installed()
+
+
+def how_found() -> str:
+    """How an option of the user's own is found, and the folder that is set but isn't there."""
+    missing = [str(folder) for folder in own_folders() if not folder.is_dir()]
+    but = f", which names {missing[0]}, no folder" if missing else ""
+    return f"An option of your own is found by --config-dir FOLDER or ${CONFIG_DIR}{but}."
 
 
 @cache
@@ -139,8 +146,8 @@ def option_class(group: str, name: Any) -> type:
     if content is None:
         hint = did_you_mean(str(name), options(group))
         raise RequestError(
-            f"{group}={name}: there is no such option here.{hint} An option of your own is found "
-            f"by --config-dir FOLDER or ${CONFIG_DIR}. Valid: {', '.join(options(group))}."
+            f"{group}={name}: there is no such option here.{hint} Valid: "
+            f"{', '.join(options(group))}. {how_found()}"
         )
     path = str(content.get("_target_"))
     module, _, attribute = path.rpartition(".")

@@ -88,7 +88,7 @@ def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
     if not listed:
         raise RequestError(
             f"RUN: latest: there are no runs in {str(folder)!r}: train one, as with attnlab "
-            f"task=fib, or name the folder of your runs: {OTHER_FOLDER}."
+            f"task=fib. Another folder of runs: {OTHER_FOLDER}."
         )
     for each in usable or (ANY,):
         if found := next(filter(each.fits, reversed(listed)), None):
