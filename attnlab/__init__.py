@@ -1,34 +1,53 @@
 """attnlab: see, train and fairly compare attention mechanisms.
 
-`attnlab.run`, `sweep`, `load`, `runs` and `compare` are the command line's work from Python.
+`attnlab.run`, `sweep`, `load`, `runs` and `compare` are the command line's work from Python;
+`help(attnlab.run)` has an example.
 """
 
+from __future__ import annotations
+
 import importlib
+import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError, RunFailed, SweepFailed
+
+if TYPE_CHECKING:
+    from attnlab.api.functions import compare, load, run, runs, sweep
 
 __version__ = "0.1.0"
 __all__ = ["RequestError", "RunFailed", "SweepFailed", "compare", "load", "run", "runs", "sweep"]
 
 
-def __getattr__(name: str) -> Any:
-    """The functions, for which nothing waits that only asks for a part of this package."""
-    if name not in __all__:
-        raise AttributeError(f"module 'attnlab' has no attribute {name!r}")
-    if name in ("compare", "run"):
-        return importlib.import_module(f"attnlab.{name}")
-    return _function(name)
+class _Function:
+    """A function of this package, imported when it is first used.
+
+    Two have the names of subpackages. Python sets a subpackage as an attribute of its package: here
+    the function stays, and has the modules of the subpackage as attributes, so that
+    `import attnlab.compare.figure` works as usual.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, package: Any, owner: type | None = None) -> Any:
+        function = getattr(importlib.import_module("attnlab.api.functions"), self._name)
+        if subpackage := sys.modules.get(f"{__name__}.{self._name}"):
+            function.__dict__ = vars(subpackage)
+        return function
+
+    def __set__(self, package: Any, subpackage: types.ModuleType) -> None:
+        if not isinstance(subpackage, types.ModuleType):
+            raise AttributeError(f"attnlab.{self._name} can't be set")
 
 
-class CallablePackage(types.ModuleType):
-    """A package that is a function, too: Python keeps one thing under the name `attnlab.run`."""
+class _Package(types.ModuleType):
+    compare, load = _Function(), _Function()
+    run, runs, sweep = _Function(), _Function(), _Function()
 
-    def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        """Do what the function of this name in `attnlab.api.functions` does."""
-        return _function(self.__name__.rpartition(".")[2])(*arguments, **settings)
+    def __dir__(self) -> list[str]:
+        return [*__all__, "__version__"]
 
 
-def _function(name: str) -> Any:
-    return getattr(importlib.import_module("attnlab.api.functions"), name)
+sys.modules[__name__].__class__ = _Package

@@ -217,20 +217,23 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
             sys.argv = [before[0], *words]
             conf = {"config_path": str(config.conf_folder()), "config_name": "config"}
             _shown_without_rules(words, hydra.main(version_base="1.3", **conf)(noted))
-        if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
-            from attnlab.sweeps.plugin import raise_error
-
-            raise_error()
     except Exception as error:
         # Jobs and sweeps keep their own errors, so this one is about the command line's words.
         hydras = type(error).__module__.startswith(("hydra", "omegaconf"))
         if not (hydras or isinstance(error, ValueError)):
             raise
-        if isinstance(error, RequestError) and hinted(error, arguments) is error:
-            raise
+        if isinstance(error, RequestError):
+            _raise_hinted(error, arguments)
         raise hinted(RequestError(config.explain(error, arguments)), arguments) from error
     finally:
         sys.argv = before
+    if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
+        from attnlab.sweeps.plugin import raise_error
+
+        try:
+            raise_error()
+        except RequestError as error:
+            _raise_hinted(error, arguments)
     return max(codes, default=DONE)
 
 
@@ -266,6 +269,11 @@ def hinted(error: Exception, arguments: list[str]) -> Exception:
 
     hint = command_hint(arguments) if isinstance(error, RequestError) else None
     return RequestError(hint) if hint else error
+
+
+def _raise_hinted(error: RequestError, arguments: list[str]) -> NoReturn:
+    shown = hinted(error, arguments)
+    raise shown from (error.__cause__ if shown is error else error)
 
 
 @profile.spent()
@@ -362,8 +370,9 @@ def _report(error: BaseException) -> int:
     if isinstance(error, RunFailed):
         _complain(f"the run failed: {error}")
         return FAILED
-    summary: Any = str(error).strip().splitlines()
-    _complain(f"the run failed: {type(error).__name__}: {summary[0] if summary else ''}")
+    from attnlab.config.own_code import failure
+
+    _complain(f"the run failed: {failure(error)}")
     print(f"Set {_DEBUG}=1 for the traceback.", file=sys.stderr)
     return FAILED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -40,3 +41,19 @@ class Pruned(Exception):
 
 class SweepFailed(RuntimeError):
     """Jobs of a sweep failed; each has said why. Exit code 1."""
+
+
+# What Keras puts around the text of an error in a layer, and TensorFlow and Keras into it.
+_AROUND = (
+    re.compile(r"Exception encountered when calling .*?\n\n(.*)\n\nArguments received", re.DOTALL),
+    re.compile(r"Could not automatically infer .*Error encountered:\n\n(.*)", re.DOTALL),
+)
+_WITHIN = re.compile(r"\x1b\[\d*m|\{\{\w+ [^}]*\}\} ?|\[Op:\w+\]( name: ?)?")
+
+
+def plain_text(error: BaseException) -> str:
+    """What an error says, in one line and without what Keras and TensorFlow add to it."""
+    text = _WITHIN.sub("", str(error))
+    while found := next(filter(None, (pattern.match(text) for pattern in _AROUND)), None):
+        text = found[1]
+    return " ".join(text.split())

@@ -42,7 +42,8 @@ CONFIGURATIONS = [
     ),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),
-    ("trainer.epoch=3", "trainer.epoch: there is no such key. Did you mean trainer.epochs?"),
+    ("trainer.epoch=3", "trainer.epoch: there is no such setting: it is trainer.epochs here."),
+    ("trainer.epocs=3", "trainer.epocs: there is no such key. Did you mean trainer.epochs?"),
     ("task=sunspots task.histry=3", "Did you mean task.history?"),
     ("attention=luong_local attention.windw=3", "Did you mean attention.window?"),
     ("optimizer.learning_rat=1", "Did you mean optimizer.learning_rate?"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from attnlab.api.worker import Worker
 from attnlab.compare.selection import Filters
 from attnlab.config.arguments import quoted
 from attnlab.config.parsing import yaml_text
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -88,6 +89,16 @@ class Result:
         """
         return Worker.call("predict", self.folder, str(epoch), inputs, settings)
 
+    def resume(self, *, epochs: int | None = None) -> Result:
+        """Continue the run if it was interrupted, or train a finished one to more `epochs`.
+
+        Raises:
+            RequestError: it can't continue.
+            RunFailed: it failed.
+        """
+        changes = {} if epochs is None else {"trainer.epochs": str(epochs)}
+        return Result(Worker.call("resume", self.folder, changes))
+
 
 class Comparison:
     """Groups of runs held against a reference, as `attnlab compare` prints them.
@@ -120,41 +131,89 @@ def run(*words: str, **settings: Any) -> Result:
         *words: as on the command line, `"task=fib"`, `"trainer.epochs=3"`, `"--config-dir=mine"`.
         **settings: the same by their first names: `seed=1`, `trainer={"epochs": 3}`.
 
+    Returns:
+        The run: its metrics, history, predictions and figures, and `predict`.
+
     Raises:
         RequestError: a setting is wrong, or doesn't fit the data.
         RunFailed: the run failed.
-        KeyboardInterrupt: interrupted; `attnlab resume latest` goes on with the run.
+        KeyboardInterrupt: interrupted; `attnlab.load().resume()` continues the run.
+
+    Example:
+        >>> result = attnlab.run(task="sunspots", attention="bahdanau", trainer={"epochs": 30})
+        >>> result.metrics["test"]["rmse"], result.predict(steps=12)
     """
-    return Result(Worker.call("train", [*words, *_words(settings)]))
+    _check_words("run", words)
+    typed = _call("sweep", words, settings)
+    return Result(Worker.call("train", [*words, *_words(settings)], [*_lists(settings)], typed))
 
 
 def sweep(*words: str, **settings: Any) -> pd.DataFrame:
-    """Make a run for each combination of values, or search; what is done is not done again.
+    """Make a run for each combination of values, or search; finished runs are not repeated.
 
-    Words are those behind `attnlab -m`; of settings a list or a range has values to try. Gives
-    `runs` of the sweep; raises as `run`, and `SweepFailed` where runs failed.
+    Args:
+        *words: as after `attnlab -m`: `"attention=none,bahdanau"`, `"search=learning_rate"`.
+        **settings: the same by their first names; a list or a range has the values to try.
+
+    Returns:
+        A row for each run of the sweep, as `attnlab.runs` has them.
+
+    Raises:
+        RequestError: a setting is wrong, or doesn't fit the data.
+        SweepFailed: runs failed.
+        KeyboardInterrupt: interrupted; the same call continues the sweep.
+
+    Example:
+        >>> attnlab.sweep(task="sunspots", attention=["none", "bahdanau"], seed=range(5))
     """
+    _check_words("sweep", words)
     return _frame(Worker.call("sweep", [*words, *_words(settings, swept=True)]))
 
 
-def load(run: str | Path = "latest", *, runs_folder: Folder = None) -> Result:
-    """A run that was made: by its folder, its MLflow id or the first characters, or `latest`."""
+def load(run: str | Path = "latest", *, runs_folder: str | Path | None = None) -> Result:
+    """Find a run that was made before.
+
+    Args:
+        run: its folder, its MLflow id or the first characters of that, or `latest`: the newest run
+            with saved weights.
+        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+
+    Returns:
+        The run: its metrics, history, predictions and figures, and `predict`.
+
+    Raises:
+        RequestError: there is no such run.
+
+    Example:
+        >>> attnlab.load("latest").predict(steps=12)
+    """
     return Result(Worker.call("find_folder", os.fspath(run), _path(runs_folder)))
 
 
-def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
-    """The runs of a folder, by default `$ATTNLAB_RUNS` or `./runs`, the oldest first.
+def runs(*, runs_folder: str | Path | None = None, **filters: Any) -> pd.DataFrame:
+    """List the runs of a folder, the oldest first.
 
-    Filters are `task`, `attention` and `state`, each a name or several; `where`, settings such as
-    `{"model.units": 64}`; `failed`; `sweep`, its name; `since`, as `"2d"` or a date.
+    Args:
+        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+        **filters: `task`, `attention` and `state`, each a name or several; `where`, settings such
+            as `{"model.units": 64}`; `failed`; `sweep`, its name; `since`, as `"2d"` or a date.
+
+    Returns:
+        A row for each run: state, task, attention, seed, epoch, results, folder.
+
+    Raises:
+        RequestError: a filter can't be read.
+
+    Example:
+        >>> attnlab.runs(task="sunspots", state="completed", since="1d")
     """
     return _frame(Worker.call("rows", _filters(**filters), _path(runs_folder)))
 
 
 def compare(
-    by: Names = "attention",
+    by: str | Iterable[str] = "attention",
     *,
-    within: Names = (),
+    within: str | Iterable[str] = (),
     metric: str | None = None,
     reference: str | None = None,
     geometric: bool = False,
@@ -162,14 +221,34 @@ def compare(
     sequential: bool = False,
     margin: str | float | None = None,
     everything: bool = False,
-    runs_folder: Folder = None,
+    runs_folder: str | Path | None = None,
     **filters: Any,
 ) -> Comparison:
-    """Hold groups of runs against each other, seed by seed; `attnlab compare --help` says how.
+    """Compare groups of runs with a reference, seed by seed.
 
-    `by` are the settings whose values make the groups; runs are compared with those of equal values
-    of the settings `within` alone. `filters` are those of `runs`; without any, the newest sweep is
-    compared, or the newest run's task, unless it is to be `everything`.
+    Args:
+        by: settings whose values make the groups.
+        within: settings; runs are compared only with those of equal values.
+        metric: a test metric, or a path into metrics.json; None: the task's main one.
+        reference: the group that the others are compared with; None: no attention, else the group
+            with the most seeds.
+        geometric: average logarithms, for ratios to the reference.
+        bootstrap: intervals and tests by resampling the test items; None: as the kind has it.
+        sequential: intervals that stay valid if you look after every seed.
+        margin: a difference below which groups count as equal, a number or `"5%"`.
+        everything: compare all runs; without it and without filters, those of the newest sweep, or
+            of the newest run's task.
+        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+        **filters: those of `attnlab.runs`.
+
+    Returns:
+        The comparison: tables `groups` and `differences`, `warnings`, and a `figure`.
+
+    Raises:
+        RequestError: no runs fit, or an argument can't be read.
+
+    Example:
+        >>> attnlab.compare(by="attention", task="sunspots").differences
     """
     options = {"metric": metric, "reference": reference, "geometric": geometric}
     options["within"] = ",".join(_names(within)) or None
@@ -177,6 +256,35 @@ def compare(
     options["everything"] = everything
     options["margin"] = None if margin is None else str(margin)
     return Comparison(Worker.call("compare", _filters(**filters), _path(runs_folder), options))
+
+
+def _check_words(function: str, words: Sequence[Any]) -> None:
+    """Raise `RequestError` for a list in place of words: `attnlab.run(["task=fib"])`."""
+    for word in words:
+        if not isinstance(word, str):
+            each = ", ".join(map(repr, word)) if isinstance(word, list | tuple) else "..."
+            raise RequestError(
+                f"attnlab.{function}: expected words such as 'task=fib', got {word!r}: "
+                f"attnlab.{function}({each}) has the words of one {function}, and "
+                "attnlab.sweep(attention=[...], seed=range(5)) makes a run for each value."
+            )
+
+
+def _lists(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The keys of settings that are given several values."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _lists(value, f"{prefix}{key}.")
+        elif isinstance(value, list | tuple | range):
+            yield f"{prefix}{key}"
+
+
+def _call(function: str, words: Sequence[str], settings: Mapping[str, Any]) -> str:
+    """The call of a function as it is typed, such as `attnlab.sweep("task=fib", seed=[0, 1])`."""
+    named = [
+        f"{k}={v!r}" if k.isidentifier() else f"**{{{k!r}: {v!r}}}" for k, v in settings.items()
+    ]
+    return f"attnlab.{function}({', '.join([*map(repr, words), *named])})"
 
 
 def _filters(

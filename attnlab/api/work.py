@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from attnlab.api.wording import in_python
 from attnlab.commands.compare import compared
 from attnlab.commands.options import listed_runs
 from attnlab.commands.runs.finding import ANY, WITH_WEIGHTS, find
@@ -22,8 +23,14 @@ from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import known_kind
 
 
-def train(words: list[str]) -> Path:
-    """Make one run by the words of a command; its folder."""
+def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
+    """Make one run by the words of a command; its folder.
+
+    Args:
+        words: of the command.
+        lists: keys that were given several values.
+        as_sweep: the call that makes a run for each of them.
+    """
     from attnlab import cli
     from attnlab.config import composing
     from attnlab.run import profile, runner
@@ -31,7 +38,12 @@ def train(words: list[str]) -> Path:
 
     words = [word for word in words if word not in VERBOSITY]  # nothing is shown anyway
     if {"-m", "--multirun"} & {*words}:
-        raise RequestError("-m: expected settings of one run; attnlab.sweep makes several.")
+        settings = ", ".join(f'"{word}"' for word in words if word not in ("-m", "--multirun"))
+        raise RequestError(
+            "-m: expected settings of one run; attnlab.sweep makes several: "
+            f"attnlab.sweep({settings})"
+        )
+    _refuse_lists(words, lists, as_sweep)
     os.environ[TYPED] = shlex.join(["attnlab", *words])
     with profile.spent("composing"):
         config = configuration(words)
@@ -44,7 +56,7 @@ def train(words: list[str]) -> Path:
         try:
             results.append(runner.run(composing.from_hydra(cfg), finish=False))
         except Exception as error:  # Hydra would take it for one about the words
-            results.append(error)
+            results.append(cli.hinted(error, words))
         return cli.DONE
 
     with suppress(SystemExit):  # by what only shows something
@@ -54,6 +66,29 @@ def train(words: list[str]) -> Path:
     if isinstance(results[0], Exception):
         raise results[0]
     return results[0]
+
+
+def _refuse_lists(words: list[str], lists: list[str], as_sweep: str) -> None:
+    """Raise `RequestError` for a setting that has one value and was given a list."""
+    from attnlab.config.composing import known_rules
+    from attnlab.config.hints import GROUPS
+
+    rules = known_rules(words) if lists else {}
+    for key in lists:
+        rule = rules.get(key)
+        one_word = rule and (rule.choices is not None or rule.type not in (None, "list"))
+        if key in GROUPS or one_word:
+            raise RequestError(
+                f"{key}: attnlab.run makes one run, with one value. For a run of each value: "
+                f"{as_sweep}"
+            )
+
+
+def resume(folder: Path, changes: dict[str, str]) -> Path:
+    """Continue a run, or train it longer; its folder."""
+    from attnlab.run import runner
+
+    return runner.resume(RunDirectory.open(folder), changes)
 
 
 def finish() -> None:
@@ -97,7 +132,10 @@ def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict
         "text": text.getvalue().rstrip(),
         "markdown": formats.markdown(found),
         "rows": formats.numbers(found),
-        "warnings": [text for each in found.tasks for text in each.warnings] + found.left_out,
+        "warnings": [
+            in_python(text)
+            for text in [*(each for task in found.tasks for each in task.warnings), *found.left_out]
+        ],
         "png": png.getvalue(),
     }
 
@@ -111,7 +149,7 @@ def summary(folder: Path) -> str:
     if state != "completed":
         return f"{run.name}: {state}"
     print_result(run.read_metrics(), folder, text)
-    return text.getvalue().rstrip()
+    return in_python(text.getvalue().rstrip())
 
 
 def predictions(folder: Path) -> dict[str, Any]:

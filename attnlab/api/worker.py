@@ -18,9 +18,11 @@ import threading
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
+from attnlab.api.wording import in_python
 from attnlab.config.options import CONFIG_DIR
+from attnlab.config.own_code import failure
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.process.variables import variable
 from attnlab.records.processes import this_process
@@ -29,6 +31,8 @@ from attnlab.run import profile
 _START = "import json, sys; sys.path[:], owner = json.loads(sys.argv.pop()); "
 _START += "from attnlab.api.worker import serve; serve(owner)"
 _MARK = b"\0attnlab\0"  # before an answer, which comes the way of what is printed
+# What a caller gets as it is; subclasses stay in the worker.
+_SHOWN = RequestError, RunFailed, SweepFailed, KeyboardInterrupt
 _SECONDS_TO_STOP = 20.0
 # Jupyter sets these; they would have what is printed for no terminal look like one's.
 _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE")
@@ -116,12 +120,12 @@ class Worker:
                 if not text + mark:
                     code = self._process.wait()
                     raise RunFailed(f"the process that did the work has ended, exit code {code}")
-                print(text.decode(errors="replace"), end="", file=sys.stderr, flush=True)
+                print(text.decode(errors="replace"), end="", file=_progress(), flush=True)
             except KeyboardInterrupt:
                 interrupts += 1
                 self._process.send_signal(signal.SIGKILL if interrupts > 1 else signal.SIGINT)
         content, self._modules, Worker._config_dirs = pickle.loads(base64.b64decode(answer))
-        if interrupts:
+        if interrupts and not isinstance(content, KeyboardInterrupt):
             raise KeyboardInterrupt
         if isinstance(content, BaseException):
             raise content
@@ -133,6 +137,13 @@ class Worker:
             for line in stream:
                 self._printed.put(line)
         self._printed.put(b"")
+
+
+def _progress() -> TextIO:
+    """Where progress is shown: in a notebook its output, where standard error looks like faults."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return sys.stdout if getattr(shell, "kernel", None) else sys.stderr
 
 
 atexit.register(Worker.end)
@@ -178,12 +189,13 @@ def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dic
         signal.signal(signal.SIGINT, signal.default_int_handler)
         interrupts.listen()
         return getattr(work, name)(*arguments)
-    except (RequestError, RunFailed, SweepFailed, KeyboardInterrupt) as error:
-        return error
+    except _SHOWN as error:
+        kind = next(each for each in _SHOWN if isinstance(error, each))
+        return kind(in_python(str(error)))
     except BaseException as error:
         if environment.get("ATTNLAB_DEBUG") == "1":
             traceback.print_exc()
-        return RunFailed(traceback.format_exception_only(error)[-1].splitlines()[0])
+        return RunFailed(failure(error))
 
 
 def _own_modules() -> dict[str, int]:

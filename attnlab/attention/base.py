@@ -13,7 +13,8 @@ from keras import ops
 
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import dtype_of, masked_softmax
-from attnlab.attention.keras_internals import keras_mask
+from attnlab.attention.keras_internals import keras_mask, without_call_info
+from attnlab.attention.shapes import require_result
 from attnlab.errors import RequestError
 
 # Arguments of Keras's own attention layers.
@@ -94,6 +95,7 @@ class Attention(keras.layers.Layer):
         self.dropout = float(dropout)
         self.seed = seed
         self.supports_masking = True
+        self._memory_width: int | None = None  # of the memory that was projected last
         self._weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     @property
@@ -130,7 +132,14 @@ class Attention(keras.layers.Layer):
                 f"{type(self).__name__} has no weights yet: call build(query_shape, memory_shape) "
                 "before project(memory)"
             )
-        return self.project_memory(self.as_compute(memory))
+        self._memory_width = memory.shape[-1]
+        projected = self.project_memory(self.as_compute(memory))
+        if not isinstance(projected, ProjectedMemory):
+            raise RequestError(
+                f"{type(self).__name__}.project_memory must return ProjectedMemory(keys, values), "
+                f"got a {type(projected).__name__}"
+            )
+        return projected
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Make keys and values of a memory in the compute dtype; by default both are the memory."""
@@ -152,7 +161,9 @@ class Attention(keras.layers.Layer):
         Returns:
             (B, H, T, S) in float32 or wider.
         """
-        return masked_softmax(ops.expand_dims(self.score(query, keys), 1), mask)
+        sizes = (query.shape[0], query.shape[1], keys.shape[-2])
+        scores = self._checked("score", self.score(query, keys), "(B, T, S)", sizes)
+        return masked_softmax(ops.expand_dims(scores, 1), mask)
 
     def read(self, weights, values):
         """Sum the values by their weights: (B, 1, T, S) and (B, S, V) to (B, T, V)."""
@@ -166,7 +177,10 @@ class Attention(keras.layers.Layer):
                 "call as of Keras's own: [query, value] are two arguments, the weights are always "
                 "returned, and a mask of the value is memory_mask."
             )
-        return super().__call__(query, *arguments, **settings)
+        try:
+            return super().__call__(query, *arguments, **settings)
+        except RequestError as error:
+            raise without_call_info(error) from None
 
     def call(
         self, query, memory, *, mask=None, memory_mask=None, start_index=0, training=None
@@ -177,12 +191,20 @@ class Attention(keras.layers.Layer):
         else:
             memory = self.project(memory)
         mask = _per_head(_checked(mask, query, memory.values), memory_mask)
-        weights = self.as_compute(self.align(query, memory.keys, mask, start_index))
+        batch, steps, memory_steps = query.shape[0], query.shape[1], memory.values.shape[-2]
+        weights = self.align(query, memory.keys, mask, start_index)
+        sizes = (batch, getattr(self, "heads", 1), steps, memory_steps)
+        weights = self.as_compute(self._checked("align", weights, "(B, H, T, S)", sizes))
         kept = self._weight_dropout(weights, training=training) if self.dropout else weights
         context = self.read(kept, memory.values)
+        width = self._memory_width and self.context_width(query.shape[-1], self._memory_width)
+        self._checked("read", context, "(B, T, context_width)", (batch, steps, width))
         if mask is not None:
             context = _where_attending(mask, context)
         return AttentionOutput(context, weights)
+
+    def _checked(self, method, result, letters, sizes):
+        return require_result(f"{type(self).__name__}.{method}", result, letters, sizes)
 
     def compute_mask(self, query, previous_mask=None):
         """Let a Keras mask of the query go on to the context; the weights carry none."""

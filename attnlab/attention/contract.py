@@ -94,12 +94,13 @@ def check_outputs(make: Make) -> None:
     layer = built(make)
     output, heads = layer(QUERY, MEMORY), getattr(layer, "heads", 1)
     _require(isinstance(output, AttentionOutput), f"call gives a {type(output).__name__}")
-    shapes = tuple(output.context.shape), tuple(output.weights.shape)
-    wanted = (B, T, layer.context_width(W, W)), (B, heads, T, S)
-    _require(shapes == wanted, f"the shapes are {shapes}, expected {wanted}")
+    _require_shape("context", output.context, "(B, T, V)", (B, T, layer.context_width(W, W)))
+    _require_shape("weights", output.weights, "(B, H, T, S)", (B, heads, T, S))
+    _finite(output._asdict())
     weights = np.array(output.weights)
-    _require(np.all(weights >= 0), f"the smallest weight is {weights.min():.3g}")
-    _require(np.all(weights.sum(-1) < 1 + 1e-5), f"a sum is {weights.sum(-1).max():.3g}")
+    _require(np.all(weights >= 0), f"weights must be 0 at least, got {weights.min():.3g}")
+    most = weights.sum(-1).max()
+    _require(most < 1 + 1e-5, f"a query's weights must add up to 1 at most, got {most:.3g}")
 
 
 def check_projection(make: Make) -> None:
@@ -213,7 +214,13 @@ def check_saving(make: Make) -> None:
     model = keras.Model([query, memory], list(make()(query, memory)))
     with tempfile.NamedTemporaryFile(suffix=".keras") as file:
         model.save(file.name)
-        _same(model([QUERY, MEMORY]), keras.models.load_model(file.name)([QUERY, MEMORY]), 0)
+        try:
+            loaded = keras.models.load_model(file.name)
+        except TypeError as error:
+            unknown = "Could not locate class" in str(error)
+            _require(not unknown, "decorate it with @keras.saving.register_keras_serializable()")
+            raise
+        _same(model([QUERY, MEMORY]), loaded([QUERY, MEMORY]), 0)
 
 
 def check_widths(make: Make) -> None:
@@ -223,7 +230,7 @@ def check_widths(make: Make) -> None:
         context = layer(QUERY, memory).context
     except Exception as error:
         refused = isinstance(error, ValueError) and "of equal width, got 16 and 11" in str(error)
-        _require(refused, f"build() doesn't call it, so there is a {type(error).__name__}")
+        _require(refused, f"build() must call it: now there is a {type(error).__name__}")
     else:
         wanted = (B, T, layer.context_width(W, 11))
         _require(tuple(context.shape) == wanted, f"the context has {tuple(context.shape)}")
@@ -235,6 +242,12 @@ CHECKS = [check for name, check in list(globals().items()) if name.startswith("c
 def _require(fits: Any, lacking: str) -> None:
     if not fits:
         raise AssertionError(lacking)
+
+
+def _require_shape(what: str, tensor: Any, letters: str, wanted: tuple[int, ...]) -> None:
+    shape = tuple(tensor.shape)
+    note = ", V as context_width() has it" if what == "context" else ""
+    _require(shape == wanted, f"{what} must be {letters} = {wanted}{note}, got {shape}")
 
 
 def _same(one: Any, other: Any, most: float, what: str = "the result") -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from attnlab.config.options import option_class, option_content
+from attnlab.config.own_code import failure
+from attnlab.errors import RequestError, plain_text
 
 
 @click.command("check-mechanism")
@@ -34,21 +36,23 @@ def command(name: str) -> int:
     for check in contract.CHECKS:
         makes = (functools.partial(cls, **each) for each in made)
         checks.append((check, [functools.partial(check, make) for make in makes]))
-    failed = sum(_has_failed(check.__doc__ or "", calls) for check, calls in checks)
+    told: set[str] = set()
+    failed = sum(_has_failed(check.__doc__ or "", calls, told) for check, calls in checks)
     click.echo(f"{name} keeps {len(checks) - failed} of {len(checks)} promises")
     return 1 if failed else 0
 
 
-def _has_failed(promise: str, calls: Sequence[Callable[[], Any]]) -> bool:
-    """Say whether a promise is kept; of one that isn't, each thing that is lacking."""
+def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], told: set[str]) -> bool:
+    """Say whether a promise is kept; if it isn't, each thing that is lacking, in full once."""
     lacking = []
     for call in calls:
         try:
             call()
         except Exception as error:
-            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-            lacking.append(kind + " ".join(str(error).split()))
+            is_a_sentence = isinstance(error, AssertionError | RequestError)
+            lacking.append(plain_text(error) if is_a_sentence else failure(error))
     click.echo(f"{'lacking' if lacking else 'ok':<8}{promise}")
     for text in dict.fromkeys(lacking):
-        click.echo(f"{'':<8}- {text}")
+        click.echo(f"{'':<8}- {'as above' if text in told else text}")
+    told.update(lacking)
     return bool(lacking)

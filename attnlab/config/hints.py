@@ -125,6 +125,7 @@ def _meant(words: list[str]) -> _Meant:
 
 def _joined(words: deque[str], flags: list[str]) -> Iterator[_Typed]:
     """The settings of a command, put together where spaces or dashes have parted them."""
+    last = ""  # the key of the setting before
     while words:
         word = words.popleft()
         key, equals, value = word.partition("=")
@@ -144,8 +145,11 @@ def _joined(words: deque[str], flags: list[str]) -> Iterator[_Typed]:
             while words and _is_another(key, whole, words[0]):
                 whole, wrong = f"{whole},{words.popleft()}", "several values have commas between"
             yield _Typed(word, key, whole, wrong)
+        elif "." in last:  # the rest of a text, such as the name of a file with spaces
+            raise _Unclear
         else:
             yield _bare(word, words)
+        last = key if equals else ""
 
 
 def _dashed(word: str, words: deque[str]) -> _Typed:
@@ -211,9 +215,9 @@ def _option(typed: _Typed, found: _Meant) -> list[str]:
     if group not in GROUPS or ("." in typed.key and leaf != group):
         return []
     if group == "data" and not set(_parts(typed.value)) <= {*options(group)}:
-        words = _alone(typed.value, (False,) if leaf == group else (False, True))
+        meant = _alone(typed.value, (False,) if leaf == group else (False, True))
         found.blame(f"{typed.text}: {typed.wrong or 'the task decides what the data are'}")
-        return words
+        return meant
     _blame_key(typed, group, found)
     words = _words(group, typed.value, found)
     if words is None:
@@ -283,9 +287,9 @@ def _setting(typed: _Typed, chosen: list[str], rules: dict[str, Rule], found: _M
             f"{_advice()[leaf].replace('{value}', typed.value)}"
         )
         return []
-    key = _known_key(typed.key, rules)
+    key, is_typo = _known_key(typed.key, rules)
     owner = [] if key in rules else _owner(key, chosen)
-    _blame_key(typed, key, found)
+    _blame_key(typed, typed.key if is_typo else key, found)
     rule = rules.get(key) or known_rules([*chosen, *owner]).get(key, Rule())
     return [*owner, f"{key}={_value(key, typed.value, rule, found)}"]
 
@@ -316,22 +320,20 @@ def _blame_key(typed: _Typed, key: str, found: _Meant) -> None:
         found.blame(f"{typed.key}: there is no such setting: it is {key} here")
 
 
-def _known_key(typed: str, rules: dict[str, Rule]) -> str:
-    """The full key of a setting; raises `_Unclear`."""
+def _known_key(typed: str, rules: dict[str, Rule]) -> tuple[str, bool]:
+    """The full key of a setting, and whether it is only spelled wrong; raises `_Unclear`."""
     key = typed.replace("-", "_").casefold()
     leaf = key.rpartition(".")[2]
     if key in rules:
-        return key
+        return key, False
     if name := _inverted("keys").get(leaf):
-        return name
-    full = [known for known in rules if known.rpartition(".")[2] == leaf]
-    preferred = [known for known in full if known in _table()["keys"]] or full
-    if len(preferred) == 1:
-        return preferred[0]
-    elsewhere = [known for known in _table()["keys"] if known.rpartition(".")[2] == leaf]
-    near = nearest(key, [*rules])
-    if elsewhere or ("." in key and near):
-        return elsewhere[0] if elsewhere else str(near)
+        return name, False
+    here = [known for known in rules if known.rpartition(".")[2] == leaf]
+    table = [known for known in _table()["keys"] if known.rpartition(".")[2] == leaf]
+    if len(here) == 1 or table:
+        return (table or here)[0], False
+    if near := nearest(key, [*rules]):
+        return near, True
     raise _Unclear
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.config.own_code import failure
 from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
@@ -286,5 +287,5 @@ def _closing(close: Callable[..., None]) -> Iterator[None]:
         raise
     except Exception as error:
         log.info("the run failed", exc_info=True)
-        close("failed", error=f"{type(error).__name__}: {error}")
+        close("failed", error=failure(error))
         raise

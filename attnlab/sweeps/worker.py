@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from attnlab.config import composing
+from attnlab.config.own_code import failure
 from attnlab.config.sections import RunConfig
-from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, plain_text
 from attnlab.records.environment import processors
 from attnlab.records.processes import is_running, this_process
 from attnlab.run import interrupts
@@ -169,9 +170,9 @@ def carry_out(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = None
         return Outcome(PRUNED, error=str(pruned))
     except RunBusy as busy:
         return Outcome(RUNNING, error=str(busy))
-    except Exception as error:  # its kind is said where the text alone may say little
-        kind = "" if isinstance(error, (RequestError, RunFailed)) else f"{type(error).__name__}: "
-        return Outcome(FAILED, error=f"{kind}{' '.join(str(error).split())}")
+    except Exception as error:
+        is_a_sentence = isinstance(error, (RequestError, RunFailed))
+        return Outcome(FAILED, error=plain_text(error) if is_a_sentence else failure(error))
 
 
 def stop_early(launch: Launch, outcome: Outcome) -> None:

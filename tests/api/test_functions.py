@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
+import pydoc
 import random
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import matplotlib
@@ -151,8 +154,54 @@ def test_wrong_inputs_of_a_model_are_refused(result, inputs, steps, text):
 def test_wrong_filters_of_runs_are_refused(three_groups):
     with pytest.raises(attnlab.RequestError, match="expected one of completed, .*, got 'done'"):
         attnlab.runs(state="done")
-    with pytest.raises(attnlab.RequestError, match="--since: expected an age as 90m"):
+    with pytest.raises(attnlab.RequestError, match="since: expected an age as 90m"):
         attnlab.runs(since=3)
+
+
+def test_the_package_lists_functions_with_their_signatures_and_help():
+    names = {"run", "sweep", "compare", "load", "runs"}
+    assert names <= {*dir(attnlab)}
+    for name in names:
+        function = getattr(attnlab, name)
+        assert inspect.isfunction(function) and ">>> attnlab." in inspect.getdoc(function)
+    assert [*inspect.signature(attnlab.load).parameters] == ["run", "runs_folder"]
+    assert pydoc.render_doc(attnlab.run).startswith("Python Library Documentation: function run")
+
+
+def test_packages_of_the_same_names_are_imported_as_usual():
+    import attnlab.compare.selection as selection
+    import attnlab.run.index
+
+    assert selection.Filters and attnlab.run.index.RunIndex and callable(attnlab.run)
+    with pytest.raises(AttributeError, match="attnlab.run can't be set"):
+        attnlab.run = None
+
+
+def test_a_list_names_the_function_that_takes_it(folder):
+    with pytest.raises(attnlab.RequestError) as refused:
+        attnlab.run("task=fib", attention=["none", "bahdanau"], seed=1)
+    assert str(refused.value).endswith(
+        "attnlab.sweep('task=fib', attention=['none', 'bahdanau'], seed=1)"
+    )
+    with pytest.raises(attnlab.RequestError, match=r"attnlab.run\('task=fib', 'seed=1'\) has"):
+        attnlab.run(["task=fib", "seed=1"])
+    with pytest.raises(attnlab.RequestError, match=r'attnlab.sweep\("seed=0,1"\)'):
+        attnlab.run("seed=0,1")
+    with pytest.raises(attnlab.RequestError, match=r'attnlab.run\("trainer.epochs=3"\)'):
+        attnlab.run(epochs=3)
+
+
+def test_progress_is_output_in_a_notebook_and_standard_error_elsewhere(
+    three_groups, monkeypatch, capsys
+):
+    attnlab.load(runs_folder=three_groups)
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("attnlab: latest is ")
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    attnlab.load(runs_folder=three_groups)
+    out, err = capsys.readouterr()
+    assert out.startswith("attnlab: latest is ") and err == ""
 
 
 def test_what_the_worker_cannot_do_is_said_before_it_is_asked(three_groups, tmp_path, monkeypatch):

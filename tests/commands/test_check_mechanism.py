@@ -2,7 +2,11 @@
 
 import sys
 
+import numpy as np
 import pytest
+from command_line import TINY
+
+from attnlab.errors import RequestError
 
 MODULE = """
 from keras import ops
@@ -48,6 +52,112 @@ def test_what_is_lacking_is_said_in_words(here, folder):
     (unfinite,) = [line for line in lines if "not finite" in line]
     assert "the gradient of query" in unfinite and "a norm or a quotient in score()?" in unfinite
     assert sum(line.startswith("ok ") for line in lines) == 8
+
+
+WRONG = """
+from keras import ops
+from attnlab.attention import Attention, ProjectedMemory
+
+
+class Product(Attention):
+    def score(self, query, keys):
+        return ops.matmul(query, ops.swapaxes(keys, 1, 2))
+
+
+class Turned(Product):
+    def score(self, query, keys):
+        return ops.swapaxes(super().score(query, keys), 1, 2)
+
+
+class Nothing(Product):
+    def score(self, query, keys):
+        super().score(query, keys)
+
+
+class Whole(Product):
+    def score(self, query, keys):
+        return ops.cast(super().score(query, keys), "int32")
+
+
+class Flat(Product):
+    def align(self, query, keys, mask, start_index):
+        return ops.softmax(self.score(query, keys))
+
+
+class Pair(Product):
+    def project_memory(self, memory):
+        return memory, memory
+
+
+class Wide(Product):
+    def context_width(self, query_width, memory_width):
+        return memory_width + 3
+
+
+class Unbuilt(Product):
+    def score(self, query, keys):
+        return super().score(ops.matmul(query, self.kernel), keys)
+"""
+LACKING = {
+    "Turned": "Turned.score must return (B, T, S) = (2, 3, 5), got (2, 5, 3)",
+    "Nothing": "Nothing.score must return (B, T, S) = (2, 3, 5), got None: is a return missing?",
+    "Whole": "Whole.score must return (B, T, S) = (2, 3, 5) of floating-point numbers, got int32",
+    "Flat": "Flat.align must return (B, H, T, S) = (2, 1, 3, 5), got (2, 3, 5)",
+    "Pair": "Pair.project_memory must return ProjectedMemory(keys, values), got a tuple",
+    "Wide": "Wide.read must return (B, T, context_width) = (2, 3, 19), got (2, 3, 16)",
+}
+
+
+@pytest.fixture
+def wrong(folder):
+    """Mechanisms that keep no promise; `wry` is one of their names."""
+    (folder / "attention/wrong_module.py").write_text(WRONG)
+
+    def choose(name: str) -> None:
+        lines = f"# X.\nname: wry\n_target_: wrong_module.{name}\ndropout: 0.0\n"
+        rules = "rules: {dropout: {type: float}}\n"
+        (folder / "attention/wry.yaml").write_text(lines + rules)
+
+    yield choose
+    sys.modules.pop("wrong_module", None)
+
+
+def layer_of(name: str, folder):
+    from attnlab.config.options import add_folder, option_class
+
+    add_folder(str(folder))
+    return option_class("attention", "wry")()
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_a_wrong_result_is_told_in_shapes(folder, wrong, name):
+    wrong(name)
+    layer = layer_of(name, folder)
+    query, memory = np.zeros((2, 3, 16), "float32"), np.zeros((2, 5, 16), "float32")
+    with pytest.raises(RequestError) as refused:
+        layer(query, memory)
+    assert str(refused.value) == LACKING[name]
+
+
+def test_an_error_in_ones_own_code_is_told_with_its_line(here, folder, wrong):
+    wrong("Unbuilt")
+    code, out, _ = here("--config-dir", folder, "check-mechanism", "wry")
+    line = next(n for n, text in enumerate(WRONG.splitlines(), 1) if "self.kernel" in text)
+    reasons = [text.strip() for text in out.splitlines() if text.startswith("        - ")]
+    assert code == 1 and reasons[0] == (
+        f"- {folder}/attention/wrong_module.py, line {line}, in score: AttributeError: 'Unbuilt' "
+        "object has no attribute 'kernel'; if kernel is a weight, build(query_shape, memory_shape) "
+        "must create it"
+    )
+    assert reasons.count("- as above") >= 8
+
+
+def test_a_run_with_a_wrong_mechanism_says_so_in_a_sentence(here, folder, wrong, no_figures):
+    wrong("Turned")
+    small = ("task=fib", "task.count=61", "tracking.enabled=false", *TINY, "trainer.jit=false")
+    code, _, err = here("--config-dir", folder, *small, "attention=wry")
+    assert code == 2
+    assert "attnlab: Turned.score must return (B, T, S) = (" in err.splitlines()[-1]
 
 
 def test_an_unknown_mechanism_is_refused(here):

@@ -309,7 +309,7 @@ def test_a_value_that_needs_quotes_is_told_as_it_is_typed(capsys, words, typed):
     assert shown == value[1:-1].replace('\\"', '"')
 
 
-@pytest.mark.parametrize("words", [["task=fib", "bahdanau"], ["search.space={a"]])
+@pytest.mark.parametrize("words", [["task=fib", "nothing"], ["search.space={a"]])
 def test_quotes_are_not_offered_where_they_would_not_help(capsys, words):
     assert main([*words, "--cfg", "job"]) == 2
     assert "expected KEY=VALUE as Hydra reads it" in capsys.readouterr().err

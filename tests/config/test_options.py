@@ -151,3 +151,27 @@ def test_a_run_with_an_own_mechanism_is_used_again(folder, monkeypatch, capsys):
 def test_a_config_dir_that_is_none_is_refused(capsys):
     assert main(["--config-dir", "/nowhere", "task=fib"]) == 2
     assert capsys.readouterr().err == "attnlab: --config-dir: expected a folder, got /nowhere.\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["{} explain attention", "explain attention {}", "explain {} attention"]
+)
+def test_every_verb_takes_a_config_dir_before_and_after_it(folder, monkeypatch, capsys, words):
+    monkeypatch.delenv(found.CONFIG_DIR, raising=False)
+    given = f"--config-dir={folder}"
+    assert main(words.format(given).split()) == 0
+    assert "attention=mine" in capsys.readouterr().out
+
+
+def test_a_config_dir_that_is_its_group_is_refused(folder, capsys):
+    assert main(["runs", "--config-dir", str(folder / "attention")]) == 2
+    said = capsys.readouterr().err
+    assert "expected a folder that has attention/NAME.yaml" in said
+    assert said.endswith(f"Type: --config-dir {folder}\n")
+
+
+def test_a_mechanism_that_is_not_found_says_how_own_ones_are(monkeypatch, capsys):
+    monkeypatch.setenv(found.CONFIG_DIR, "/nowhere")
+    assert main(["attention=mine", "task=fib"]) == 2
+    said = capsys.readouterr().err
+    assert "found by --config-dir FOLDER or $ATTNLAB_CONFIG_DIR, which names /nowhere" in said

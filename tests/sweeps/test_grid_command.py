@@ -223,7 +223,7 @@ def test_equal_jobs_run_once(here):
 
 REFUSED = [
     # The same sentences as in a single run, before anything begins.
-    ("trainer.epoch=3 seed=0,1", "trainer.epoch: there is no such key. Did you mean"),
+    ("trainer.epoch=3 seed=0,1", "trainer.epoch: there is no such setting: it is trainer.epochs"),
     ("attention=bahdanau,luong_loca seed=0,1", "luong_loca: there is no such option. Did you mean"),
     ("attention=luong_local,none attention.window=3", "attention.window: there is no such key."),
     ("model.units=4,wide", "model.units: expected a whole number at least 1, got wide."),
