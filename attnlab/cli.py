@@ -315,7 +315,7 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
                 f"{override}: expected no preset beside --config-path, whose configuration is "
                 "whole: settings such as trainer.epochs=3 or search.space=... change it."
             )
-    urls = ",".join(quoted(f"file://{folder}") for folder in own_folders())
+    urls = ",".join(quoted(f"file://{folder}") for folder in own_folders() if folder.is_dir())
     search = [f"hydra.searchpath=[{urls}]"]
     if _SHOWING & set(flags):
         return [*flags, *search, *overrides]

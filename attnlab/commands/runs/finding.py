@@ -104,7 +104,7 @@ def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
 def _a_setting(word: str) -> str:
     """What to say of a setting in place of a run, as in `attnlab translate seed=1`."""
     context = click.get_current_context(silent=True)
-    verb = context.info_name if context else None
+    verb = str(context.info_name).split()[-1] if context else ""
     task = f"task={verb} " if verb in options("task") else ""
     return f"RUN: expected a run, got {word}, a setting. To train a run: attnlab {task}{word}"
 
