@@ -9,12 +9,9 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnlab.errors import RequestError, RunFailed, SweepFailed
-
-if TYPE_CHECKING:
-    from attnlab.api.functions import compare, load, run, runs, sweep
 
 __version__ = "0.1.0"
 __all__ = ["RequestError", "RunFailed", "SweepFailed", "compare", "load", "run", "runs", "sweep"]
