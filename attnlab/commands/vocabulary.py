@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import find, form_options, run_argument, runs_option
+from attnlab.commands.options import form_options, run_argument, runs_option
+from attnlab.commands.runs.finding import Usable, find
 from attnlab.errors import RequestError
 from attnlab.text.cleaning import normalized
 from attnlab.text.unknown import nearest
@@ -39,7 +40,8 @@ def command(run: str, words: tuple[str, ...], limit: int, form: str, runs: str |
     With WORDs a line for each: `known`, `unknown` with the nearest known words, or the pieces into
     which it is cut. A word written with a capital may be another one. With --json an object a line.
     """
-    found = _tokenizers(find(run, runs).assets)
+    reading = Usable("a run that reads texts", lambda entry: bool(_paths(entry.run.assets)))
+    found = _tokenizers(find(run, runs, reading).assets)
     if not found:
         raise RequestError(f"RUN: expected a run that reads texts, but {run} has no vocabulary.")
     for side, tokenizer in found.items():
@@ -54,8 +56,13 @@ def _tokenizers(assets: Path) -> dict[str, Tokenizer]:
     """The tokenizers among a run's assets; `source` and `target` for a translation, else ``."""
     from attnlab.text.tokenizers import Tokenizer
 
-    paths = sorted(assets.glob(f"*{_FILES}"))
-    return {path.name.removesuffix(_FILES).rstrip("_"): Tokenizer.load(path) for path in paths}
+    return {
+        path.name.removesuffix(_FILES).rstrip("_"): Tokenizer.load(path) for path in _paths(assets)
+    }
+
+
+def _paths(assets: Path) -> list[Path]:
+    return sorted(assets.glob(f"*{_FILES}"))
 
 
 def _summary(tokenizer: Tokenizer, limit: int) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _number(run: RunDirectory, epoch: str, trained: Sequence[int]) -> int:
         number = _read_metrics(run).get("best_epoch")
     else:
         number = int(epoch) if epoch.isdecimal() else None
-    if number not in trained:
+    if number is None or number not in trained:
         saved = spans(run.weights_epochs())
         raise RequestError(
             f"--epoch: expected best, last or one of the saved epochs {saved}, got {epoch}."
