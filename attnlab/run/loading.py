@@ -198,8 +198,10 @@ def _others(run: RunDirectory, without: int) -> str:
     saved = [number for number in run.weights_epochs() if number != without]
     if not saved:
         return "no other epoch has weights; train the run again"
-    last = "--epoch last, or " if saved[-1] > without else ""
-    return f"use {last}{'any of ' if len(saved) > 1 else '--epoch '}{spans(saved)}"
+    if len(saved) == 1:
+        return f"use --epoch {saved[0]}"
+    last = "last, or" if saved[-1] > without else "with"
+    return f"use --epoch {last} any of {spans(saved)}"
 
 
 def spans(numbers: Sequence[int]) -> str:

@@ -63,7 +63,9 @@ def test_a_mean_with_a_missing_epoch_is_of_no_others(run):
 
 def test_the_last_epoch_is_no_earlier_one_if_its_weights_are_missing(run):
     run.weights_path(4).unlink()
-    with pytest.raises(RequestError, match=r"epoch 4 \(the last\) are missing: use any of 1 to 3"):
+    with pytest.raises(
+        RequestError, match=r"epoch 4 \(the last\) are missing: use --epoch with any"
+    ):
         choose_epochs(run, "last")
     for number in (2, 3):
         run.weights_path(number).unlink()
