@@ -172,7 +172,8 @@ FILES = {
     "counting/verb.py": """\
         import click
 
-        from attnlab.commands.options import find, require_kind, run_argument
+        from attnlab.commands.options import run_argument
+        from attnlab.commands.runs.finding import find, require_kind
         from counting.kind import KIND
 
 
