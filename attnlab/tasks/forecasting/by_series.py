@@ -93,7 +93,7 @@ class SeriesScores:
             "mase": "before the test part their naive forecast has no error, or nothing to go by",
         }
         return [
-            f"{metric} leave out {len(names)} of {len(self._yardsticks)} series, since "
+            f"{len(names)} of {len(self._yardsticks)} series are left out of {metric}, since "
             f"{why[metric]}: {listed(names)}."
             for metric, names in missing.items()
             if names

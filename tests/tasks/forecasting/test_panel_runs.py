@@ -1,0 +1,103 @@
+"""A run on several series through every command that uses it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from compared_runs import on_page
+
+from attnlab.cli import main
+from attnlab.page.parts import Tabs
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.building import import_tensorflow
+from attnlab.run.loading import ServedModel, TrainedRun
+from attnlab.run.runner import run
+from attnlab.tasks.forecasting.page.attention import attention_parts
+from attnlab.tasks.forecasting.page.forecasts import forecast_parts
+
+import_tensorflow()
+
+pytestmark = pytest.mark.usefixtures("no_figures")
+SHOPS = {"north": 60, "south": 71}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Two shops, day by day, with decimals after commas."""
+    path = tmp_path_factory.mktemp("panel") / "shops.csv"
+    rows = [
+        f"{np.datetime64('2020-01-01') + day};{shop};{len(shop) * 100 + day * day % 11},5"
+        for shop, days in SHOPS.items()
+        for day in range(days)
+    ]
+    path.write_text("\n".join(["date;shop;sold", *sorted(rows)]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(compose, table, no_figures):
+    small = ("model.units=3", "model.cell=simple", "trainer.epochs=2", "trainer.batch_size=97")
+    words = (f"task.path={table}", "task.id_column=shop", "task.history=5", "task.validation=25")
+    return run(compose("task=series", "attention=bahdanau", *words, *small, "trainer.jit=false"))
+
+
+def test_forecasts_are_of_each_series_or_of_those_that_are_named(folder, capsys):
+    assert main(["forecast", str(folder), "--steps", "2", "--csv", "-"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "shop;date;sold;low;high"
+    assert [line.split(";")[:2] for line in lines[1::2]] == [
+        ["north", "2020-03-01"],
+        ["south", "2020-03-12"],
+    ]
+    assert main(["forecast", str(folder), "--steps", "1", "--id", "south"]) == 0
+    assert capsys.readouterr().out.startswith("south\t2020-03-12\t")
+    assert main(["forecast", str(folder), "--id", "suth"]) == 2
+    assert "Did you mean south?" in capsys.readouterr().err
+
+
+def test_a_history_has_the_scale_of_its_series_or_of_its_own(folder, table, tmp_path, capsys):
+    assert main(["forecast", str(folder), "--steps", "1", "--history", str(table)]) == 0
+    of_file = capsys.readouterr().out
+    assert main(["forecast", str(folder), "--steps", "1"]) == 0
+    assert capsys.readouterr().out == of_file
+    new = tmp_path / "new.csv"
+    new.write_text(table.read_text().replace("south", "west"))
+    assert main(["forecast", str(folder), "--steps", "1", "--history", str(new)]) == 0
+    assert "scaled by their own values: west" in capsys.readouterr().err
+
+
+def test_every_epoch_is_scored_for_each_series(folder, capsys):
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["metric"] == "mase" and [*metrics["series"]] == [*SHOPS]
+    assert main(["evaluate", str(folder), "--json"]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    for name in SHOPS:
+        expected = metrics["series"][name]["mase"]
+        assert scored["series"][name]["mase"] == pytest.approx(expected, rel=1e-4)
+    interval, columns = metrics["interval"], RunDirectory(folder).read_predictions()
+    trained = TrainedRun.load(RunDirectory(folder))
+    for name in SHOPS:
+        own, scale = columns["id"] == name, trained.task.scaler_for(name=name).scale
+        low = (columns["low"] - columns["prediction"])[own]
+        np.testing.assert_allclose(low, interval["low"][0] * scale, rtol=1e-6)
+
+
+def test_a_page_has_a_tab_for_each_series(folder):
+    (tabs,) = forecast_parts(on_page(folder.parents[2]))
+    assert isinstance(tabs, Tabs) and {*tabs.choices} == {*SHOPS}
+    (slider,) = attention_parts(on_page(folder.parents[2]))
+    labels = {strip.label.split()[1] for strip in slider.parts[0].strips}
+    assert labels == {*SHOPS}
+
+
+def test_an_mlflow_model_takes_histories_of_any_series(folder):
+    trained = TrainedRun.load(RunDirectory(folder))
+    task, model = trained.task, trained.model
+    ends = task.serve(model, steps=3)
+    assert ends.shape == (2, 3)
+    np.testing.assert_allclose(task.serve(model, steps=3, id="south"), ends[1], rtol=1e-4)
+    known = task.origin("south").values[:, 0]
+    np.testing.assert_allclose(task.serve(model, known, 3, "south"), ends[1], rtol=1e-4)
+    assert ServedModel(trained).predict(np.stack([known, known])).shape == (2, 1)
