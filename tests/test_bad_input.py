@@ -172,7 +172,7 @@ def test_a_run_that_fails_ends_with_1(here, no_figures):
 CSV_FILES = {
     "empty": (b"", "expected rows of numbers, got an empty file"),
     "header_alone": (b"v\n", "got the header ['v'] alone"),
-    "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected a CSV file of text, got a binary file"),
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected text, got a zero byte"),
     "no_such_column": (b"month,rain\n1,2\n2,3\n", "among 1 'month', 2 'rain'; got 'v'"),
     "text": (b"v\n1\n2\nmuch\n4\n", "row 4, column 'v': expected a finite number, got 'much'"),
     "nan": (b"v\n1\nnan\n3\n", "row 3, column 'v': expected a finite number, got 'nan'"),
@@ -194,7 +194,7 @@ def test_a_wrong_csv_file(here, name):
 def test_a_missing_csv_file(here):
     assert_refused(here("task=series"), "task.path: expected a text (it is the CSV file")
     outcome = here("task=series", "task.path=rain.csv")
-    assert_refused(outcome, "rain.csv: expected a CSV file, but: No such file")
+    assert_refused(outcome, "rain.csv: expected a CSV or TSV file, but: No such file")
 
 
 def test_a_byte_order_mark_and_crlf_just_work(trained):
@@ -298,7 +298,7 @@ def test_a_missing_run(here, verb):
         ("evaluate latest --epoch x", "got x."),
         ("evaluate latest --part all", "--part: expected one of train, validation, test, got all."),
         ("forecast latest --values 1,x", "--values: expected numbers with commas between, got 1,x"),
-        ("forecast latest --history no.csv", "no.csv: expected a CSV file"),
+        ("forecast latest --history no.csv", "no.csv: expected a CSV or TSV file"),
         ("forecast latest --values 1 --history no.csv", "expected one of them, got both."),
         ("forecast latest --column rain", "--column: expected together with --history."),
     ],
