@@ -104,14 +104,12 @@ def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Rows:
     if len(doubled):
         first, second = order[doubled[0] : doubled[0] + 2]
         more = f" ({len(doubled)} such times)" if len(doubled) > 1 else ""
+        advice = "task.time_column=null takes the rows in file order"
         if ids := _other_ids(columns, found):
-            raise RequestError(
-                f"{place}: rows {lines[first]} and {lines[second]} both have "
-                f"{found.texts[first]}{more}, {several_series(ids)}"
-            )
+            advice = several_series(ids)
         raise RequestError(
             f"{place}: expected each time once, but rows {lines[first]} and {lines[second]} both "
-            f"have {found.texts[first]}{more}; task.time_column=null takes the rows in file order"
+            f"have {found.texts[first]}{more}; {advice}"
         )
     notes = columns.notes
     if np.any(order[1:] < order[:-1]):

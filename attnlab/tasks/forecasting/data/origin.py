@@ -131,7 +131,7 @@ def newest(values: Any, history: int, inputs: Sequence[str | int]) -> np.ndarray
 
 def check_steps(steps: Any, horizon: int, inputs: Sequence[str | int]) -> None:
     """Raise `RequestError` unless so many steps can be forecast."""
-    if not isinstance(steps, Integral) or steps < 1:
+    if not isinstance(steps, Integral) or int(steps) < 1:
         raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
     if inputs and steps > horizon:
         names = ", ".join(map(str, inputs))

@@ -76,7 +76,8 @@ class Windows:
     def take(self, rows: np.ndarray) -> Windows:
         """Some of the windows."""
         own: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
-        return Windows(**{name: of if of is None else of[rows] for name, of in own.items()})
+        taken: dict[str, Any] = {n: None if each is None else each[rows] for n, each in own.items()}
+        return Windows(**taken)
 
     def spread(self, count: int) -> np.ndarray:
         """Rows from the smallest to the largest target: calm and extreme ones are among them."""

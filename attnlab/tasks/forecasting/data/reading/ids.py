@@ -70,7 +70,7 @@ def refuse_restarts(table: SeriesTable, taken: Collection[int]) -> None:
         for other in _rising(table, {*taken, at}, borders):
             name, ids = table.header[other], table.header[at]
             raise RequestError(
-                f"{table.path}: column {name!r} starts again in row {table.lines[borders[0]]}, "
+                f"{table.path}: column {name!r} starts again in row {table.lines[borders[0]]}: "
                 f"{several_series([ids])}"
             )
 
@@ -91,7 +91,7 @@ def several_series(ids: Sequence[str]) -> str:
     """What to do with a file whose times start again."""
     value = ids[0] if len(ids) == 1 else f"[{','.join(ids)}]"
     return (
-        f"so the file has several series: task.id_column={value} tells them apart, "
+        f"if the file has several series, task.id_column={value} tells them apart; "
         "task.time_column=null takes all rows as one series in file order"
     )
 
