@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 _MISSING = {
     *("", ".", "..", "...", "?", "-", "--", "---", "–", "—", "*", "none", "null", "(null)", "\\n"),
@@ -45,6 +46,9 @@ def to_number(cell: str, decimal: str = ".") -> float:
     Groups of three digits may have spaces or apostrophes between them, points if decimals follow a
     comma, and commas if decimals follow a point.
     """
+    if decimal == "." and "_" not in cell:
+        with suppress(ValueError):  # most cells need no more
+            return float(cell)
     whole, mark, decimals = _GAP_IN_NUMBER.sub("", cell).partition(decimal)
     first, *groups = whole.split("," if decimal == "." else ".")
     too_long = bool(groups) and len(first.lstrip("+-")) > 3
