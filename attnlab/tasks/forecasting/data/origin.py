@@ -133,7 +133,7 @@ def check_steps(steps: Any, horizon: int, inputs: Sequence[str | int]) -> None:
     """Raise `RequestError` unless so many steps can be forecast."""
     if not isinstance(steps, Integral) or int(steps) < 1:
         raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
-    if inputs and steps > horizon:
+    if inputs and int(steps) > horizon:
         names = ", ".join(map(str, inputs))
         raise RequestError(
             f"steps: expected at most task.horizon={horizon}, since the future of the "
