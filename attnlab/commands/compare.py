@@ -26,7 +26,7 @@ from attnlab.commands.options import (
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.mlflow.settings import default_uri
-from attnlab.records.mlflow.snapshot import Measured, Snapshot, flatten, mlflow_name
+from attnlab.records.mlflow.snapshot import Measured, Snapshot, mlflow_name, parameters
 
 if TYPE_CHECKING:
     from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
@@ -156,7 +156,7 @@ def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list
             if (mean := result.interval.mean) is not None:
                 means[_free_name(each, result, means)] = mean
     references = {_part(each.name): each.reference for each in found.tasks}
-    params = flatten({**asked, "reference": references})
+    params = parameters({**asked, "reference": references})
     now = round(1000 * time.time())
     return Snapshot(
         folder=runs,

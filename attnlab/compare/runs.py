@@ -24,6 +24,8 @@ _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra", "experiment")
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
 _MOST_GROUPS_NAMED = 3
 _MECHANISM = ("attention", "attention.name")  # keys whose values are mechanisms
+_SHOWN_DIGITS = 8  # of a digest
+_SHOWN_OF_STAMP = 6  # digits; more if two files share them
 
 
 class RunRecord(NamedTuple):
@@ -100,10 +102,12 @@ def _with_files_named(records: Sequence[RunRecord]) -> list[RunRecord]:
         for key, stamp in run.stamps.items()
     }
     files = Counter((key, path) for (key, _), path in newest.items())
+    lengths = range(_SHOWN_OF_STAMP, len(max((s for _, s in newest), key=len, default="")))
+    digits = next((n for n in lengths if len({(k, s[:n]) for k, s in newest}) == len(newest)), None)
 
     def name(key: str, stamp: str) -> str:
         path = newest[key, stamp]
-        return path if files[key, path] == 1 else f"{path} ({stamp[:6]})"
+        return path if files[key, path] == 1 else f"{path} ({stamp[:digits]})"
 
     return [
         run._replace(settings={**run.settings, **{k: name(k, v) for k, v in run.stamps.items()}})
@@ -214,7 +218,7 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
     seeds = dict.fromkeys(seed for group in groups for seed in group.runs)
     # Data that follow from the seed are the same for all groups.
     if any(_differ(_digest, [g.runs[seed] for g in groups if seed in g.runs]) for seed in seeds):
-        found.append(f"the data differ (data_digest): {_who(groups, _digest)}")
+        found.append(f"the data differ (data_digest): {_who(groups, _digest, _SHOWN_DIGITS)}")
     for text, value in _surroundings(records):
         if _differ(value, records):
             found.append(f"{text}: {_who(groups, value)}")
@@ -277,14 +281,21 @@ def _differ(value: Callable[[RunRecord], str], records: Iterable[RunRecord]) -> 
     return len({value(run) for run in records}) > 1
 
 
-def _who(groups: Sequence[Group], value: Callable[[RunRecord], str]) -> str:
-    """Say which groups have which value: `30 in no attention, pooling; 60 in bahdanau`."""
+def _who(
+    groups: Sequence[Group], value: Callable[[RunRecord], str], shown: int | None = None
+) -> str:
+    """Say which groups have which value: `30 in no attention, pooling; 60 in bahdanau`.
+
+    Values are cut to `shown` characters.
+    """
     having: dict[str, Counter[str]] = {}
     for group in groups:
         for run in group.runs.values():
             having.setdefault(value(run), Counter())[group.name] += 1
     sizes = {group.name: len(group.runs) for group in groups}
-    return "; ".join(f"{value} in {_labels(counts, sizes)}" for value, counts in having.items())
+    return "; ".join(
+        f"{value[:shown]} in {_labels(counts, sizes)}" for value, counts in having.items()
+    )
 
 
 def _labels(counts: Mapping[str, int], sizes: Mapping[str, int]) -> str:
@@ -309,4 +320,4 @@ def _text(run: RunRecord, key: str) -> str:
 
 
 def _digest(run: RunRecord) -> str:
-    return str(run.status.get("data_digest"))[:8]
+    return str(run.status.get("data_digest"))

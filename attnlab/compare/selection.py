@@ -14,7 +14,7 @@ from typing import Any
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.records.mlflow.snapshot import flatten
+from attnlab.records.leaves import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
@@ -130,14 +130,14 @@ def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
 
 
 def read_settings(run: RunDirectory) -> dict[str, str]:
-    """The leaves of a run's config.yaml by dotted key, as text; see `parameters.flatten`.
+    """The leaves of a run's config.yaml by dotted key, as text; see `flatten`.
 
     A value for which `auto` stands in older runs is the one that it meant.
 
     Raises:
         RequestError: config.yaml is missing or damaged.
     """
-    return flatten(resolved(run.read_config()), left_out=())
+    return flatten(resolved(run.read_config()))
 
 
 def setting(settings: Mapping[str, str], key: str) -> str | None:

@@ -10,7 +10,7 @@ from attnlab.compare.metrics import reported_metric
 from attnlab.compare.selection import read_settings
 from attnlab.errors import RequestError
 from attnlab.page.parts import Code, Part, Table, Text
-from attnlab.records.mlflow.snapshot import flatten
+from attnlab.records.leaves import flatten
 from attnlab.records.run_directory import ListedRun
 from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import known_kind

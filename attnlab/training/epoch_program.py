@@ -295,9 +295,13 @@ class Program:
 
     @property
     def model(self) -> keras.Model:
-        """The model, as it is now."""
-        self._values = _put(self._values, self._model.trainable_variables)
+        """The model with its trained values."""
+        self.fill_model()
         return self._model
+
+    def fill_model(self) -> None:
+        """Write the trained values into the model: training leaves them in its own tensors."""
+        self._values = _put(self._values, self._model.trainable_variables)
 
     def variable_values(self) -> list[np.ndarray]:
         """What the model's variables hold as soon as somebody asks for the `model`."""

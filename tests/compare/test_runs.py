@@ -235,3 +235,22 @@ def test_a_metric_may_be_named_as_metrics_json_has_it(tmp_path):
     one, other = only(tmp_path, metric="rmse"), only(tmp_path, metric="test.rmse")
     assert results_table(one) == results_table(other)
     assert footnotes(one) == footnotes(other)
+
+
+def test_runs_that_differ_at_the_end_of_a_long_value_are_two_groups(tmp_path):
+    path = "x" * 6000
+    write_group(tmp_path, "none", NONE, config={"task.path": f"{path}1"})
+    write_group(tmp_path, "none", BETTER, config={"task.path": f"{path}2"})
+    groups = only(tmp_path, by=("task.path",)).results
+    assert {each.group.key for each in groups} == {(f"{path}1",), (f"{path}2",)}
+
+
+def test_digests_and_stamps_are_compared_whole(tmp_path):
+    for end, values in (("1", NONE), ("2", BETTER)):
+        stamps = {"beside": {"stamps": {"task.path": "0" * 63 + end}}}
+        status = {"data_digest": "d" * 63 + end, **stamps}
+        config = {"task.path": "sales.csv"}
+        write_group(tmp_path, "none", values, config=config, status=status)
+    found = only(tmp_path, by=("task.path",))
+    assert [len(each.group.runs) for each in found.results] == [len(NONE)] * 2
+    assert any("data_digest" in text for text in found.warnings)

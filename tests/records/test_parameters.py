@@ -1,8 +1,9 @@
-"""A config becomes flat text."""
+"""A config becomes flat text, and parameters of MLflow."""
 
 from __future__ import annotations
 
-from attnlab.records.mlflow.snapshot import flatten
+from attnlab.records.leaves import flatten
+from attnlab.records.mlflow.snapshot import parameters
 
 
 def test_leaves_under_dotted_keys_in_yaml_spelling():
@@ -28,9 +29,10 @@ def test_what_is_no_setting_is_left_out():
         "hydra": {"a": 1},
         "tracking": {"uri": "http://user:secret@host"},
     }
-    assert flatten(config) == {"task.paths": "kept"}
+    assert parameters(config) == {"task.paths": "kept"}
 
 
-def test_long_values_and_keys_are_cut():
-    ((key, value),) = flatten({"k" * 300: "v" * 7000}).items()
-    assert (len(key), len(value)) == (250, 6000)
+def test_mlflow_alone_gets_long_keys_and_values_cut():
+    document = {"k" * 300: "v" * 7000}
+    assert flatten(document) == document
+    assert parameters(document) == {"k" * 250: "v" * 6000}

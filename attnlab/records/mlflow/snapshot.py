@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records import files
+from attnlab.records.leaves import flatten
 from attnlab.records.mlflow.description import (
     NOTE,
     baseline_tags,
@@ -116,7 +116,7 @@ def _run_snapshot(
         status=_STATUSES[state],
         started=started,
         ended=ended,
-        params=flatten(config),
+        params=parameters(config),
         tags=_tags(run, status, config, metrics, state),
         measured=[*_epochs(run, history, started, latest), *_final(metrics, reported)],
         files=_files(run, weights, best, under_way=state == "running" and not metrics),
@@ -162,7 +162,7 @@ def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapsho
         status=_STATUSES[state or noted],
         started=started,
         ended=ended or moment,
-        params=flatten({"varies": ", ".join(varying), **document.get("fixed", {}), **varying}),
+        params=parameters({"varies": ", ".join(varying), **document.get("fixed", {}), **varying}),
         tags={key: value for key, value in tags.items() if value},
         measured=[],
         files={str(path.relative_to(folder)): path for path in paths if path.is_file()},
@@ -263,35 +263,15 @@ def _model(run: RunDirectory, config: Document, best: int, served: Served | None
     return Model(best, {**parts, "best.weights.h5": weights}, example)
 
 
-def flatten(config: Document, left_out: Collection[str] = _LEFT_OUT) -> dict[str, str]:
-    """The leaves of a config under dotted keys, as text in YAML's spelling (`null`, `true`).
+def parameters(document: Document) -> dict[str, str]:
+    """The parameters of a document: its leaves, cut to what MLflow takes.
 
-    Cut to what MLflow takes; an empty mapping or list counts as a leaf. Left out are keys that
-    start with `_`, `rules`, which say what other values would have been allowed, and by default the
-    sections that say where a run went and not what it was.
+    Without the sections that say where a run went and not what it was.
     """
-    wanted = {key: value for key, value in config.items() if key not in left_out}
-    return {key[:_LONGEST_KEY]: _text(value)[:_LONGEST_VALUE] for key, value in _leaves(wanted)}
+    found = flatten(document, _LEFT_OUT).items()
+    return {key[:_LONGEST_KEY]: value[:_LONGEST_VALUE] for key, value in found}
 
 
 def mlflow_name(text: str) -> str:
     """A text as the name of a metric or a parameter, with `_` for what MLflow takes in none."""
     return posixpath.normpath(re.sub(r"[^\w\-.:/ ]", "_", text))[:_LONGEST_KEY]
-
-
-def _leaves(config: Document, prefix: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    for key, value in config.items():
-        if str(key).startswith("_") or key == "rules":
-            continue
-        if isinstance(value, Mapping) and value:
-            found += _leaves(value, f"{prefix}{key}.")
-        else:
-            found.append((f"{prefix}{key}", value))
-    return found
-
-
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, bool | list | tuple | Mapping):
-        return json.dumps(value, default=str)
-    return str(value)
