@@ -1,6 +1,10 @@
 """`python -m attnlab` is `attnlab`."""
 
-from attnlab.cli import run
+from attnlab.process import python
+
+python.set_up()  # before a file of the working folder can be taken for a module
+
+from attnlab.cli import run  # noqa: E402
 
 if __name__ == "__main__":
     run()

@@ -27,6 +27,7 @@ from attnlab.config.arguments import (
     without_config_dirs,
 )
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
+from attnlab.process import python
 from attnlab.process.variables import variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
@@ -56,6 +57,7 @@ def run() -> NoReturn:
     Exit handlers run and output is flushed, but Python is not taken down module by module: with
     TensorFlow loaded, that is a second in which nothing happens.
     """
+    python.set_up()
     # TensorFlow has threads of its own, which those of NumPy's products would wait for.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = main()

@@ -53,7 +53,7 @@ def machine() -> dict[str, Any]:
     """Processor, its instructions and cores, and versions of ours and of the peers."""
     known: dict[str, str] = {}
     if (cpuinfo := Path("/proc/cpuinfo")).exists():
-        pairs = (line.partition(":") for line in cpuinfo.read_text().splitlines())
+        pairs = (line.partition(":") for line in cpuinfo.read_text("utf-8").splitlines())
         known = {name.strip(): value.strip() for name, _, value in pairs}
     flags = known.get("flags", "").split()
     return {
@@ -84,7 +84,8 @@ def measure(script: str) -> tuple[list[dict[str, Any]], bool]:
         command = [sys.executable, str(HERE / f"{script}.py")]
         env = {**os.environ, LINES: str(kept)}
         code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
-        lines = [{"script": script, **json.loads(line)} for line in kept.read_text().splitlines()]
+        text = kept.read_text("utf-8")
+        lines = [{"script": script, **json.loads(line)} for line in text.splitlines()]
     fits = all(_line(line).fits for line in lines if "left_out" not in line)
     if code and fits:
         lines.append({"left_out": f"lines of {script}", "why": f"it ended with exit code {code}"})

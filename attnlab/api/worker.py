@@ -24,12 +24,18 @@ from attnlab.api.wording import in_python
 from attnlab.config.options import CONFIG_DIR
 from attnlab.config.own_code import failure
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
+from attnlab.process.python import (
+    child_environment,
+    safe_command,
+    search_path,
+    set_up,
+    set_up_children,
+)
 from attnlab.process.variables import variable
 from attnlab.records.processes import this_process
 from attnlab.run import profile
 
-_START = "import json, sys; sys.path[:], owner = json.loads(sys.argv.pop()); "
-_START += "from attnlab.api.worker import serve; serve(owner)"
+_START = "import json; from attnlab.api.worker import serve; serve(*json.loads(sys.argv.pop()))"
 _MARK = b"\0attnlab\0"  # before an answer, which comes the way of what is printed
 # What a caller gets as it is; subclasses stay in the worker.
 _SHOWN = RequestError, RunFailed, SweepFailed, KeyboardInterrupt
@@ -48,9 +54,12 @@ class Worker:
 
     def __init__(self) -> None:
         self._owner, self._modules = this_process(), dict[str, int]()
+        # Modules of the caller's own are found, but not in place of others.
+        own = [place for place in map(os.path.abspath, sys.path) if place not in search_path()]
         is_terminal = bool(sys.stderr and sys.stderr.isatty())
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps([[*map(str, sys.path)], self._owner])],
+            safe_command([sys.executable, "-c", _START, json.dumps([self._owner, own])]),
+            env=child_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None if is_terminal else subprocess.STDOUT,
@@ -154,8 +163,13 @@ def _changed(path: str) -> int:
     return os.stat(path).st_mtime_ns if os.path.exists(path) else 0
 
 
-def serve(owner: dict[str, Any]) -> NoReturn:
-    """Do what is asked by standard input until it ends; the life of a worker."""
+def serve(owner: dict[str, Any], places: list[str]) -> NoReturn:
+    """Do what is asked by standard input until it ends; the life of a worker.
+
+    `places` are folders of the caller's own modules.
+    """
+    set_up()
+    sys.path += places
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     for number in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), number)
@@ -186,6 +200,7 @@ def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dic
         os.chdir(folder)
         os.environ.clear()
         os.environ.update({k: v for k, v in environment.items() if k not in _COLOURS})
+        set_up_children()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         interrupts.listen()
         return getattr(work, name)(*arguments)

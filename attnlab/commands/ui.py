@@ -7,13 +7,15 @@ import os
 import signal
 import socket
 import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
 import click
 
 from attnlab.commands.options import runs_folder, runs_option
+from attnlab.config.parsing import absolute_uri
 from attnlab.errors import RequestError
+from attnlab.process.python import child_environment, python_command
 from attnlab.records.mlflow import store_check
 from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT, default_uri, sqlite_path
 from attnlab.records.mlflow.view import newest_page
@@ -40,7 +42,7 @@ def command(host: str, port: int, runs: str | None) -> int:
     The address is that of the runs of the newest run's task, with the columns that say most.
     """
     folder = runs_folder(runs).absolute()
-    uri = default_uri(folder)
+    uri = absolute_uri(default_uri(folder))
     check_store(uri, folder)
     check_port(host, port)
     store = sqlite_path(uri)
@@ -87,7 +89,7 @@ def check_port(host: str, port: int) -> None:
 def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
     """The command line of the MLflow server."""
     return [
-        *(sys.executable, "-m", "mlflow", "ui", "--host", host, "--port", str(port)),
+        *python_command("mlflow", "ui", "--host", host, "--port", str(port)),
         *("--backend-store-uri", uri, "--registry-store-uri", uri),
         *("--artifacts-destination", (runs / "artifacts").as_uri()),
         *("--workers", "1", "--uvicorn-opts", "--log-level warning"),
@@ -96,8 +98,15 @@ def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
 
 def _serve(words: list[str]) -> int:
     """Run the server until it ends, or until this process is asked to end; 1 where it failed."""
+    with tempfile.TemporaryDirectory() as empty:
+        return _serve_in(empty, words)
+
+
+def _serve_in(folder: str, words: list[str]) -> int:
+    """Run the server in an empty folder: it starts others, which look for modules in theirs."""
     # In a session of its own, or a Ctrl-C would reach it too and be answered with a traceback.
-    server = subprocess.Popen(words, env={**_ENVIRONMENT, **os.environ}, start_new_session=True)
+    environment = {**_ENVIRONMENT, **child_environment()}
+    server = subprocess.Popen(words, env=environment, cwd=folder, start_new_session=True)
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)

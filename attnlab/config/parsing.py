@@ -58,7 +58,7 @@ def parse(
             "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
         )
     if tracking.uri:
-        tracking = replace(tracking, uri=_absolute(tracking.uri))
+        tracking = replace(tracking, uri=absolute_uri(tracking.uri))
         document["tracking"] = {**document["tracking"], "uri": tracking.uri}
     return RunConfig(
         **{group: Option.from_mapping(document[group]) for group in groups},
@@ -83,8 +83,8 @@ def _stamps(
     return {key: value for key, value in found.items() if value}
 
 
-def _absolute(uri: str) -> str:
-    """The URI of the same store wherever a command is given that goes on with the run."""
+def absolute_uri(uri: str) -> str:
+    """The URI of the same store for commands in any working folder."""
     start = "sqlite:///" if uri.startswith("sqlite:///") else ""
     is_path = start or ("/" in uri and ":" not in uri)
     return start + os.path.abspath(uri.removeprefix(start)) if is_path else uri

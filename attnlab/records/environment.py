@@ -77,7 +77,7 @@ def has_gpu() -> bool:
 def _processor_model() -> str | None:
     """The processor's name, which says more than its architecture; None where nothing tells it."""
     with suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
         return next(
             (line.partition(":")[2].strip() for line in lines if "model name" in line), None
         )
@@ -119,7 +119,9 @@ def code_version(root: Path) -> dict[str, Any] | None:
 def _git(root: Path, *arguments: str) -> str | None:
     command = ["git", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=5
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -16,9 +16,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol
 
+from attnlab.process.python import child_environment, python_command
 from attnlab.process.variables import variable
 
 _SECONDS_AT_EXIT = 2
@@ -47,15 +47,12 @@ class HelperProcess:
     def __init__(self, module: str, environment: Mapping[str, str]) -> None:
         self._listeners: dict[int, Listener] = {}
         self._owner, self._over = os.getpid(), False
-        # `python -m` is to find this package, and not the working folder.
-        paths = [str(Path(__file__).resolve().parents[2]), variable("PYTHONPATH")]
-        found = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            python_command(module),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
-            env={**environment, **os.environ, **found},
+            env={**environment, **child_environment()},
             start_new_session=True,  # a Ctrl-C in the terminal is not for it
             bufsize=0,
         )

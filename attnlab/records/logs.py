@@ -106,7 +106,7 @@ def standard_error() -> Iterator[IO[str]]:
     if not own:
         yield sys.stderr
         return
-    encoding, errors = sys.stderr.encoding, "backslashreplace"
+    encoding, errors = sys.stderr.encoding, sys.stderr.errors
     stream = os.fdopen(os.dup(2), "w", buffering=1, encoding=encoding, errors=errors)
     try:
         yield stream

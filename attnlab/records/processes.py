@@ -67,7 +67,7 @@ def _running_jobs(anew: bool) -> set[str] | None:
     if anew or _asked is None or time.monotonic() - _asked[0] > _ANSWER_HOLDS:
         command = ["squeue", "--noheader", "--format=%A", f"--states={_RUNNING}"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_PATIENCE)
             answer = None if done.returncode else set(done.stdout.split())
         except (OSError, subprocess.SubprocessError):
             answer = None
@@ -81,7 +81,7 @@ def _start(pid: int) -> str | None:
     A zombie has no start: nobody has asked for its exit status yet, but it has ended.
     """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:
         return None
     return fields[19] if len(fields) > 19 and fields[0] != "Z" else None

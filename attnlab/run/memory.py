@@ -114,5 +114,5 @@ def _changed(config: RunConfig, section: str, name: str, value: int) -> RunConfi
 def _memory() -> int:
     """Bytes of memory of the machine, or of the container that this process is in."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = _CGROUP.read_text().strip() if _CGROUP.is_file() else "max"
+    limit = _CGROUP.read_text("utf-8").strip() if _CGROUP.is_file() else "max"
     return min(there, int(limit)) if limit.isdigit() else there

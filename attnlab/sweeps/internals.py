@@ -7,10 +7,12 @@ differently.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig, flag_override
 
 from attnlab.config.arguments import quoted
+from attnlab.process.python import safe_command
 
 if TYPE_CHECKING:
     import optuna
@@ -51,6 +54,27 @@ def apply_overrides(overrides: Sequence[Override], composed: DictConfig) -> None
     ConfigLoaderImpl._apply_overrides_to_config(list(overrides), composed)
 
 
+@cache
+def keep_workers_safe() -> None:
+    """Have joblib's processes take no modules from the working folder.
+
+    On Python 3.10 alone: later ones go by the variable that `process.python.set_up` sets.
+    """
+    if sys.version_info >= (3, 11):
+        return
+    from multiprocessing import util
+
+    from joblib.externals.loky.backend import fork_exec
+
+    start_worker, start_tracker = fork_exec.fork_exec, util.spawnv_passfds
+    fork_exec.fork_exec = lambda command, *rest, **options: start_worker(
+        safe_command(command), *rest, **options
+    )
+    util.spawnv_passfds = lambda path, command, *rest: start_tracker(
+        path, safe_command(command), *rest
+    )
+
+
 def launch(
     context: HydraContext,
     task_function: Callable[[DictConfig], Any],
@@ -61,6 +85,7 @@ def launch(
 
     Raises `Exception` where the launcher itself failed.
     """
+    keep_workers_safe()
     launcher = Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task_function, config=composed
     )
@@ -77,6 +102,7 @@ def launch_aside(*arguments: Any) -> list[Any]:
     """As `launch`, in a process of its own, which ends with it."""
     from joblib.externals.loky import ProcessPoolExecutor
 
+    keep_workers_safe()
     pool = ProcessPoolExecutor(max_workers=1)
     try:
         return pool.submit(_launch_there, Singleton.get_state(), *arguments).result()

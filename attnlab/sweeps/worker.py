@@ -24,6 +24,7 @@ from attnlab.config import composing
 from attnlab.config.own_code import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, plain_text
+from attnlab.process import python
 from attnlab.records.environment import processors
 from attnlab.records.processes import is_running, this_process
 from attnlab.run import interrupts
@@ -186,6 +187,7 @@ def prepare_process(launch: Launch) -> None:
     """Set up a process of its own for its work; the process that launched is left as it is."""
     if os.getpid() == launch.owner.get("pid"):
         return
+    python.set_up()
     if launch.threads:
         for name in _THREADS:
             os.environ.setdefault(name, str(launch.threads))

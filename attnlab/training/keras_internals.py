@@ -8,11 +8,17 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras.src.backend import config
 from keras.src.backend.common import global_state
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 from keras.src.optimizers.base_optimizer import BaseOptimizer, clip_by_global_norm
 
 _WAITING = "uninitialized_variables"
+
+
+def set_home(folder: str) -> None:
+    """Set the folder of Keras's downloads, which is also that of its settings."""
+    config._KERAS_DIR = folder
 
 
 def seed_states(model: keras.Model) -> list[keras.Variable]:

@@ -43,8 +43,8 @@ def test_ui_says_that_the_port_is_taken():
 
 def test_ui_shows_this_projects_store_and_artifacts(tmp_path):
     words = server_command("sqlite:////r/mlflow.db", tmp_path, "127.0.0.1", 5077)
-    assert words[1:4] == ["-m", "mlflow", "ui"]
-    options = dict(zip(words[4::2], words[5::2], strict=True))
+    assert words[1] == "-c" and "'mlflow'" in words[2] and words[4] == "ui"
+    options = dict(zip(words[5::2], words[6::2], strict=True))
     assert options["--backend-store-uri"] == "sqlite:////r/mlflow.db"
     assert options["--artifacts-destination"] == (tmp_path / "artifacts").as_uri()
     assert (options["--host"], options["--port"]) == ("127.0.0.1", "5077")
@@ -60,6 +60,13 @@ def test_ui_ends_as_its_server_does(tmp_path, monkeypatch, capfd, ended, code):
         port = free.getsockname()[1]
     assert main(["ui", "--runs", str(tmp_path), "--port", str(port)]) == code
     assert f"MLflow UI at http://127.0.0.1:{port}" in capfd.readouterr().out
+
+
+def test_ui_and_the_servers_that_it_starts_leave_the_working_folder(tmp_path, monkeypatch):
+    """Uvicorn looks for modules in the working folder, whatever Python is told."""
+    (tmp_path / "random.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    assert ui._serve([sys.executable, "-m", "random"]) == 0
 
 
 @pytest.mark.slow
