@@ -401,7 +401,7 @@ def test_a_run_whose_data_have_changed_does_not_go_on(compose, tmp_path):
     settings += ("model.units=3", "model.cell=simple", "trainer.jit=false")
     folder = interrupted(compose(*settings), 1)
     path.write_text("\n".join(["v", *(str(n % 8) for n in range(97))]))
-    with pytest.raises(RequestError, match="data: expected those that .* began with"):
+    with pytest.raises(RequestError, match="task.path: expected the data .* have changed since"):
         resume(folder)
 
 

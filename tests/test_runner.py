@@ -248,12 +248,24 @@ def test_months_go_on_as_months(trained, capsys):
     assert [line.split("\t")[0] for line in lines] == ["1998-02", "1998-03"]
 
 
-def test_evaluating_on_changed_data_says_so(trained, tmp_path, monkeypatch, capsys):
-    text = (trained.attnlab.folder / "rain.csv").read_text(encoding="utf-8-sig")
+def test_a_file_is_found_from_another_working_folder(trained, tmp_path, monkeypatch, capsys):
+    """The one that the run was trained on, and not another one of that name."""
+    file = trained.attnlab.folder / "rain.csv"
+    text = file.read_text(encoding="utf-8-sig")
     (tmp_path / "rain.csv").write_text(text.replace(",50", ",51"))
+    (tmp_path / "copy.csv").write_text(text)
+    evaluate = ["evaluate", str(trained.folder), "--json"]
+    monkeypatch.chdir(trained.attnlab.folder)
+    assert main(evaluate) == 0
+    before = capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
-    assert main(["evaluate", str(trained.folder)]) == 0
-    assert "the data have changed since this run was trained" in capsys.readouterr().err
+    for words in ([], ["task.path=copy.csv"], [f"task.path={file}"]):
+        assert main([*evaluate, *words]) == 0
+        assert capsys.readouterr() == (before, "")
+    assert main([*evaluate, "task.path=rain.csv"]) == 2
+    assert "task.path: expected the data that the run was trained on" in capsys.readouterr().err
+    assert main([*evaluate, "task.path=none.csv"]) == 2
+    assert "task.path: expected a file or folder that exists" in capsys.readouterr().err
 
 
 def series_file(folder: Path) -> str:

@@ -15,15 +15,18 @@ from attnlab.commands.options import (
     runs_option,
 )
 from attnlab.commands.runs.finding import find_trained, kind_of_run
+from attnlab.config import own_files
 from attnlab.config.settings import own_setting
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file, json_text
 from attnlab.records.run_directory import RunDirectory
 
+_CHANGES = "data.test_set=NAME, or a file of the run's such as task.path=FILE"
+
 
 @click.command("evaluate")
 @run_argument
-@click.argument("changes", metavar="[data.test_set=NAME]", nargs=-1)
+@click.argument("changes", metavar="[KEY=VALUE]...", nargs=-1)
 @epoch_options
 @click.option(
     "--part",
@@ -53,19 +56,20 @@ def command(
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
 
-    data.test_set=NAME scores another test set of a corpus that has several. With --files the corpus
-    need not be at hand, and baselines that need it are left out.
+    data.test_set=NAME scores another test set of a corpus that has several. If you moved a file of
+    RUN, name it by its setting, as in task.path=FILE: its data must be the same. --files works
+    without the corpus, and leaves out baselines that need it.
     """
     folder = find_trained(run, runs, None, epoch, average)
-    others = key_values(changes, "data.test_set=NAME")
+    files_now, others = own_files.parted(key_values(changes, _CHANGES), folder.status.read())
     scored = _one_of({"--part": part, "--files": files, **others})
     paths = files and [existing_file(path, "--files") for path in files]
     settings = _settings(folder, {"--files": paths, "--beam": beam}, others)
     from attnlab.run import console
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch, average)
-    if not files and not trained.load_data(folder.status.read().get("data_digest")):
+    trained = TrainedRun.load(folder, epoch, average, files_now)
+    if not files and not trained.load_data(folder):
         click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
     report = trained.task.evaluate(trained.model, part or "test", **settings)
     result = {

@@ -25,7 +25,7 @@ from attnlab.config.sections import (
     TrackingConfig,
     TrainerConfig,
 )
-from attnlab.config.stamps import recent
+from attnlab.config.stamps import absolute, recent
 from attnlab.errors import RequestError
 
 
@@ -50,7 +50,8 @@ def parse(
     groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
     for group in groups:
         _check_group(group, document, rules)
-    stamps = _stamps(document, rules)
+    paths = _own_paths(document, rules)
+    stamps = _stamps(paths)
     tracking = parse_section("tracking", TrackingConfig, document)
     if "@" in (tracking.uri or "").partition("://")[2].partition("/")[0]:
         raise RequestError(
@@ -68,18 +69,24 @@ def parse(
         seed=document["seed"],
         document=document,
         beside={"stamps": stamps} if stamps else {},
+        files={key: absolute(path) for key, path in paths.items()},
     )
 
 
-def _stamps(
+def _own_paths(
     document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """The stamps of the files and folders that settings name, by the settings' keys."""
+    """The paths of the user's own files and folders that exist, by the settings that name them."""
     keys = [
         f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("stamped")
     ]
     paths = {key: lookup(document, key) for key in keys}
-    found = {key: recent.of(path) for key, path in paths.items() if path}
+    return {key: path for key, path in paths.items() if path and os.path.exists(absolute(path))}
+
+
+def _stamps(paths: Mapping[str, str]) -> dict[str, str]:
+    """The stamps of files and folders by the same keys; what is no data has none."""
+    found = {key: recent.of(path) for key, path in paths.items()}
     return {key: value for key, value in found.items() if value}
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.config.rules import Rule, lookup
-from attnlab.config.stamps import stamp
+from attnlab.config.stamps import absolute, stamp
 from attnlab.errors import RequestError
 
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
@@ -205,6 +205,18 @@ class RunConfig:
     # What decides the result beside the settings, JSON-ready: `stamps` of the user's own files by
     # key, and `epochs`, the `trainer.epochs` that a run had before those that it has now.
     beside: Mapping[str, Any] = field(default_factory=dict)
+    # Absolute paths of the files and folders that settings name, by key: in another working folder
+    # a relative path would mean another file. They don't enter the digest.
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def option(self, group: str) -> Option:
+        """The option of a group, with its files where `files` says that they are."""
+        option: Option = getattr(self, group)
+        own = {key.partition(".")[2]: path for key, path in self.files.items()}
+        own = {k: v for k, v in own.items() if f"{group}.{k}" in self.files}
+        given = option.settings
+        moved = {k: v for k, v in own.items() if k in given and absolute(str(given[k])) != v}
+        return Option(option.name, {**given, **moved})
 
     @property
     def names(self) -> dict[str, Any]:
@@ -247,7 +259,7 @@ class RunConfig:
     def require_same_files(self) -> None:
         """Raise `RequestError` where a file of the user's own isn't any more what it was."""
         for key, found in self.beside.get("stamps", {}).items():
-            if stamp(lookup(self.document, key)) != found:
+            if stamp(self.files.get(key) or lookup(self.document, key)) != found:
                 raise RequestError(
                     f"{key}: {lookup(self.document, key)} has changed since the command began: the "
                     "same command takes it as it is now."

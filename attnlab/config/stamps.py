@@ -39,6 +39,11 @@ def stamp(path: str) -> str | None:
     return None
 
 
+def absolute(path: str) -> str:
+    """The path of a file or folder for commands in any working folder."""
+    return os.path.abspath(os.path.expanduser(path))
+
+
 class Stamps:
     """Stamps, of folders as they were a moment ago: points of a grid are composed in a row."""
 

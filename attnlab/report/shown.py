@@ -81,7 +81,7 @@ class ShownRun:
 
     def load_data(self) -> None:
         """Load the data of its task."""
-        if not self._trained.load_data(self._record.status.get("data_digest")):
+        if not self._trained.load_data(self.run):
             raise RequestError(f"{self.run.name}: the data have changed since it was trained.")
 
     def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:

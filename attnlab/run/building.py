@@ -23,14 +23,14 @@ def make_task(config: RunConfig) -> Task:
     Raises `RequestError` where there is no such task or corpus here, or the settings don't fit it.
     """
     if not kind_of(config.task.name).takes_data:
-        task = _construct("task", config.task)
+        task = _construct("task", config.option("task"))
         if hasattr(task, "cache"):
             task.cache = Path(config.paths.data)
         return task
     if config.data is None:
         raise RequestError(f"data: expected a corpus, which task={config.task.name} needs.")
-    corpus = _construct("data", config.data)
-    return _construct("task", config.task, corpus=corpus, cache=Path(config.paths.data))
+    corpus = _construct("data", config.option("data"))
+    return _construct("task", config.option("task"), corpus=corpus, cache=Path(config.paths.data))
 
 
 def check_model(config: RunConfig, task: Task) -> None:
@@ -49,7 +49,7 @@ def check_model(config: RunConfig, task: Task) -> None:
     from attnlab.training.keras_internals import shapes_alone
 
     with shapes_alone():
-        check(lambda: _construct("attention", config.attention), config.model)
+        check(lambda: _construct("attention", config.attention), config.option("model"))
 
 
 def make_model(config: RunConfig, task: Task) -> keras.Model:
@@ -60,7 +60,8 @@ def make_model(config: RunConfig, task: Task) -> keras.Model:
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(config.trainer.precision)
     try:
-        return task.build(lambda: _construct("attention", config.attention), config.model)
+        model = config.option("model")
+        return task.build(lambda: _construct("attention", config.attention), model)
     finally:
         keras.config.set_dtype_policy(before)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from attnlab.config.own_files import located, require_found, require_same
 from attnlab.config.parsing import parse
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
@@ -42,7 +43,11 @@ class TrainedRun:
 
     @classmethod
     def load(
-        cls, run: RunDirectory, epoch: str | None = None, average: int | None = None
+        cls,
+        run: RunDirectory,
+        epoch: str | None = None,
+        average: int | None = None,
+        files: Mapping[str, str] | None = None,
     ) -> TrainedRun:
         """Load a run's weights.
 
@@ -53,6 +58,7 @@ class TrainedRun:
             average: how many epochs to take the mean of: the `average` best ones with
                 `epoch="best"`, else those up to the epoch; None: that epoch alone (of
                 `epoch="average"` five).
+            files: where files of the user's own are now, by the settings that name them.
 
         Raises:
             RequestError: no such epoch, or a file is missing or damaged.
@@ -61,27 +67,32 @@ class TrainedRun:
         paths = [run.weights_path(number) for number in numbers]
         words = ", ".join(map(str, numbers))
         name = words if len(numbers) == 1 else f"mean of {words}"
+        config = located(parse(run.read_config(), {}), run.status.read(), files or {})
         try:
-            return cls._load(run.read_config(), run.assets, paths, name)
+            return cls._load(config, run.assets, paths, name)
         except WeightsDamaged as error:
             others = f"; {_others(run, numbers[0])}" if len(numbers) == 1 else ""
             raise RequestError(f"{str(error).rstrip('.')}{others}.") from error
 
     @classmethod
-    def _load(
-        cls, document: dict[str, Any], assets: Path, weights: list[Path], epoch: str
-    ) -> TrainedRun:
-        config = parse(document, {})
+    def _load(cls, config: RunConfig, assets: Path, weights: list[Path], epoch: str) -> TrainedRun:
         task = make_task(config)
         task.load_from(assets)
         model = make_model(config, task)
         load_weights(model, weights, "this run's weights")
         return cls(config, task, model, epoch)
 
-    def load_data(self, digest: str | None) -> bool:
-        """Load the task's data; returns whether they are those of the run (by digest)."""
-        data = self.task.load(self.config.seed)
-        return digest is None or data.digest == digest
+    def load_data(self, run: RunDirectory) -> bool:
+        """Load the task's data; whether they are those that the run was trained on.
+
+        Raises:
+            RequestError: files of the user's own are gone, or have other data.
+        """
+        require_found(self.config)
+        data, status = self.task.load(self.config.seed), run.status.read()
+        if self.config.files:
+            require_same(self.config, status, data.digest)
+        return data.digest == status.get("data_digest", data.digest)
 
 
 def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
@@ -260,4 +271,4 @@ def _load_pyfunc(path: str) -> ServedModel:
     folder = Path(path)
     document = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     weights = [folder / "best.weights.h5"]
-    return ServedModel(TrainedRun._load(document, folder / "assets", weights, "best"))
+    return ServedModel(TrainedRun._load(parse(document, {}), folder / "assets", weights, "best"))

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.config import own_files
 from attnlab.config.own_code import failure
 from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.environment import differences, environment
 from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
@@ -64,6 +65,7 @@ def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirect
     """Make the folder of a new run, whose owner is this process; raises `RequestError`."""
     runs, names = Path(config.paths.runs).expanduser(), (config.task.name, config.attention.name)
     entries: dict[str, Any] = {"config_hash": config.digest, "beside": dict(config.beside)}
+    entries |= {"files": dict(config.files)} if config.files else {}
     if sweep:
         entries["sweep"] = sweep.name
     return RunDirectory.create(runs, *names, config.seed, config.document, **entries)
@@ -104,7 +106,9 @@ def resume(
     _require_stopped(folder)
     with FolderLock(folder.path):
         before, status = parse(resolved(folder.read_config()), {}), folder.status.read()
-        config = _in_its_place(changed(before, changes or {}), folder)
+        files, changes = own_files.parted(changes or {}, status)
+        config = _in_its_place(changed(before, changes), folder)
+        config = own_files.located(config, status, files)
         epochs = before.trainer.epochs
         longer.check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
         beside = dict(status.get("beside", {}))
@@ -140,11 +144,13 @@ def _go_on(
 ) -> dict[str, Any]:
     with screen(quiet=sweep is not None) as shown:
         task = make_task(config)
+        own_files.require_found(config)
         data = task.load(config.seed, shown.working)
-        _require_same(data, folder, folder.status.read().get("data_digest", data.digest))
+        own_files.require_same(config, folder.status.read(), data.digest)
         folder.make_folders()
         (folder.path / REPORT).unlink(missing_ok=True)  # a page of what was
         member = {"sweep": sweep.name} if sweep else {}
+        member |= {"files": dict(config.files)} if config.files else {}
         beside = dict(config.beside)
         folder.status.write("running", error=None, pruned=False, beside=beside, **member)
         session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
@@ -159,14 +165,6 @@ def _require_stopped(folder: RunDirectory) -> None:
         raise RunBusy(
             f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
             f"{status.get('host')} is at {folder.path}{way_out}."
-        )
-
-
-def _require_same(data: TaskData, folder: RunDirectory, digest: str) -> None:
-    if data.digest != digest:
-        raise CannotGoOn(
-            f"data: expected those that {folder.path} began with (digest {digest[:12]}), got "
-            f"{data.digest[:12]}: they have changed since."
         )
 
 

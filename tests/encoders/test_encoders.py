@@ -314,7 +314,7 @@ def test_runs_on_frozen_encoders_of_their_own_seeds_share_none(here, encoder_run
     assert here("-m", *words, "seed=0,1", "trainer.together=never", "sweep.name=two")[0] == 0
     for folder in here.run_folders():
         trained = TrainedRun.load(RunDirectory(folder), "best")
-        assert trained.load_data(None)
+        trained.task.load(trained.config.seed)
         said = trained.task.evaluate(trained.model).metrics["log_loss"]
         kept = RunDirectory(folder).read_metrics()["test"]["log_loss"]
         assert said == pytest.approx(kept, rel=1e-5)

@@ -68,7 +68,7 @@ def test_the_run_says_that_it_sorted_and_how_often_its_interval_held(folder):
 
 def test_errors_beyond_the_horizon_are_those_of_forecasts_that_go_on_from_themselves(plain, folder):
     trained = TrainedRun.load(RunDirectory(folder))
-    trained.load_data(None)
+    trained.task.load(trained.config.seed)
     learner = make_learner(plain, trained.task)
     learner.model.set_weights(trained.model.get_weights())
     errors = learner._validation_errors()

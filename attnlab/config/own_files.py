@@ -1,0 +1,71 @@
+"""The user's own files of a run that is loaded again, perhaps from another working folder.
+
+A run's status.json has their absolute paths by key, as `files`: see `RunConfig.files`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from attnlab.config.parsing import read_value
+from attnlab.config.rules import lookup
+from attnlab.config.sections import RunConfig
+from attnlab.config.stamps import absolute
+from attnlab.errors import CannotGoOn, RequestError
+
+Status = Mapping[str, Any]
+
+
+def parted(changes: Mapping[str, str], status: Status) -> tuple[dict[str, str], dict[str, str]]:
+    """Split settings that are typed for a run: those that name its files, and the others."""
+    known = status.get("files", {})
+    files = {key: str(read_value(key, text)) for key, text in changes.items() if key in known}
+    return files, {key: text for key, text in changes.items() if key not in files}
+
+
+def located(config: RunConfig, status: Status, given: Mapping[str, str]) -> RunConfig:
+    """Give a run's configuration the places where the user's files are now.
+
+    Args:
+        config: the run's.
+        status: what the run's status.json says, which knows where the files were.
+        given: paths by key, as the user gives them anew.
+
+    Raises:
+        RequestError: there is nothing at a path that is given.
+    """
+    for key, path in given.items():
+        if not os.path.exists(absolute(path)):
+            raise RequestError(f"{key}: expected a file or folder that exists, got {path!r}.")
+    known = status.get("files", {})
+    moved = {known[key]: absolute(path) for key, path in given.items()}  # of one path several keys
+    for key, place in known.items():
+        # The user may have moved a whole project, with its runs.
+        relative = absolute(str(lookup(config.document, key)))
+        if place not in moved and not os.path.exists(place) and os.path.exists(relative):
+            moved[place] = relative
+    return replace(config, files={key: moved.get(place, place) for key, place in known.items()})
+
+
+def require_found(config: RunConfig) -> None:
+    """Raise `RequestError` if one of the user's files is gone."""
+    for key, place in config.files.items():
+        if not os.path.exists(place):
+            raise RequestError(f"{key}: {place} is gone: {key}=PATH says where it is now.")
+
+
+def require_same(config: RunConfig, status: Status, found: str) -> None:
+    """Raise `CannotGoOn` unless `found` is the digest of the data that a run was trained on."""
+    expected = status.get("data_digest", found)
+    if found == expected:
+        return
+    key = next(iter(config.files), "data")
+    places = f" in {', '.join(config.files.values())}" if config.files else ""
+    remedy = f": {key}=PATH names another place" if config.files else ""
+    raise CannotGoOn(
+        f"{key}: expected the data that the run was trained on (digest {expected[:12]}), got "
+        f"{found[:12]}{places}: they have changed since{remedy}."
+    )
