@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from attnlab.config.composing import HYDRA_SETTINGS, register_schema
 from attnlab.config.options import conf_folder, own_folders
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
+from attnlab.records.environment import TYPED
 from attnlab.sweeps.grid import Composer
 
 # An option, or a value of a setting; what Hydra's own settings may enter is composed by itself.
@@ -28,14 +30,20 @@ def configuration(words: Sequence[str]) -> RunConfig | None:
     folders = [conf_folder(), *own_folders()]
     files = [path for folder in folders for path in sorted(folder.glob("**/*.yaml"))]
     stamp = tuple((str(path), path.stat().st_mtime_ns) for path in files)
+    # Files may name any variable; the command as it was typed is another for each run.
+    environment = frozenset({**os.environ, TYPED: ""}.items())
     with suppress(RequestError):
-        return _composer(tuple(map(str, folders)), stamp).check(words)
+        return _composer(tuple(map(str, folders)), stamp, environment).check(words)
     return None
 
 
 @lru_cache(maxsize=1)
-def _composer(folders: tuple[str, ...], stamp: tuple[tuple[str, int], ...]) -> Composer:
-    """Composes by the files in folders, as they are at a stamp."""
+def _composer(
+    folders: tuple[str, ...],
+    stamp: tuple[tuple[str, int], ...],
+    environment: frozenset[tuple[str, str]],
+) -> Composer:
+    """Compose by the files in folders, as they are at a stamp, and by the variables as they are."""
     register_schema()
     urls = ",".join(f"'file://{folder}'" for folder in folders[1:])
     words = [*HYDRA_SETTINGS, f"hydra.searchpath=[{urls}]"]
