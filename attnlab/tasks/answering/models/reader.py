@@ -26,11 +26,14 @@ class Reader(keras.Model):
         **kwargs: of every Keras model.
     """
 
-    faster_with_xla = False  # than as a graph, on a CPU; the graph skips the padding
-
     def __init__(self, *, question_places: int, text_places: int, **kwargs) -> None:
         super().__init__(**kwargs)
         self.question_places, self.text_places = question_places, text_places
+
+    @property
+    def faster_with_xla(self) -> bool:
+        """Whether XLA trains it faster than the graph on this CPU; the graph skips the padding."""
+        return False
 
     def add_output(self, *dropouts: Dropout) -> None:
         """Make the output, which reads through the last dropout; called once the model is begun."""

@@ -24,8 +24,6 @@ class Classifier(keras.Model):
         **kwargs: of every Keras model.
     """
 
-    faster_with_xla = False  # than as a graph, on a CPU; the graph skips the padding
-
     def __init__(
         self,
         *,
@@ -61,6 +59,11 @@ class Classifier(keras.Model):
         """Attention weights (B, H, T, S) on the tokens; None where nothing attends."""
         output = self._read_texts(tokens, training=False)[1]
         return None if output is None else output.weights
+
+    @property
+    def faster_with_xla(self) -> bool:
+        """Whether XLA trains it faster than the graph on this CPU; the graph skips the padding."""
+        return False
 
     @property
     def fixed_length(self) -> int | None:

@@ -45,8 +45,6 @@ class Forecaster(keras.Model):
         **kwargs: of every Keras model.
     """
 
-    faster_with_xla = True  # than as a graph, on a CPU
-
     def __init__(
         self,
         *,
@@ -148,6 +146,11 @@ class Forecaster(keras.Model):
     def ahead(self) -> range | None:
         """Of each query of `attend` the first step that it forecasts; None: the history's ask."""
         return None
+
+    @property
+    def faster_with_xla(self) -> bool:
+        """Whether XLA trains it faster than the graph on this CPU."""
+        return True
 
     @property
     def fixed_length(self) -> int | None:
