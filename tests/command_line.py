@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ class Outcome(NamedTuple):
     code: int
     out: str
     err: str
+
+
+def without_latest(err: str) -> str:
+    """Standard error without the line that says which run `latest` is; that has its own tests."""
+    return re.sub(r"^attnlab: latest is \S+\n", "", err)
 
 
 class CommandLine:
@@ -59,7 +65,7 @@ class CommandLine:
     def __call__(self, *arguments: object, **options) -> Outcome:
         with self.start(*arguments, **options) as process:
             out, err = process.communicate(timeout=300)
-        return Outcome(process.returncode, out, err)
+        return Outcome(process.returncode, out, without_latest(err))
 
     def run_folders(self) -> list[Path]:
         """The folders of all runs, in the order of their names."""
@@ -78,7 +84,7 @@ class CommandsHere(CommandLine):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main([str(argument) for argument in arguments])
-        return Outcome(code, out.getvalue(), err.getvalue())
+        return Outcome(code, out.getvalue(), without_latest(err.getvalue()))
 
 
 class Undrawn:

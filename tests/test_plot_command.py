@@ -157,7 +157,7 @@ def test_a_run_of_another_task_has_no_embeddings(tmp_path, trained_on):
 
 
 def test_a_missing_run_has_no_embeddings(tmp_path):
-    with pytest.raises(RequestError, match="RUN: expected a run folder"):
+    with pytest.raises(RequestError, match="RUN: latest: there are no runs in"):
         plot("embeddings", "latest", runs=tmp_path)
 
 

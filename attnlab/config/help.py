@@ -46,7 +46,7 @@ Everywhere: seed, trainer.epochs, trainer.batch_size, trainer.patience,
 In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
   hydra/launcher=joblib, hydra.launcher.n_jobs
 With a run or a sweep: -q prints only its folder, -v details, too
-With every command: --config-dir FOLDER finds your own FOLDER/attention/NAME.yaml
+With every command: --config-dir FOLDER finds your FOLDER/attention/NAME.yaml
   attnlab explain KEY says what a setting means, its range and default.
   attnlab --cfg job [KEY=VALUE ...] shows the whole configuration.
   attnlab --hydra-help shows Hydra's own flags.

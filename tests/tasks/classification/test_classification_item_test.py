@@ -11,8 +11,8 @@ from compared_runs import only
 from labelled import labelled, some_texts, write_classifier
 from scipy.stats import binomtest
 
+from attnlab.compare.footnotes import footnotes
 from attnlab.compare.statistics import holm
-from attnlab.compare.tables import footnotes
 from attnlab.tasks.base import NoItemTest
 from attnlab.tasks.classification.item_test import item_test
 from attnlab.tasks.right_answers import sign_test

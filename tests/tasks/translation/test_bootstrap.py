@@ -6,8 +6,8 @@ from compared_runs import only, write_run, write_translations
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
+from attnlab.compare.footnotes import footnotes
 from attnlab.compare.statistics import holm
-from attnlab.compare.tables import footnotes
 from attnlab.tasks.translation import bootstrap
 from attnlab.tasks.translation.bootstrap import paired_bootstrap
 

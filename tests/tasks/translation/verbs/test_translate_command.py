@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import CommandLine, Outcome, TrainedRun
+from command_line import CommandLine, Outcome, TrainedRun, without_latest
 
 from attnlab.cli import main
 from attnlab.run import loading
@@ -75,7 +75,7 @@ def translate(run, compiled_once, monkeypatch, capfdbinary):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream(given)))
         code = main(["translate", "latest", *map(str, words)])
         written = capfdbinary.readouterr()
-        return Outcome(code, written.out.decode(), written.err.decode())
+        return Outcome(code, written.out.decode(), without_latest(written.err.decode()))
 
     return translate
 
