@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine, Outcome, TrainedRun
+from command_line import CommandLine, Outcome, TrainedRun, without_latest
 
 from attnlab.cli import main
 from attnlab.config.parsing import parse
@@ -66,7 +66,8 @@ def here(run, tmp_path, monkeypatch, capfd):
 
     def command(*words: str) -> Outcome:
         code = main([*words])
-        return Outcome(code, *capfd.readouterr())
+        out, err = capfd.readouterr()
+        return Outcome(code, out, without_latest(err))
 
     return command
 
@@ -235,8 +236,11 @@ def test_a_test_set_that_is_not_there_is_named(at_home):
     assert_refused(refused, "multi30k: expected test_2017_mscoco.en and test_2017_mscoco.de, plain")
 
 
-def test_without_its_corpus_a_run_has_no_other_test_set(here):
+def test_without_its_corpus_a_run_has_no_other_test_set(run, here):
+    corpus = run.attnlab.folder / "multi30k"
+    moved = corpus.rename(run.attnlab.folder / "moved")
     refused = here("evaluate", "latest", "data.test_set=test_2017_flickr")
+    moved.rename(corpus)
     assert_refused(refused, "data.path: expected a folder with Multi30k, got multi30k.")
 
 

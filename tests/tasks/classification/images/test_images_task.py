@@ -95,7 +95,7 @@ def test_wrong_images_are_told_in_a_sentence(trained):
     for words, message in (
         ((), "FILE.png: expected image files for a run of images, got none."),
         (("no.png",), "FILE.png: expected an image file, got no.png, no such file."),
-        (("broken.png",), "broken.png: expected a whole PNG or JPEG image, but: "),
+        (("broken.png",), "broken.png: expected a whole image, such as a PNG or JPEG, but: "),
         (("broken.png", "--attention", "x.gif"), "--attention: expected a file that ends"),
     ):
         code, out, err = trained("classify", "latest", *words)
