@@ -221,8 +221,8 @@ REQUESTS = [
     ("data.test_set=test_2018", "data.test_set: expected one of test_2016_flickr, test_2017_flick"),
     ("data.test_set=", "data.test_set: expected one of test_2016_flickr, test_2017_flickr, test_2"),
     ("data.limit=3", "data.limit: expected nothing of the kind for a run of translation. Valid: "),
-    ("test_2017_flickr", "test_2017_flickr: expected data.test_set=NAME."),
-    ("=val", "=val: expected data.test_set=NAME."),
+    ("test_2017_flickr", "test_2017_flickr: expected data.test_set=NAME, or a file"),
+    ("=val", "=val: expected data.test_set=NAME, or a file"),
 ]
 
 
@@ -241,7 +241,7 @@ def test_without_its_corpus_a_run_has_no_other_test_set(run, here):
     moved = corpus.rename(run.attnlab.folder / "moved")
     refused = here("evaluate", "latest", "data.test_set=test_2017_flickr")
     moved.rename(corpus)
-    assert_refused(refused, "data.path: expected a folder with Multi30k, got multi30k.")
+    assert_refused(refused, "multi30k is gone: data.path=PATH says where it is now.")
 
 
 def test_a_corpus_with_one_test_set_has_no_other(translating, here):
