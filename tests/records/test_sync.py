@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import sqlite3
-import tarfile
-from contextlib import closing
-from pathlib import Path
 
-import numpy as np
 import pytest
 from command_line import CommandLine
 from run_folders import in_mlflow, make_run, three_logged
@@ -20,7 +14,6 @@ from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
-BEFORE = Path(__file__).parents[1] / "fixtures" / "before.tar.xz"
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +91,8 @@ def test_sync_adds_what_is_lacking(attnlab, here):
     done = here("runs", "sync", path)
     assert done.code == 0, done.err
     assert "added" in done.out
-    # The loss under two names; the figure and history.csv.
-    assert "3 metric values, 2 files" in done.out
+    # The loss and the seconds; the figure and history.csv.
+    assert "2 metric values, 2 files" in done.out
     client = Store(store_uri(attnlab.runs)).client
     run_id = before[path.name].info.run_id
     history = client.get_metric_history(run_id, "val_loss")
@@ -245,57 +238,3 @@ MOVED = (
     ("experiments", "artifact_location"),
     ("logged_models", "artifact_location"),
 )
-
-
-@pytest.fixture
-def before(tmp_path):
-    """Run folders, sweeps and the store of the version before, in a place of their own."""
-    with tarfile.open(BEFORE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (killed,) = tmp_path.glob("runs/*/*/*_s9")
-    (killed / "lock.json").unlink()
-    status = read_json(killed / "status.json")
-    nobody = {"host": socket.gethostname(), "pid": 2**22 + 1}
-    RunDirectory(killed).write_json("status.json", {**status, **nobody})
-    with closing(sqlite3.connect(tmp_path / "runs" / "mlflow.db")) as database:
-        for table, column in MOVED:  # or artifacts would go where the store was made
-            query = f"UPDATE {table} SET {column} = replace({column}, '/srv/attnlab', ?)"
-            database.execute(query, [str(tmp_path)])
-        database.commit()
-    return tmp_path / "runs"
-
-
-def everything(runs):
-    """What the store has of each run, by its id."""
-    store = Store(store_uri(runs))
-    experiments = [found.experiment_id for found in store.client.search_experiments()]
-    found = store.client.search_runs(experiments)
-    return {run.info.run_id: contents(store, run.info.run_id) for run in found}
-
-
-def test_the_store_of_the_version_before_gets_what_it_lacks_and_nothing_else(before, here):
-    was = everything(before)
-    done = here("runs", "sync")
-    assert (done.code, done.err) == (0, "")
-    *lines, last = done.out.splitlines()
-    assert last == "9 completed."
-    killed = next(line for line in lines if "_s9: " in line)
-    assert killed.endswith(" metric values, 3 files"), "a killed run's were not sent before"
-    now = everything(before)
-    assert now.keys() == was.keys()
-    for run_id in was:  # nothing was lost or changed
-        (info, params, _, metrics, files, *rest), new = was[run_id], now[run_id]
-        assert (info, params, rest) == (new[0], new[1], [*new[5:]])
-        assert metrics.items() <= new[3].items() and files <= new[4]
-        assert {key.partition("/")[0] for key in new[3].keys() - metrics.keys()} <= {"loss"}
-    assert here("runs", "sync").out == "9 had everything already.\n"
-
-
-def test_a_model_of_the_version_before_still_predicts(before):
-    import mlflow.pyfunc
-
-    model = sorted(before.glob("artifacts/fib_random/models/*/artifacts"))[0]
-    loaded = mlflow.pyfunc.load_model(str(model))
-    assert loaded.metadata.flavors["python_function"]["loader_module"] == "attnlab.trained"
-    forecast = loaded.predict(np.full((2, 20), 1.5))
-    assert forecast.shape == (2, 1) and np.isfinite(forecast).all()

@@ -33,7 +33,12 @@ def test_several_runs_stand_side_by_side(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
     write_answerer(tmp_path, "bahdanau", said(TEST, 1), DATA)
     table, groups = answer_parts(on_page(tmp_path))
-    assert {*table.header} >= {"says none", "says bahdanau", "F1, none", "p, bahdanau"}
+    assert {*table.header} >= {
+        "says no attention",
+        "says bahdanau",
+        "F1, no attention",
+        "p, bahdanau",
+    }
     assert column(table, "says bahdanau") == column(table, "answer")
     assert column(groups, "exact, bahdanau") == ["100.0", "100.0"]
 

@@ -46,9 +46,14 @@ def test_several_runs_stand_side_by_side(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
     table, confusions, groups = item_parts(on_page(tmp_path))
-    assert {*table.header} >= {"says none", "says bahdanau", "p, none", "p, bahdanau"}
+    assert {*table.header} >= {
+        "says no attention",
+        "says bahdanau",
+        "p, no attention",
+        "p, bahdanau",
+    }
     assert column(table, "says bahdanau") == column(table, "class")
-    assert isinstance(confusions, Tabs) and list(confusions.choices) == ["bahdanau", "none"]
+    assert isinstance(confusions, Tabs) and list(confusions.choices) == ["bahdanau", "no attention"]
     assert column(groups, "bahdanau") == ["1.000", "1.000"]
 
 
