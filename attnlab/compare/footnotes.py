@@ -1,4 +1,4 @@
-"""The notes below the tables of a comparison: what columns mean, and what to know beside them."""
+"""The notes below the tables of a comparison: what columns mean, and what else to know."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_SEEDS_NAMED = 5
 
 
 def footnotes(comparison: Comparison) -> list[str]:
-    """Say what the columns mean, and what to know beside them."""
+    """Say what the columns mean, and what else to know."""
     way = "sequential" if comparison.sequential else "t"
     cut = f", cut at {ends}" if (ends := _cut_at(comparison)) else ""
     lines = [f"n: seeds, with a 95 % {way} interval of their mean{cut}; s/epoch: median epoch"]

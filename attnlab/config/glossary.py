@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
 @cache
 def entries() -> list[Entry]:
-    """Read the glossary, which an installed package has inside, and a checkout beside it."""
+    """Read the glossary: inside an installed package, or in docs of a checkout."""
     package = Path(__file__).resolve().parents[1]
     for path in (package / "glossary.md", package.parent / "docs/glossary.md"):
         if path.is_file():

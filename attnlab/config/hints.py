@@ -35,7 +35,7 @@ _NO_TEXT = ("int", "float", "bool")
 
 
 class _Typed(NamedTuple):
-    """One setting of a command, wherever its parts were."""
+    """One setting of a command, from one word or several."""
 
     text: str  # as it was typed, for the message
     key: str  # empty of a value alone
