@@ -18,6 +18,8 @@ from attnlab.errors import CannotGoOn, RequestError
 
 Status = Mapping[str, Any]
 
+_COPIED = ("task.encoder", "model.path")  # what they name is in the run's `assets`, too
+
 
 def parted(changes: Mapping[str, str], status: Status) -> tuple[dict[str, str], dict[str, str]]:
     """Split settings that are typed for a run: those that name its files, and the others."""
@@ -51,9 +53,9 @@ def located(config: RunConfig, status: Status, given: Mapping[str, str]) -> RunC
 
 
 def require_found(config: RunConfig) -> None:
-    """Raise `RequestError` if one of the user's files is gone."""
+    """Raise `RequestError` if one of the user's files is gone; of an encoder the run has a copy."""
     for key, place in config.files.items():
-        if not os.path.exists(place):
+        if key not in _COPIED and not os.path.exists(place):
             raise RequestError(f"{key}: {place} is gone: {key}=PATH says where it is now.")
 
 
