@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 from attnlab.text.agreement_grammar import PLURAL, SINGULAR, Twins, twins
 
-VERSION = 1  # of the grammar; another one may write other sentences
+VERSION = 2  # of the grammar; another one may write other sentences
 HELD_OUT = 1000  # texts, half of them right
 MOST_ATTRACTORS = 3
 _MOST_BETWEEN = 5  # nouns between subject and verb

@@ -11,7 +11,7 @@ from attnlab.tasks.answering.corpora.corpus import Answer, Asked, Corpus
 from attnlab.tasks.answering.corpora.passages_grammar import QUESTION_WORDS, Told, told
 from attnlab.tasks.text_corpus import PARTS
 
-VERSION = 2  # of the grammar; another one may write other passages
+VERSION = 3  # of the grammar; another one may write other passages
 HELD_OUT = 250  # passages for validation, and as many for the test
 _EACH = len(QUESTION_WORDS)  # questions about a passage
 

@@ -13,6 +13,7 @@ _KINDS = ("old", "young", "tall", "quiet", "famous", "friendly", "tired", "rich"
 _PEOPLE = [
     *("baker", "sailor", "doctor", "teacher", "farmer", "painter", "driver", "student"),
     *("lawyer", "singer", "gardener", "soldier", "nurse", "judge", "waiter", "tailor"),
+    *("king", "queen", "dog", "cat"),
 ]
 _USUAL_NAMES = [
     *("Anna", "Peter", "Maria", "Thomas", "Clara", "David", "Laura", "Simon"),
@@ -36,7 +37,8 @@ _VERBS = [
     *(("visited", "visited", "visit"), ("greeted", "greeted", "greet")),
     *(("found", "found", "find"), ("warned", "warned", "warn"), ("paid", "paid", "pay")),
     *(("heard", "heard", "hear"), ("painted", "painted", "paint"), ("chose", "chosen", "choose")),
-    ("forgot", "forgotten", "forget"),
+    *(("forgot", "forgotten", "forget"), ("talked to", "talked to", "talk to")),
+    ("waited for", "waited for", "wait for"),
 ]
 _PLACES = [
     *("in the garden", "in the harbour", "in the library", "in the old town", "in the forest"),
