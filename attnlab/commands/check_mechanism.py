@@ -36,8 +36,8 @@ def command(name: str) -> int:
     for check in contract.CHECKS:
         makes = (functools.partial(cls, **each) for each in made)
         checks.append((check, [functools.partial(check, make) for make in makes]))
-    told: set[str] = set()
-    failed = sum(_has_failed(_promise(check), calls, told) for check, calls in checks)
+    said: set[str] = set()
+    failed = sum(_has_failed(_promise(check), calls, said) for check, calls in checks)
     click.echo(f"{name} keeps {len(checks) - failed} of {len(checks)} promises")
     return 1 if failed else 0
 
@@ -47,7 +47,7 @@ def _promise(check: Callable[..., Any]) -> str:
     return check.__doc__ or check.__name__.removeprefix("check_").replace("_", " ")
 
 
-def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], told: set[str]) -> bool:
+def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], said: set[str]) -> bool:
     """Say whether a promise is kept; if it isn't, each thing that is lacking, in full once."""
     lacking = []
     for call in calls:
@@ -58,6 +58,6 @@ def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], told: set[str]
             lacking.append(plain_text(error) if is_a_sentence else failure(error))
     click.echo(f"{'lacking' if lacking else 'ok':<8}{promise}")
     for text in dict.fromkeys(lacking):
-        click.echo(f"{'':<8}- {'as above' if text in told else text}")
-    told.update(lacking)
+        click.echo(f"{'':<8}- {'as above' if text in said else text}")
+    said.update(lacking)
     return bool(lacking)

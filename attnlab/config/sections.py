@@ -62,7 +62,7 @@ class TrainerConfig:
     )
     jit: Any = ruled(
         "auto",
-        "train with XLA; false: as TensorFlow's graph; auto: whichever is faster, judged by the "
+        "train with XLA; false: as TensorFlow's graph; auto: the faster of the two, judged by the "
         "model and the processor (on a GPU XLA); the run stores the choice, and resume keeps it",
         type="bool",
         words=["auto"],
