@@ -137,6 +137,16 @@ def test_a_decoder_of_forecasts_goes_on_as_it_was(compose, tmp_path):
     assert_same_run(resume(folder), whole)
 
 
+def test_a_run_on_several_series_goes_on_as_it_was(compose, tmp_path):
+    path = tmp_path / "series.csv"
+    rows = [f"{name},{100 * len(name) + at % 7}" for name in ("a", "bb") for at in range(60)]
+    path.write_text("\n".join(["id,v", *rows]))
+    words = ("task=series", f"task.path={path}", "task.id_column=id", "task.history=5", *SMALL[2:])
+    config = compose(*words, "trainer.batch_size=23")
+    whole, folder = run(config), interrupted(config, 2)
+    assert_same_run(resume(folder), whole)
+
+
 def test_without_a_checkpoint_the_run_begins_again(folder, whole):
     for path in folder.checkpoint.iterdir():
         path.unlink()
