@@ -49,6 +49,8 @@ def page(text: str = "plain") -> Page:
             written("der Hund <end>", [[0.8, 0.2, 0], [0.25, 0.75, 0], [0, 0, 1]]),
             written("der Hund <end>", [[1, 0, 0], [0, 1, 0], [0, 0, 1]]),
         ],
+        {text: f"not in the vocabulary: {text}"},
+        {"<end>": "odd"},
     )
     moving = [
         Strips([Strip("first", [1, 2, 3, 4]), Strip(text, [4, 3, 2, 1])], WEIGHTS, "lags"),

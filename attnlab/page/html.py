@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import count
@@ -43,6 +43,7 @@ from attnlab.page.svg import (
     tag,
 )
 
+_UNKNOWN = "Wavy: a word that the model doesn't know. Point at it for the nearest known word."
 _DIGITS = 5  # of numbers in readouts
 _SHORT = 24  # characters up to which a cell beside sentences needs no room of its own
 
@@ -173,7 +174,8 @@ class _Writer:
             choice = tag("label", "weights: ", for_=name) + tag("select", options, id=name)
             choice = tag("p", choice, class_="choice")
         cards = "".join(_sentence(each, self._place, part) for each in part.sentences)
-        return tag("div", choice + cards, class_="sentences")
+        note = tag("p", _UNKNOWN, class_="note") if _has_unknown(part) else ""
+        return tag("div", choice + note + cards, class_="sentences")
 
 
 def _side_by_side(charts: Sequence[str]) -> list[str]:
@@ -308,20 +310,30 @@ def _maps(part: Maps) -> str:
     return tag("div", small + _data(data) + tag("p", escape(note), class_="note"), class_="maps")
 
 
+def _has_unknown(part: Sentences) -> bool:
+    return any(
+        not each.unknown.keys().isdisjoint(each.source)
+        or any(not each.unknown_written.keys().isdisjoint(own.tokens) for own in each.written)
+        for each in part.sentences
+    )
+
+
 def _sentence(sentence: Sentence, place: int, part: Sentences) -> str:
     data = {
         "source": list(sentence.source),
         "reference": list(sentence.reference),
         "links": [list(link) for link in sentence.links],
         "frames": [_frame(each, part.shaded) for each in sentence.written],
+        "unknown": dict(sentence.unknown_written),
     }
+    notes = {"source": sentence.unknown, "translation": sentence.unknown_written}
     rows = {
         "source": sentence.source,
         "reference": sentence.reference,
         "translation": sentence.written[place].tokens,
     }
     lines = "".join(
-        tag("dt", escape(name)) + tag("dd", " ".join(map(_word, words)), class_=row)
+        tag("dt", escape(name)) + tag("dd", _words(words, notes.get(row, {})), class_=row)
         for name, (row, words) in zip(part.names, rows.items(), strict=True)
     )
     readout = tag("p", "", class_="readout", aria_live="polite")
@@ -341,8 +353,14 @@ def _frame(written: Written, shaded: bool) -> dict[str, Any]:
     return {"tokens": tokens, "weights": _bytes(scaled, 1.0), "most": [*map(_digits, most)]}
 
 
-def _word(token: str) -> str:
-    return tag("span", escape(token), class_="word")
+def _words(tokens: Sequence[str], notes: Mapping[str, str]) -> str:
+    """Words, and a note under the pointer on those that the model doesn't know."""
+    return " ".join(
+        tag("span", escape(token), class_="word unknown", title=notes[token])
+        if token in notes
+        else tag("span", escape(token), class_="word")
+        for token in tokens
+    )
 
 
 def _data(content: Any) -> str:

@@ -194,7 +194,9 @@
     const most = () => frame.most?.[chosen()] ?? 1; // the largest weight, where texts are shaded
     const write = (line, tokens) => line.replaceChildren(...tokens.flatMap((token) => {
       const word = document.createElement("span");
-      word.className = "word";
+      const note = Object.hasOwn(found.unknown, token) ? found.unknown[token] : "";
+      word.className = note ? "word unknown" : "word";
+      if (note) word.title = note;
       word.textContent = token;
       return [word, " "];
     }));
@@ -216,7 +218,8 @@
     const say = (word, what, pairs) => {
       const known = pairs.filter(([, value]) => value >= 0.01 * most() && value).sort((a, b) => b[1] - a[1]).slice(0, 4);
       const text = known.map(([name, value]) => `${name} ${value.toFixed(most() < 0.2 ? 3 : 2)}`).join(", ");
-      readout.textContent = `${word.textContent} ${what} ${text || "nowhere"}`;
+      const note = word.title ? ` (${word.title})` : "";
+      readout.textContent = `${word.textContent}${note} ${what} ${text || "nowhere"}`;
     };
     const gold = (pairs) => pairs.forEach(([line, n]) => words(line)[n]?.classList.add("gold"));
     // Only of a right translation is it known which words belong together.

@@ -154,6 +154,9 @@ class Sentence(NamedTuple):
     reference: Sequence[str]
     links: Sequence[tuple[int, int]]  # source and reference token that belong together
     written: Sequence[Written]  # one for each epoch
+    # notes on words that the model doesn't know: of the source, and of what was written
+    unknown: Mapping[str, str] = {}
+    unknown_written: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from attnlab.page.parts import Sentence, Sentences, Written
+from attnlab.text.unknown import UNNAMED
 
 _MOST_HEADS = 8
 
@@ -20,6 +22,7 @@ class Looked(NamedTuple):
     said: list[list[str]]  # of each epoch what was said of each text
     weights: np.ndarray  # (E, N, H, S)
     queries: int = 1  # of how many the weights are means
+    unknown: Mapping[str, str] = UNNAMED  # notes on words that the model doesn't know
 
 
 def shaded_texts(looked: Looked, room: int, names: tuple[str, str, str]) -> Sentences:
@@ -36,7 +39,13 @@ def shaded_texts(looked: Looked, room: int, names: tuple[str, str, str]) -> Sent
     maps = [f"mean of {heads} heads"] if heads > 1 else ["weights"]
     maps += [f"head {number + 1}" for number in range(heads)] if every else []
     sentences = [
-        Sentence(looked.words[place], [looked.right[place]], [], _written(looked, place, every))
+        Sentence(
+            looked.words[place],
+            [looked.right[place]],
+            [],
+            _written(looked, place, every),
+            looked.unknown,
+        )
         for place in range(max(int(np.sum(cells <= room)), 1))
     ]
     return Sentences(sentences, maps, names, shaded=True)

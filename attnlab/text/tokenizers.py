@@ -30,10 +30,10 @@ from attnlab.text.trained_cutters import (
     bert_cutter,
     gpt2_cutter,
 )
+from attnlab.text.unknown import UNKNOWN_TEXT
 from attnlab.text.words import is_unspaced, split_words, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-UNKNOWN_TEXT = "⁇"
 _LABELS = {PAD: "<pad>", UNKNOWN: UNKNOWN_TEXT, START: "<start>", END: "<end>"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _OF_BYTES = ("bpe", "gpt2_bpe")

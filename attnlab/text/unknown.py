@@ -1,10 +1,13 @@
-"""Words that a vocabulary doesn't have: a warning, a column of output, the nearest known words."""
+"""Words that a vocabulary doesn't have: warnings, columns, notes, the nearest known words."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
+UNKNOWN_TEXT = "⁇"  # what an unknown token reads as
+# A page's note on an unknown word of which only the token is left.
+UNNAMED = {UNKNOWN_TEXT: "a word that is not in the vocabulary"}
 _MOST_NAMED = 12
 _SIMILAR = 0.75  # of 1; below that a known word says nothing about an unknown one
 
@@ -41,6 +44,21 @@ def unknown_column(words: Iterable[str]) -> str:
     """Return a last column for a line of output that names its unknown words; "" without any."""
     named = ", ".join(dict.fromkeys(words))
     return f"\tunknown: {named}" if named else ""
+
+
+def name_unknown(labels: Sequence[str], unknown: Iterable[str]) -> list[str]:
+    """Return the labels of a text's tokens with its `unknown` words in place of "⁇"."""
+    words = iter(unknown)
+    return [next(words, label) if label == UNKNOWN_TEXT else label for label in labels]
+
+
+def unknown_notes(words: Iterable[str], known: Collection[str]) -> dict[str, str]:
+    """Return a page's note on each unknown word, with the nearest `known` one; and on "⁇"."""
+    found = {word: nearest(word, known, 1) for word in dict.fromkeys(words)}
+    near = {
+        word: f"; nearest known word: {best[0]}" if best else "" for word, best in found.items()
+    }
+    return UNNAMED | {word: f"not in the vocabulary{each}" for word, each in near.items()}
 
 
 def _with_nearest(word: str, known: Collection[str]) -> str:

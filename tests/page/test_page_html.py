@@ -79,6 +79,15 @@ def test_nothing_is_fetched_and_only_the_pages_script_runs(text):
     )
 
 
+def test_words_that_a_model_does_not_know_have_a_note(text):
+    notes = [known.get("title") for _, known in Tree(text).elements
+             if known.get("class") == "word unknown"]  # fmt: skip
+    assert notes in (["not in the vocabulary: plain", "odd"],
+                     [f"not in the vocabulary: {HOSTILE}", "odd"])  # fmt: skip
+    assert text.count("Wavy: ") == 1
+    assert "Wavy: " not in page_text(shaded_page())
+
+
 def test_every_label_is_for_something_that_is_there(text):
     tree = Tree(text)
     ids = [known["id"] for _, known in tree.elements if "id" in known]

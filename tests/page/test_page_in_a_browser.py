@@ -138,6 +138,10 @@ def test_a_word_lights_up_what_it_looks_at(seen):
     assert "Hund belongs to dog" in seen.locator("article .readout").text_content()
     source.nth(0).hover()
     assert strengths(target) == pytest.approx([0.85 * 0.8, 0.85 * 64 / 255, 0], abs=1e-3)
+    source.nth(2).hover()
+    readout = seen.locator("article .readout").text_content()
+    assert " (not in the vocabulary: " in readout and readout.endswith("is looked at by <end> 1.00")
+    assert target.nth(2).get_attribute("title") == "odd"  # written anew by the script
 
 
 def test_shaded_texts_show_their_weights_all_the_time(browser, tmp_path, wrong):

@@ -11,6 +11,7 @@ from attnlab.page.parts import Frames, Sentences, Text
 from attnlab.tasks.answering.page.answers import answer_parts
 from attnlab.tasks.answering.page.attention import attention_parts
 from attnlab.tasks.answering.task import Said
+from attnlab.text.cleaning import normalized
 
 TRAIN, TEST = some_questions(60), some_questions(40, seed=1)
 DATA = asked_texts(TRAIN, TEST)
@@ -82,6 +83,9 @@ class Task:
             ]
         )
 
+    def unknown(self, text):
+        return self.tokenizer.unknown(normalized(text))
+
     def answer(self, model, question, text):
         word = text.split()[int(model.epoch)]
         start = text.index(word)
@@ -133,6 +137,18 @@ def test_each_epoch_has_its_answer_in_brackets_and_its_weights(tmp_path):
             assert last == first + 2 and written.weights.shape == (1, len(tokens), len(each.source))
             assert written.weights[0, [first, last]].sum() == 0
             assert (written.weights[0, first + 1] == np.eye(Q)[epoch][: len(each.source)]).all()
+
+
+def test_unknown_words_of_questions_and_texts_are_named_and_noted(tmp_path):
+    changed = [
+        each._replace(question=f"zyx {each.question}", text=f"{each.text} abcxyz") for each in TEST
+    ]
+    data = asked_texts(TRAIN, changed)
+    run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, data), data)
+    for each in attention_parts([run])[1].parts[0].sentences:
+        assert "zyx" in each.source and "zyx" in each.unknown
+        assert "abcxyz" in each.written[0].tokens and "abcxyz" in each.unknown_written
+        assert "⁇" not in [*each.source, *each.written[0].tokens]
 
 
 def test_scarce_room_has_fewer_questions(tmp_path):

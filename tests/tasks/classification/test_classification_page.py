@@ -124,7 +124,7 @@ class Run:
     def __init__(self, run, data, tokenizer, model, room=10**6):
         self.run, self.label, self.colour, self.room = run, "bahdanau", 0, room
         self.metrics = {"attention": "bahdanau", "best_epoch": 2}
-        self._task = SimpleNamespace(tokenizer=tokenizer)
+        self._task = SimpleNamespace(tokenizer=tokenizer, unknown=tokenizer.unknown)
         self._data, self._model, self.epochs = data, model, [1, 2]
 
     def task(self):
@@ -150,9 +150,9 @@ class Run:
         return []
 
 
-def tokenized(test: Part) -> tuple[LabelledTexts, Tokenizer]:
-    """The same texts with their tokens."""
-    tokenizer = Tokenizer.fit(test.texts, kind="word")
+def tokenized(test: Part, tokenizer: Tokenizer | None = None) -> tuple[LabelledTexts, Tokenizer]:
+    """The same texts with their tokens; all words are known unless a tokenizer is given."""
+    tokenizer = tokenizer or Tokenizer.fit(test.texts, kind="word")
     rows = tokenizer.encode(test.texts)
     longest = max(map(len, rows))
     tokens = np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
@@ -217,6 +217,19 @@ def test_half_of_the_texts_are_wrong_ones(looking):
     assert rows[0] not in _rows(run, tokens)
     with pytest.raises(RequestError, match="expected 39 texts, got 40"):
         _rows(run, tokens[1:])
+
+
+def test_an_unknown_word_is_named_and_noted(looking):
+    run = looking(Looking())
+    word = TEST.texts[0].split()[0]
+    fewer = [text.replace(word, "") for text in TEST.texts]
+    run._data, tokenizer = tokenized(TEST, Tokenizer.fit(fewer, kind="word"))
+    run._task = SimpleNamespace(tokenizer=tokenizer, unknown=tokenizer.unknown)
+    sentences = attention_parts([run])[1].parts[0].sentences
+    assert any(word in each.source for each in sentences)
+    for each in sentences:
+        assert " ".join(each.source) in TEST.texts
+        assert each.unknown[word].startswith("not in the vocabulary")
 
 
 def test_without_the_texts_the_best_epoch_is_known(looking):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,9 +16,12 @@ from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.base import Shown
 from attnlab.tasks.looks import looks_by_epoch
 from attnlab.tasks.right_answers import chosen_examples
+from attnlab.text.tokenizers import UNKNOWN
+from attnlab.text.unknown import UNNAMED, name_unknown, unknown_notes
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedTexts
+    from attnlab.tasks.answering.data import Part as Questions
 
 _MOST_QUESTIONS, _MOST_HEADS = 6, 8
 _NOTE = (
@@ -38,6 +42,7 @@ class _Looked(NamedTuple):
     answers: list[list[str]]  # words of the right answer to each
     said: list[list[tuple[int, int]]]  # of each epoch the places in each text
     weights: np.ndarray  # (E, N, H, P, Q)
+    unknown: Mapping[str, str] = UNNAMED  # notes on words that the model doesn't know
 
 
 def attention_parts(shown: Sequence[Shown]) -> list[Part]:
@@ -75,10 +80,28 @@ def _by_epoch(run: Shown) -> _Looked:
         said.append([placed(part, row, each) for row, each in zip(rows, answers, strict=True)])
         epochs.append(epoch)
     first = 1 + task.question_places
-    words = [[[str(word) for word in row if word] for row in task.words(own)]
-             for own in (tokens[:, 1:first], tokens[:, first:])]  # fmt: skip
+    unknown = [*zip(*(_unknown(task, part, row) for row in rows), strict=True)]
+    sides = task.words(tokens[:, 1:first]), task.words(tokens[:, first:])
+    words = [_named(own, named) for own, named in zip(sides, unknown, strict=True)]
+    notes = unknown_notes(chain.from_iterable(chain(*unknown)), task.tokenizer.words)
     answers = [_words_of(part.questions[number].answers) for number in numbers]
-    return _Looked(epochs, *words, answers, said, np.stack(weights))
+    return _Looked(epochs, *words, answers, said, np.stack(weights), notes)
+
+
+def _unknown(task: Any, part: Questions, row: int) -> tuple[list[str], list[str]]:
+    """The words of a window that the model doesn't know: of its question, and of its text."""
+    number, start = int(part.rows.owners[row]), int(part.rows.starts[row])
+    question, text = part.questions[number].question, part.questions[number].text
+    before = part.texts[number].tokens[:start].count(UNKNOWN)
+    return task.unknown(question), task.unknown(text)[before:]
+
+
+def _named(rows: np.ndarray, unknown: Sequence[list[str]]) -> list[list[str]]:
+    """Words without padding."""
+    return [
+        name_unknown([str(word) for word in row if word], own)
+        for row, own in zip(rows, unknown, strict=True)
+    ]
 
 
 def _best_said(predictions: Any, number: int) -> Any:
@@ -144,7 +167,8 @@ def _sentences(looked: _Looked, room: int) -> Sentences:
         written = [
             _marked(text, each, said[place]) for each, said in zip(maps, looked.said, strict=True)
         ]
-        sentences.append(Sentence(question, looked.answers[place], [], written))
+        notes = looked.unknown, looked.unknown
+        sentences.append(Sentence(question, looked.answers[place], [], written, *notes))
     return Sentences(sentences, names, _NAMES)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.page.items import likelihood
 from attnlab.tasks.classification.word_weights import word_weights
 from attnlab.tasks.looks import looks_by_epoch
+from attnlab.text.unknown import name_unknown, unknown_notes
 
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import LabelledTexts
@@ -52,10 +54,15 @@ def _by_epoch(run: Shown) -> Looked:
     rows = _rows(run, part.tokens)
     tokens = part.tokens[rows]
     epochs, found, said, queries = _weights(run, tokens)
-    words = [task.tokenizer.pieces(row[row != 0]) for row in tokens]
+    unknown = [task.unknown(part.texts[row]) for row in rows]
+    words = [
+        name_unknown(task.tokenizer.pieces(row[row != 0]), own)
+        for row, own in zip(tokens, unknown, strict=True)
+    ]
+    notes = unknown_notes(chain.from_iterable(unknown), task.tokenizer.words)
     labels = [data.classes[part.labels[row]] for row in rows]
     names = [[data.classes[number] for number in own] for own in said]
-    return Looked(epochs, words, labels, names, found, queries)
+    return Looked(epochs, words, labels, names, found, queries, notes)
 
 
 def _weights(run: Shown, tokens: np.ndarray) -> tuple[list[int], np.ndarray, list[list[int]], int]:

@@ -12,6 +12,7 @@ from attnlab.page.by_run import attention_by_run
 from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
 from attnlab.tasks.base import Shown
 from attnlab.tasks.translation.kind import KIND
+from attnlab.text.unknown import UNNAMED, name_unknown, unknown_notes
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.attention_maps import Example
@@ -52,7 +53,7 @@ def _run_parts(run: Shown) -> list[Part]:
     names, parts = _kept(found, run.room)
     columns = list(zip(*parts, strict=True))
     shown = [
-        Sentence(found[0][n].source, _pieces(run, each.reference), each.links, columns[n])
+        _sentence(run, each, found[0][n].source, columns[n])
         for n, each in enumerate(sentences[: len(columns)])
     ]
     note = _NOTE.format(links=_LINKS if any(each.links for each in sentences) else "")
@@ -60,6 +61,19 @@ def _run_parts(run: Shown) -> list[Part]:
         note += f" Weights are the {names[0]}."
     slider = Slider(run.frames(epochs), [Sentences(shown, names)])
     return [Text(note, "note"), slider, *problems, *run.problems()]
+
+
+def _sentence(run: Shown, own: _Chosen, labels: Sequence[str], written: Any) -> Sentence:
+    task = cast("Translate", run.task())
+    unknown = task.source_tokenizer.unknown(own.source)
+    return Sentence(
+        name_unknown(labels, unknown),
+        _pieces(run, own.reference),
+        own.links,
+        written,
+        unknown_notes(unknown, task.source_tokenizer.words),
+        UNNAMED,
+    )
 
 
 def _by_epoch(run: Shown, linked: bool) -> tuple[list[int], list[_Chosen], list[list[Example]]]:
