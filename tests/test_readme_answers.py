@@ -1,0 +1,47 @@
+"""What the README's questions are answered, by models that its commands train."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from command_line import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARTICLE = (
+    "Anna met Peter at the museum on Monday. Peter visited Anna in the garden before dawn. "
+    "Anna talked to the king near the bridge in March. The dog followed Peter at the lake."
+)
+
+
+def words_of(start: str) -> list[str]:
+    """The words of the README's first command that begins so."""
+    line = re.search(rf"^    attnlab ({re.escape(start)}.*?)(?:\s+#.*)?$", README, re.MULTILINE)
+    return shlex.split(line[1])
+
+
+@pytest.fixture
+def asked(here, no_figures):
+    """A function that trains as the README says, or shorter, and then asks as it says."""
+    (here.folder / "article.txt").write_text(ARTICLE)
+
+    def answers(training: str, asking: str, *shorter: str) -> list[str]:
+        code, _, err = here(*words_of(training), *shorter, "tracking.enabled=false")
+        assert code == 0, err
+        code, out, err = here(*words_of(asking))
+        assert (code, err) == (0, "")
+        return out.splitlines()
+
+    return answers
+
+
+@pytest.mark.slow
+def test_a_verb_that_agrees_is_right_and_another_one_wrong(asked):
+    assert asked("task=classify attention=bahdanau", 'classify latest "') == ["right", "wrong"]
+
+
+@pytest.mark.slow
+def test_where_they_met_is_found(asked):
+    (line,) = asked("task=answer attention=bahdanau", "answer latest", "trainer.epochs=1")
+    assert line.split("\t")[-1] == "at the museum"
