@@ -7,7 +7,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -114,17 +114,26 @@ class Tokenizer:
         prepared = [_prepared(text, self.kind, self.lowercase) for text in texts]
         return [each.ids for each in self._cutter.encode_batch_fast(prepared)]
 
+    def cut(self, text: str) -> list[str]:
+        """The part of a text that each token of `encode([text])[0]` is for, without spaces."""
+        prepared = _prepared(text, self.kind, self.lowercase)
+        spans = self._cutter.encode(prepared).offsets
+        return [prepared[start:end].strip(" ") for start, end in spans]
+
     def unknown(self, text: str) -> list[str]:
         """The words or characters of a text that the vocabulary doesn't have, in their order."""
-        prepared = _prepared(text, self.kind, self.lowercase)
-        cut = self._cutter.encode(prepared)
-        spans = zip(cut.ids, cut.offsets, strict=True)
-        words = [prepared[start:end] for token, (start, end) in spans if token == UNKNOWN]
-        return [_readable(word.encode("utf-8", "replace")) for word in words]
+        pairs = zip(self.encode([text])[0], self.cut(text), strict=True)
+        unknown = (word for token, word in pairs if token == UNKNOWN)
+        return [_readable(word.encode("utf-8", "replace")) for word in unknown]
 
-    def decode(self, rows: Iterable[Sequence[int]]) -> list[str]:
-        """The text of each row of ids up to its first END; "⁇" stands for what is unknown."""
-        return [self._text(row) for row in rows]
+    def decode(
+        self, rows: Iterable[Sequence[int]], copied: Sequence[Sequence[str]] = ()
+    ) -> list[str]:
+        """The text of each row of ids up to its first END.
+
+        Unknown tokens become the words that are `copied` into each row; without words "⁇".
+        """
+        return [self._text(row, words) for row, words in zip_longest(rows, copied, fillvalue=())]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """A readable label for each token, for figures.
@@ -219,10 +228,15 @@ class Tokenizer:
         known = map(bytes_of if self.kind in _OF_BYTES else str.encode, tokens)
         return [b"", unknown.encode(), b"", b"", *known]
 
-    def _text(self, row: Sequence[int]) -> str:
+    def _text(self, row: Sequence[int], copied: Sequence[str]) -> str:
         contents = self._contents
+        words = (f" {word}".encode("utf-8", "replace") for word in copied)
         tokens = takewhile(lambda token: token != END, _plain(row))
-        text = b"".join([contents[token] for token in tokens]).decode("utf-8", "replace")
+        pieces = [
+            next(words, contents[token]) if token == UNKNOWN else contents[token]
+            for token in tokens
+        ]
+        text = b"".join(pieces).decode("utf-8", "replace")
         return text if self.kind == "char" else text.removeprefix(" ")
 
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from attnlab.tasks.base import Progress, Report
 from attnlab.tasks.translation.attention_maps import attention_details
 from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
+from attnlab.tasks.translation.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.scores import (
@@ -133,8 +134,14 @@ def search_rows(
     task: Translate, search: Search, part: TokenizedPart, rows: np.ndarray
 ) -> list[str]:
     """The best translation of some sentences of a part."""
-    found = search(cut_sources(search.model, [part.source[int(row)] for row in rows]))
-    return task.target_tokenizer.decode([best[0].tokens if best else () for best in found])
+    sources = cut_sources(search.model, [part.source[int(row)] for row in rows])
+    targets = [best[0].tokens if best else np.zeros(0, np.int32) for best in search(sources)]
+    copied: list[list[str]] = []
+    if task.copy_unknown:
+        texts, _, _ = part.texts()
+        own = [texts[row] for row in rows]
+        copied = copied_words(search.model, task.source_tokenizer, own, sources, targets)
+    return task.target_tokenizer.decode(targets, copied)
 
 
 def baselines(task: Translate, part: TokenizedPart) -> dict[str, list[str]]:

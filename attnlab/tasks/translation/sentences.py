@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.batches import cut, longest_source
+from attnlab.tasks.translation.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
@@ -27,13 +28,14 @@ class Translation(NamedTuple):
     """One translation of a sentence."""
 
     text: str  # a single line
+    copied: list[str]  # source words in it in place of unknown tokens
     score: float  # log-probability by length penalty, higher is better; 0 of an empty sentence
     log_probability: float  # of all tokens, natural logarithm
     source: np.ndarray  # (S,) ids as the model read them, END included
     target: np.ndarray  # (T,) ids without START and END
 
 
-_OF_NOTHING = Translation("", 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))
+_OF_NOTHING = Translation("", [], 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))
 
 
 class SentenceTranslator:
@@ -42,8 +44,9 @@ class SentenceTranslator:
     `clean` is what the model's corpus did to each text, `longest` counts the source tokens, END
     included, of the longest sentence trained on (None: unknown). `warn`, which may be set, is told
     once of sentences that are longer, once of such as must be cut off, because of the model's own
-    longest length or of memory, and of each word that the vocabulary doesn't have. Further settings
-    are those of `decoding.search.Search`.
+    longest length or of memory, and of each word that the vocabulary doesn't have. With
+    `copy_unknown` source words replace unknown tokens, see `copying`. Further settings are those of
+    `decoding.search.Search`.
     """
 
     warn: Callable[[str], None] | None = None
@@ -56,9 +59,11 @@ class SentenceTranslator:
         *,
         clean: Callable[[str], str] = normalized,
         longest: int | None = None,
+        copy_unknown: bool = False,
         **search,
     ) -> None:
         self.model, self.longest, self._clean = model, longest, clean
+        self.copy_unknown = copy_unknown
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         self._search = Search(model, **search)
         self._warned: set[str] = set()
@@ -72,14 +77,28 @@ class SentenceTranslator:
         rows = self._rows(lines)
         places = [place for place, row in enumerate(rows) if len(row) > 1]
         found = self._search([rows[place] for place in places])
-        texts = iter(self.target_tokenizer.decode([best.tokens for each in found for best in each]))
+        owners = [place for place, each in zip(places, found, strict=True) for _ in each]
+        targets = [best.tokens for each in found for best in each]
+        own = [lines[place] for place in owners], [rows[place] for place in owners]
+        texts = self._texts(*own, targets)
         translations = [[_OF_NOTHING] for _ in lines]
         for place, each in zip(places, found, strict=True):
             translations[place] = [
-                Translation(_BREAKS.sub(" ", next(texts)), score, log, rows[place], tokens)
+                Translation(*next(texts), score, log, rows[place], tokens)
                 for tokens, score, log in each
             ]
         return translations
+
+    def _texts(
+        self, lines: Sequence[str], sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]
+    ) -> Iterator[tuple[str, list[str]]]:
+        """The text of each translation on one line, and the source words copied into it."""
+        copied: list[list[str]] = [[] for _ in targets]
+        if self.copy_unknown:
+            read = [self._clean(line) for line in lines]
+            copied = copied_words(self.model, self.source_tokenizer, read, sources, targets)
+        texts = self.target_tokenizer.decode(targets, copied)
+        return zip((_BREAKS.sub(" ", text) for text in texts), copied, strict=True)
 
     def unknown(self, line: str) -> list[str]:
         """The words of a sentence that the model reads as unknown ones."""

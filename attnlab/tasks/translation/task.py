@@ -102,6 +102,7 @@ class Translate:
         score_sentences: int | None = 500,
         beam: int = 1,
         length_penalty: float = 0.6,
+        copy_unknown: bool = True,
         **text: Any,
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
@@ -110,6 +111,7 @@ class Translate:
         self.label_smoothing = label_smoothing
         self.score_every, self.score_sentences = score_every, score_sentences
         self.beam, self.length_penalty = beam, length_penalty
+        self.copy_unknown = copy_unknown
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TranslationData:
         """Find the corpus, cut it into tokens (once, cached), and divide it by the seed.
@@ -163,6 +165,7 @@ class Translate:
             self.target_tokenizer,
             clean=cleaner(self.text.clean, self.text.lowercase),
             longest=self.longest[0],
+            copy_unknown=self.copy_unknown,
             beam=self.beam if beam is None else beam,
             n_best=n_best,
             length_penalty=self.length_penalty,

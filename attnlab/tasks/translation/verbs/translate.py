@@ -162,6 +162,7 @@ def _as_json(translator: SentenceTranslator, line: str, translations: list[Trans
                 "score": _number(best.score),
                 "log_probability": _number(best.log_probability),
                 "tokens": tokens,
+                "copied": best.copied,
             }
             for best, (_, tokens) in zip(translations, pieces, strict=True)
         ],

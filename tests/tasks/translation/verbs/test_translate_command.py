@@ -118,10 +118,10 @@ def test_json(translate):
     assert (found["source"], found["source_tokens"]) == ("one two.", ["one", "two", "."])
     assert len(found["translations"]) == 3 and found["unknown"] == []
     for best in found["translations"]:
-        assert set(best) == {"text", "score", "log_probability", "tokens"}
+        assert set(best) == {"text", "score", "log_probability", "tokens", "copied"}
         assert best["log_probability"] <= best["score"] < 0
     assert empty["translations"] == [
-        {"text": "", "score": 0.0, "log_probability": 0.0, "tokens": []}
+        {"text": "", "score": 0.0, "log_probability": 0.0, "tokens": [], "copied": []}
     ]
 
 

@@ -1,0 +1,110 @@
+"""Source words in place of unknown tokens, by the attention at their steps."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from attnlab.tasks.translation.copying import copied_words
+from attnlab.tasks.translation.report import search_rows
+from attnlab.tasks.translation.sentences import SentenceTranslator
+from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
+
+ENGLISH = Tokenizer.fit(["I see Tom ."], kind="word")
+GERMAN = Tokenizer.fit(["Ich sehe."], kind="word")
+TEXTS = ["I see Zeus .", "Zeus and Hera see I .", "I see ."]
+
+
+class Looking:
+    """A model that looks at the source from its end to its start, with every layer and head.
+
+    It must be given whole batches: no row may have but padding.
+    """
+
+    fixed_length = max_positions = None
+
+    def attend(self, source, target):
+        assert (source[:, 0] > 0).all() and (target[:, 0] > 0).all()
+        steps, width = target.shape[1], source.shape[1]
+        weights = np.zeros((len(source), steps, width))
+        for row, length in enumerate((source > 0).sum(axis=1)):
+            weights[row, :length, :length] = np.eye(length)[::-1][:steps]
+        return {"cross": np.tile(weights[:, None, None], (1, 2, 3, 1, 1))}
+
+
+def ids(text: str) -> np.ndarray:
+    return np.array([*ENGLISH.encode([text])[0], END], np.int32)
+
+
+def written(*unknown: bool) -> np.ndarray:
+    return np.array([UNKNOWN if each else 4 for each in unknown], np.int32)
+
+
+def copied(targets, texts=TEXTS, model=None, tokenizer=ENGLISH):
+    sources = [ids(text) for text in texts]
+    return copied_words(model or Looking(), tokenizer, texts, sources, targets)
+
+
+def test_the_word_with_the_largest_weight_at_the_step_is_copied():
+    targets = [
+        written(False, False, True),
+        written(False, False, True, False, True, False, True),
+        written(),
+    ]
+    # Step t looks at the word t before END.
+    assert copied(targets) == [["Zeus"], ["I", "Hera", "Zeus"], []]
+
+
+def test_the_mean_over_layers_and_heads_decides():
+    model, cross = Looking(), np.zeros((1, 1, 3, 2, 5))
+    cross[0, 0, :, 0] = [[0.9, 0.1, 0, 0, 0], [0, 0.6, 0.4, 0, 0], [0, 0.6, 0.4, 0, 0]]
+    model.attend = lambda source, target: {"cross": cross}
+    assert copied([written(True)], TEXTS[:1], model) == [["see"]]
+    cross[..., 3] = 1  # punctuation is no word
+    assert copied([written(True)], TEXTS[:1], model) == [["see"]]
+
+
+def test_end_is_never_copied_and_of_a_source_that_was_cut_only_what_was_read():
+    found = copied_words(
+        Looking(), ENGLISH, [TEXTS[1]], [np.array([4, 5, END], np.int32)], [written(True, True)]
+    )
+    assert found[0][1] == "and" and found[0][0] in ("Zeus", "and")
+
+
+def test_nothing_is_copied_without_attention_or_where_tokens_are_not_words():
+    model = SimpleNamespace(attend=lambda source, target: {})
+    assert copied([written(True)], TEXTS[:1], model) == [[]]
+    characters = Tokenizer.fit(["I see"], kind="char")
+    assert copied([written(True)], TEXTS[:1], tokenizer=characters) == [[]]
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_translation_has_its_words_in_text_and_beside_it(monkeypatch, copy):
+    target = GERMAN.encode(["Ich sehe Zeus."])[0]
+    assert target[2] == UNKNOWN
+
+    class Search:
+        told = None
+
+        def __init__(self, model, **settings):
+            self.model = model
+
+        def __call__(self, rows):
+            from attnlab.tasks.translation.decoding.search import Hypothesis
+
+            tokens = np.array(target, np.int32)
+            return [[Hypothesis(tokens, -1.0, -1.0), Hypothesis(tokens[:1], -2.0, -2.0)]] * len(
+                rows
+            )
+
+    monkeypatch.setattr("attnlab.tasks.translation.sentences.Search", Search)
+    translator = SentenceTranslator(Looking(), ENGLISH, GERMAN, copy_unknown=copy)
+    ((best, other), nothing) = translator.translate(["I see Zeus .", ""])
+    wanted = ("Ich sehe Zeus.", ["Zeus"]) if copy else ("Ich sehe ⁇.", [])
+    assert (best.text, best.copied) == wanted and (other.text, other.copied) == ("Ich", [])
+    assert nothing[0].text == "" and nothing[0].copied == []
+    part = SimpleNamespace(source=[ids(TEXTS[0])], texts=lambda: (TEXTS, TEXTS, None))
+    task = SimpleNamespace(copy_unknown=copy, source_tokenizer=ENGLISH, target_tokenizer=GERMAN)
+    assert search_rows(task, Search(Looking()), part, np.array([0])) == [wanted[0]]
