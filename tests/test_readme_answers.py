@@ -13,6 +13,7 @@ ARTICLE = (
     "Anna met Peter at the museum on Monday. Peter visited Anna in the garden before dawn. "
     "Anna talked to the king near the bridge in March. The dog followed Peter at the lake."
 )
+PLURALS = set("are were look seem appear stay remain become stand wait".split())
 
 
 def words_of(start: str) -> list[str]:
@@ -45,3 +46,10 @@ def test_a_verb_that_agrees_is_right_and_another_one_wrong(asked):
 def test_where_they_met_is_found(asked):
     (line,) = asked("task=answer attention=bahdanau", "answer latest", "trainer.epochs=1")
     assert line.split("\t")[-1] == "at the museum"
+
+
+@pytest.mark.slow
+def test_the_verb_of_a_plural_is_filled_in(asked):
+    shorter = ("trainer.epochs=2", "schedule.warmup=0.25", "schedule.final=1")
+    lines = asked("task=masked_words", "fill latest", *shorter)
+    assert len(lines) == 3 and {line.split("\t")[-1] for line in lines} <= PLURALS
