@@ -102,6 +102,23 @@ def test_days_and_months_that_the_column_leaves_open_get_a_note():
         assert read_times(labels, form).times.regular()[1] == step
 
 
+def test_midnights_of_a_place_in_utc_are_its_days_and_months(read):
+    for zone, freq, first in [("Europe/Berlin", "MS", "2020-01"), ("Asia/Tokyo", "MS", "2020-01"),
+                              ("America/New_York", "D", "2020-01-01")]:  # fmt: skip
+        times = pd.date_range("2020-01-01", periods=100, freq=freq, tz=zone)
+        seconds = [f"{int(time.timestamp())},{at}" for at, time in enumerate(times)]
+        assert read(seconds).times[0] == first
+        utc = [f"{time.tz_convert('UTC').isoformat()},{at}" for at, time in enumerate(times)]
+        assert read(utc).times[0] == first
+
+
+def test_an_hour_that_clocks_show_twice_is_in_order_with_the_newest_row_first(read):
+    for zone in ("Europe/Berlin", "America/New_York"):
+        times = pd.date_range("2024-10-26", periods=220, freq="h", tz=zone)
+        rows = [f"{time:%Y-%m-%d %H:%M} {zone},{at}" for at, time in enumerate(times)]
+        assert read(rows[::-1]).values.tolist() == [*range(220)]
+
+
 def test_rows_are_sorted_with_a_note(read):
     rows = ["2020-03,3", "2020-02,2", "2020-01,1"]
     series = read(rows)

@@ -81,13 +81,18 @@ class Calendar:
         return bool(_commonest(absolute) < _SHORT)
 
     def _at_midnight(self) -> Calendar:
-        """The days of a place whose clocks change, if the times are its midnights in UTC."""
-        if self.offset is None or np.any(self.offset) or len(self) < 2:
+        """The days of a place, if the times are its midnights in UTC.
+
+        They are if its clocks change, or if its days are the first of a month.
+        """
+        if (self.offset is not None and np.any(self.offset)) or len(self) < 2:
             return self
         days = (self.local + np.timedelta64(12, "h")).astype("M8[D]").astype("M8[us]")
         ahead = np.unique(days - self.local)
         two = len(ahead) == 2 and ahead[1] - ahead[0] == np.timedelta64(1, "h")
-        if not two or _commonest(np.diff(self.local)) < _SHORT:
+        moved = self.offset is not None and np.all(ahead > np.timedelta64(0))
+        first_days = moved and np.all(days == days.astype("M8[M]"))
+        if not (two or first_days) or _commonest(np.diff(self.local)) < _SHORT:
             return self
         return Calendar(days)
 
@@ -245,16 +250,18 @@ def zone_offsets(times: np.ndarray, zone: str, *, by_instant: bool = False) -> n
     if by_instant:
         local = pd.DatetimeIndex(times, tz="UTC").tz_convert(zone).tz_localize(None)
         return local.to_numpy().astype("M8[us]") - times
-    again = np.isin(np.arange(len(times)), _repeated(times))
+    falling = np.count_nonzero(np.diff(times) < np.timedelta64(0)) > len(times) / 2
+    again = _repeated(times[::-1])[::-1] if falling else _repeated(times)
     index = pd.DatetimeIndex(times).tz_localize(zone, ambiguous=~again, nonexistent="NaT")
     absolute = index.tz_convert("UTC").tz_localize(None).to_numpy().astype("M8[us]")
     return times - absolute
 
 
 def _repeated(times: np.ndarray) -> np.ndarray:
-    """Positions of times that were there before."""
+    """(n,) bool: whether a time was there before."""
     order = np.argsort(times, kind="stable")
-    return order[1:][times[order][1:] == times[order][:-1]]
+    again = order[1:][times[order][1:] == times[order][:-1]]
+    return np.isin(np.arange(len(times)), again)
 
 
 def _commonest(steps: np.ndarray) -> Any:

@@ -45,7 +45,8 @@ def written(times, form, names=""):
         *("{d.month}/{d.day}/{d:%y}", "{d:%y-%m-%d}", "{d:%Y/%m/%d}", "{d:%d-%b-%Y}", "{d:%d%b%Y}"),
         *("{d:%b %d, %Y}", "{d:%A, %B %d, %Y}", "{d:%a %d/%m/%Y}", "{d:%Y-%j}"),
         *("{iso[0]}-W{iso[1]:02d}-{iso[2]}", "{d:%d.%m.%Y %H:%M}", "{d:%d/%b/%Y:%H:%M:%S}"),
-        "{d.year}年{d.month}月{d.day}日",
+        *("{d.year}年{d.month}月{d.day}日", "{d.year}年{d.month}月{d.day}日(木)", "{d:%y.%m.%d}"),
+        *("{d:%y%m%d}", "{d:%d%m%y}", "{d:%Y/%j}", "{d:%Y}–{d:%m}–{d:%d}", "\u200e{d:%Y-%m-%d}"),
     ],
 )
 def test_days(form):
@@ -69,6 +70,9 @@ def test_days(form):
             "{d.year}년 {d.month}월",
             "tháng {d.month} {d.year}",
             "{d:%Y %b}",
+            "{d:%m/%y}",
+            "{d:%y-%m}",
+            "{d:%Y,%m}",
         ),
     ],
 )
@@ -86,6 +90,12 @@ def test_months(form):
         ("{month}-{d:%y}", "ene feb mar abr may jun jul ago sep oct nov dic"),
         ("{month}/{d.year}", "jan fev mar abr mai jun jul ago set out nov dez"),
         ("{month} {d.year}", "gen feb mar apr mag giu lug ago set ott nov dic"),
+        ("{month}{d.year}", "JAN FEV MAR AVR MAI JUN JUL AOU SEP OCT NOV DEC"),
+        ("{month}-{d:%y}", "OCAK ŞUBAT MART NİSAN MAYIS HAZİRAN TEMMUZ AĞUSTOS EYLÜL EKİM KASIM "
+         "ARALIK"),
+        ("{month}-{d:%y}", "gener febrer març abril maig juny juliol agost setembre octubre "
+         "novembre desembre"),
+        ("{month} {d.year}", "I II III IV V VI VII VIII IX X XI XII"),
         ("{month} {d.year}", "jan feb mrt apr mei jun jul aug sep okt nov dec"),
         ("{month} {d.year}", "янв фев мар апр май июн июл авг сен окт ноя дек"),
         ("{month} {d.year} г.", "Январь Февраль Март Апрель Май Июнь Июль Август Сентябрь Октябрь "
@@ -134,6 +144,7 @@ def test_days_with_the_names_of_months(form, names):
         *("{d:%Y-%m-%d %H:%M}", "{d:%d/%m/%Y %I:%M %p}", "{d:%m/%d/%Y %I:%M:%S %p}", "{seconds}"),
         *("{seconds}000", "{seconds}.0", "{d:%Y%m%d%H}", "{d:%Y%m%dT%H%M%S}"),
         "{d.year}年{d.month}月{d.day}日 {d:%H:%M}",
+        *("{d:%Y%m%d:%H%M}", "{d:%Y%m%d_%H%M}", "{d:%Y%m%d %H%M}", "{d:%B %d %Y} at {d:%I:%M %p}"),
         *("{d:%a %b %d %H:%M:%S %Y}", "{d:%d.%m.%Y %H.%M}", "{d:%d.%m.%Y %H:%M} Uhr"),
     ],
 )  # fmt: skip
@@ -156,6 +167,8 @@ def test_halves_of_the_day_in_other_languages():
         *("{d.year}Q{quarter}", "{d.year}-Q{quarter}", "Q{quarter} {d.year}", "{quarter}Q{d:%y}"),
         *("T{quarter}-{d.year}", "{quarter}. Quartal {d.year}", "{roman} кв. {d.year}"),
         *("{roman} kw. {d.year}", "{d.year}年第{quarter}季度", "Q{quarter}/{d.year}"),
+        *("{d.year}.{quarter}", "{d.year}-{quarter}", "{d.year} {roman}", "{roman}/{d.year}"),
+        "{quarter}º trimestre de {d.year}",
     ],
 )
 def test_quarters(form):
@@ -167,15 +180,35 @@ def test_quarters(form):
     "form",
     [
         *("{iso[0]}-W{iso[1]:02d}", "{iso[0]}W{iso[1]:02d}", "KW{iso[1]}/{iso[0]}"),
-        "Week {iso[1]} {iso[0]}",
+        *("Week {iso[1]} {iso[0]}", "Semana {iso[1]} de {iso[0]}"),
     ],
 )
 def test_weeks_of_iso_8601(form):
     np.testing.assert_array_equal(read_times(written(WEEKS, form)).times.local, WEEKS)
 
 
+def test_weeks_in_digits_need_a_name_that_says_so():
+    weeks = pd.date_range("2019-12-30", periods=10, freq="7D")
+    for form in ("{iso[0]}{iso[1]:02d}", "{iso[0]}-{iso[1]:02d}"):
+        texts = written(weeks, form)
+        np.testing.assert_array_equal(read_times(texts, named="week").times.local, weeks)
+    short = read_times(["KW 52/19", "KW 1/20", "KW 2/20"]).times.local
+    np.testing.assert_array_equal(short, pd.date_range("2019-12-23", periods=3, freq="7D"))
+    longer = written(WEEKS, "{iso[0]}/{iso[1]:02d}")
+    np.testing.assert_array_equal(read_times(longer, named="date").times.local, WEEKS)
+
+
+@pytest.mark.parametrize("form", ["{}/{:02d}", "{}-{:02d}", "{0}-20{1:02d}"])
+def test_seasons_are_their_first_years(form):
+    texts = [form.format(year, year - 1999) for year in range(2000, 2020)]
+    times, step = read_times(texts).times.regular()
+    assert (times.labels(step)[0], step) == ("2000", "12MS")
+
+
 @pytest.mark.parametrize(
-    ("shift", "digits"), [(0.0, 3), (0.5, 4), (0.5, 3)], ids=["starts", "middles", "rounded"]
+    ("shift", "digits"),
+    [(0.0, 2), (0.0, 3), (0.5, 4), (0.5, 3)],
+    ids=["two digits", "starts", "middles", "rounded"],
 )
 def test_years_with_decimals_are_months(shift, digits):
     texts = [f"{d.year + (d.month - 1 + shift) / 12:.{digits}f}" for d in MONTHS]
@@ -283,6 +316,8 @@ def test_a_given_form(texts, form, first):
         (["01.01.2024 00:00 - 01.01.2024 01:00", "01.01.2024 01:00 - 01.01.2024 02:00"], [0, 1]),
         (["2024-01-01 00:00 - 01:00", "2024-01-01 03:00 - 04:00"], [0, 3]),
         (["2024-01-01 – 2024-01-02", "2024-01-02 – 2024-01-03"], [0, 24]),
+        (["2024-01-01 to 2024-01-02", "2024-01-02 to 2024-01-03"], [0, 24]),
+        (["2024-01-01/2024-01-02", "2024-01-02/2024-01-03"], [0, 24]),
     ],
 )
 def test_ranges_start_at_their_times(texts, starts):

@@ -48,6 +48,13 @@ def read(tmp_path):
         ("date,hour", "{d:%Y-%m-%d},{d.hour}", HOURS),
         ("date,hour,minute", "{d:%Y-%m-%d},{d.hour},{d.minute}", HOURS),
         ("y,m", "{d.year},{d.month:02d}", MONTHS),
+        ("YEAR,MO,DY,HR", "{d.year},{d.month},{d.day},{d.hour}", HOURS),
+        ("YY,MM,DD", "{d:%y},{d:%m},{d:%d}", DAYS),
+        ("YEAR,DOY", "{d.year},{d.day_of_year}", DAYS),
+        ("YEAR,DAY", "{d.year},{d.day_of_year}", DAYS),
+        ("year,day_of_year", "{d.year},{d.day_of_year}", DAYS),
+        ("Year,Q", "{d.year},{quarter}", MONTHS[::3]),
+        ("Date,Hour Ending", "{d:%m/%d/%Y},{d.hour}", HOURS),
     ],
 )
 def test_times_in_several_columns(read, header, form, times):

@@ -16,13 +16,17 @@ from attnlab.tasks.forecasting.data.reading.headers import role
 from attnlab.tasks.forecasting.data.reading.numbers import is_missing, is_number, to_number
 from attnlab.tasks.forecasting.data.times import Calendar, Counts
 
-_DATED = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2}|\d:\d\d")
+_DATED = re.compile(
+    r"(?<!\d)(1[5-9]|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2}|\d:\d\d|\d[\s./-]+[^\W\d_]{2,}\.?[\s./-]+\d\d$"
+)
 _CLOCK = re.compile(r"\d{1,2}([:.h]\d{2}){1,2}([.,]\d+)?( ?[ap]m)?|\d{1,2} ?[ap]m")
 _YEAR = re.compile(r"(1[5-9]|20)\d\d(\.0*)?")
 _MONTH = re.compile(r"0?[1-9]|1[0-2]")
-_SURE_NUMBERS = re.compile(r"\d{4}(\d\d(\d\d)?)?(\.0*)?|\d{10}|\d{13}|\d{4}[.,]\d{2,}")
+_SURE_NUMBERS = re.compile(
+    r"(\d{4}|\d{6}|\d{8}|\d{10}|\d{12,14}|\d{16}|\d{19})(\.0*)?|\d{4}[.,]\d{2,}|\d{1,2}[.,](19|20)\d\d"
+)
 _PARTS = [("year", "month", "day"), ("year", "month"), ("year", "quarter"), ("year", "week")]
-_PARTS += [("year", "period")]  # 2020, M01
+_PARTS += [("year", "period"), ("year", "ordinal")]  # 2020, M01; 2020, 366
 _REGULAR = 0.9  # of the steps are equal
 _ADVICE = (
     "task.time_format names its form, task.time_column another column, task.time_column=null "
@@ -199,6 +203,8 @@ def _in_several_columns(
     roles: dict[str, int] = {}
     for at in free:
         roles.setdefault(role(table.header[at]), at)
+    if not {"month", "ordinal"} & {*roles} and "day" in roles:
+        roles["ordinal"] = roles["day"]  # of the year
     dates = [tuple(roles[part] for part in parts) for parts in _PARTS if {*parts} <= {*roles}]
     calendars = [each for each in single if isinstance(each.times, Calendar)]
     dates += [each.places for each in calendars]
@@ -236,9 +242,11 @@ def _joined(table: SeriesTable, places: Sequence[int], days: Mapping[int, list[s
 
     `days` are texts to take for columns of dates.
     """
-    parts = []
-    for at in places:
-        cells, said = days.get(at) or table.cells(at), role(table.header[at])
+    parts, all_said = [], [role(table.header[at]) for at in places]
+    if "month" not in all_said:
+        all_said = ["ordinal" if said == "day" else said for said in all_said]
+    for at, said in zip(places, all_said, strict=True):
+        cells = days.get(at) or table.cells(at)
         known = {cell: _part(cell, said) for cell in dict.fromkeys(cells)}
         parts.append([known[cell] for cell in cells])
     return [_as_time(row) for row in zip(*parts, strict=True)]
@@ -248,6 +256,8 @@ def _part(cell: str, said: str) -> str:
     whole = cell.partition(".")[0] if re.fullmatch(r"\d+\.0*", cell) else cell
     if not whole.isdigit():
         return whole
+    if said == "ordinal":
+        return whole.zfill(3)
     if said in ("quarter", "week"):
         return f"{said[0]}{whole}"
     if said in ("time", "hour", "minute"):

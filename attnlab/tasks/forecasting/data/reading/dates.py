@@ -23,26 +23,34 @@ _NUMBERS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y %m %d", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y"),
     *("%d-%m-%Y", "%m-%d-%Y", "%d %m %Y", "%m %d %Y", "%d%m%Y", "%m%d%Y"),
     *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%y/%m/%d", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d"),
+    "%y.%m.%d",
     *("%Y-%m", "%Y/%m", "%Y.%m", "%Y %m", "%Y_%m", "%Y:%m", "%Y%m", "%m/%Y", "%m.%Y", "%m-%Y"),
-    *("%m %Y", "%Y-%j", "%Y%j", "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S", "%Y%m%d %H%M%S"),
+    *("%Y,%m", "%Y-%q", "%Y.%q", "%Y:%q", "%Y/%q", "%Y %q", "%q/%Y", "%q-%Y", "%q.%Y"),
+    *("%m %Y", "%Y-%j", "%Y%j", "%Y/%j", "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S", "%Y%m%d %H%M%S"),
+    *("%Y%m%d %H%M", "%Y%m%d:%H%M", "%Y%m%d_%H%M", "%Y%m%d_%H%M%S", "%Y%m%d-%H%M%S"),
     *("%Y%m%dt%H%M", "%Y%m%dt%H%M%S", "%Y%m%dt%H%M%z", "%Y%m%dt%H%M%S%z", "%Y", "%Y-%m-%dt%H%M%S"),
 )
 _PERIODS = (
-    *("%G w%V", "w%V %G", "%G w%V %u", "%Y q%q", "q%q %Y", "q%q %y", "%y q%q"),
+    *("%G w%V", "w%V %G", "w%V %y", "%y w%V", "%G w%V %u", "%Y q%q", "q%q %Y", "q%q %y", "%y q%q"),
     *("%Y s%Q", "s%Q %Y", "%Y m%m", "m%m %Y"),
 )
 _NAMED = (
     *("%d %b %Y", "%b %d %Y", "%Y %b %d", "%Y %d %b", "%b %Y", "%Y %b", "%b %y", "%y %b"),
     *("%d %b %y", "%b %d %y", "%y %b %d"),
 )
-_NAMED_ONLY = ("%m/%y", "%m-%y", "%m.%y", "%y%m%d", "%d%m%y", "%y%m")  # if the header says dates
+# If the header says dates, or if all steps are equal.
+_SHORT = ("%m/%y", "%m-%y", "%y-%m", "%y%m%d", "%d%m%y")
+_NAMED_ONLY = ("%m.%y", "%y%m", "%m%Y")  # if the header says dates
+_WEEKS = ("%G-%V", "%G/%V", "%G.%V", "%G%V", "%V/%G", "%V-%G")  # if it does
 _SAMPLE = 30
 _MOST = 0.5  # of the cells have a form, or else it isn't that of the column
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?")
 _SPACED = re.compile(r"\s*([./-])(?:\s+|$)|\s+([./-])")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT, _YEAR = re.compile(r"\d"), re.compile(r"(?<!\d)\d{4}(?!\d)")
-_RANGE = re.compile(r"(.*\d.*?)\s+[-–—]\s+(?!\d+[:h]).*\d|(.*\d:\d.*?)\s+[-–—]\s+.*\d.*")
+_TO = r"(?:\s+(?:[-–—]|to|bis|until|a|au|al)\s+|(?<=\d\d)/(?=\d{4}-\d\d-\d\d))"
+_RANGE = re.compile(rf"(.*\d.*?){_TO}(?!\d+[:h]).*\d\w?|(.*\d:\d.*?){_TO}.*\d.*")
+_YEARS = re.compile(r"(\d{4})\s?[-–/]\s?(?:\d\d)?(\d\d)")  # such as 1999/00
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 
 
@@ -70,8 +78,10 @@ def read_times(cells: Sequence[str], form: str | None = None, *, named: str = ""
         start = read_times([_RANGE.sub(r"\1\2", cell) for cell in cells], named=named)
         note = "Ranges of times are read as their starts."
         return start and Read(start.form, start.times, (*start.notes, note))
+    if _are_seasons(cells):
+        return read_times([cell[:4] for cell in cells], named=named)
     texts = [words.normalized(cell) for cell in cells]
-    found = [*_in_known_forms(texts, named=bool(named))]
+    found = [*_in_known_forms(texts, named)]
     if all(map(is_number, _sample(cells))):
         found += _in_numbers(cells, named)
         if any(read.form == numeric.YEARS for read in found):  # 1700.5 is no May
@@ -93,6 +103,13 @@ def _plain_iso(cells: Sequence[str]) -> Read | None:
         local = np.array(cells, "M8[us]")
         return Read("%Y-%m-%d", Calendar(local)) if local.min() >= EARLIEST else None
     return None
+
+
+def _are_seasons(cells: Sequence[str]) -> bool:
+    """Whether cells are years with the next one, such as 1999/00 or 2019-2020."""
+    found = [*map(_YEARS.fullmatch, cells)] if _YEARS.fullmatch(cells[0]) else [None]
+    pairs = [(int(each[1]), int(each[2])) for each in found if each]
+    return 2 < len(pairs) == len(cells) and all((a + 1) % 100 == b for a, b in pairs)
 
 
 def _in_numbers(cells: Sequence[str], named: str) -> list[Read]:
@@ -124,24 +141,40 @@ def _in_given_form(cells: Sequence[str], form: str) -> Read:
     return read_form(texts, form)
 
 
-def _in_known_forms(texts: list[str], *, named: bool) -> Iterator[Read]:
+def _in_known_forms(texts: list[str], named: str) -> Iterator[Read]:
     if all(map(_WHOLE.fullmatch, _sample(texts))) and all(map(_WHOLE.fullmatch, texts)):
         texts = [text.partition(".")[0] for text in texts]
     plain = texts
     if any(map(_SPACED.search, _sample(texts))):
         plain = [_SPACED.sub(r"\1\2", text).strip(". ") for text in texts]
-    yield from _fitting(plain, (*_NUMBERS, *(_NAMED_ONLY if named else ())))
+    yield from _in_digits(plain, named)
     if not any(map(_LETTER.search, _sample(texts))):
         return
     yield from _fitting([words.periods(text) for text in texts], _PERIODS)
     if not all(map(_DIGIT.search, _sample(texts))):
         return
     common = not named and not all(map(_YEAR.search, _sample(texts)))
+    common = common and not words.may_be_months(texts)
     for translated in words.readings(texts, common=common):
         found = [*_fitting(translated, (*_NAMED, *_NUMBERS))]
         yield from found
         if any(regularity(read.times) > 0.9 for read in found):
             return
+
+
+def _in_digits(texts: list[str], named: str) -> Iterator[Read]:
+    """Texts as dates in digits."""
+    weeks = [*_fitting(texts, _WEEKS if named else ())]
+    if named == "week" and any(map(_is_whole, weeks)):
+        yield from weeks  # 202001 is a week, not a month
+        return
+    found = [*_fitting(texts, _NUMBERS)]
+    yield from found
+    yield from () if any(map(_is_whole, found)) else weeks
+    yield from (read for read in _fitting(texts, _NAMED_ONLY if named else ()) if _is_whole(read))
+    for read in _fitting(texts, _SHORT):
+        if named or (regularity(read.times) == 1 and len({*read.times.instants}) == len(texts)):
+            yield read
 
 
 def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
@@ -156,6 +189,10 @@ def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
         read = read_form(texts, form, clock=True)
         if read.times.invalid.mean() <= 1 - _MOST:
             yield read
+
+
+def _is_whole(read: Read) -> bool:
+    return not read.times.invalid.any()
 
 
 def _sample(cells: Sequence[str]) -> list[str]:

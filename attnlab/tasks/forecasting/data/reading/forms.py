@@ -38,7 +38,7 @@ _WHOLE = {"T": "%H:%M:%S", "D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M", "h": 
 _CLOCK = (
     r"(?:[\s,_t:-]+(?:(?P<half_before>[ap]m)\s*)?(?P<hour>\d{1,2})"
     r"(?:[:.h](?P<minute>\d{2})(?:[:.](?P<second>\d{2}(?=\D|$))(?:[.,:](?P<fraction>\d{1,9}))?)?)?"
-    r"\s*(?:h|uhr)?\s*(?P<half>[ap]m)?"
+    r"\s*(?:h|uhr)?\s*(?P<half>[ap]m(?![a-z]))?"
     r"\s*(?P<offset>z|[+-]\d{2}(?::?\d{2})?)?\s*(?:\[?(?P<zone>\w+/[\w/+-]+)\]?)?)?"
 )
 _YEARS = (1500, 2999)  # others are counts

@@ -24,25 +24,30 @@ _WORDS = {
     "count": "ds t",
     "row": "index idx step nr no number lfd nummer obs",
     "year": (
-        "year years yr jahr annee an ano anno rok год ar jaar vuosi yil ev έτος ετος 年 年度 "
-        "年份 연도 년도 سنة वर्ष ปี nam leto godina"
+        "year years yr yyyy yy jahr annee an ano anno rok год ar jaar vuosi yil ev έτος ετος 年 "
+        "年度 年份 연도 년도 سنة वर्ष ปี nam leto godina"
     ),
     "month": (
-        "month months mon monat mois mes mese miesiac месяц maand maned manad kuukausi ay honap "
-        "mesic luna μηνας 月 月份 월 شهر महीना เดือน thang kk mjesec"
+        "month months mon mo mm mnth monat mois mes mese miesiac месяц maand maned manad kuukausi "
+        "ay honap mesic luna μηνας 月 月份 월 شهر महीना เดือน thang kk mjesec"
     ),
     "day": (
-        "day days tag jour dia giorno dzien день dag paiva gun nap den zi ημερα 日 天 일 يوم दिन วัน"
+        "day days dd dy tag jour dia giorno dzien день dag paiva gun nap den zi ημερα 日 天 일 يوم "
+        "दिन วัน"
     ),
-    "hour": "hour hours hr stunde std heures horas ore godz часы time_hour timme tunti uur h",
+    "hour": "hour hours hr hh stunde std heures horas ore godz часы time_hour timme tunti uur h",
     "minute": "minute minutes min minuto minuten",
+    "ordinal": "doy dayofyear yearday yday julianday",
     "week": (
-        "week wk woche kw semaine semana settimana tydzien неделя vecka uge uke viikko hafta het 周"
+        "week wk isoweek epiweek weekofyear weeknumber weeknum "
+        "woche kw cw kalenderwoche semaine semana settimana tydzien неделя "
+        "vecka uge uke viikko hafta het 周"
     ),
-    "quarter": "quarter qtr quartal trimestre kwartal квартал kvartal ceyrek negyedev 季度 분기",
+    "quarter": "quarter qtr q quartal trimestre kwartal квартал kvartal ceyrek negyedev 季度 분기",
 }
 _BESIDE = {
-    *"utc gmt local cet of the and start end from to von bis de da id ref local z h s".split()
+    *"utc gmt local cet of the and start end beginning ending from to von bis".split(),
+    *"de da id ref local z h s".split(),
 }
 
 
@@ -50,6 +55,9 @@ _BESIDE = {
 def role(name: str) -> str:
     """What times a column of a name has; nothing if the name doesn't say that it has times."""
     tokens = _tokens(name)
+    for whole in ("ordinal", "week"):
+        if "".join(tokens) in _known()[whole]:  # day_of_year
+            return whole
     found = [
         next((role for role, known in _known().items() if token in known), "") for token in tokens
     ]

@@ -13,7 +13,7 @@ _MISSING = {
     *("#n/a", "#na", "#nv", "#n/d", "#value!", "#wert!", "#div/0!", "#ref!", "#bezug!", "#name?"),
     *("#num!", "#zahl!", "#null!", "-nan", "-1.#ind", "1.#qnan", "#¡valor!", "#valor!", "#valeur!"),
 }
-_GAP_IN_NUMBER = re.compile(r"(?<=\d)[\s'’](?=\d{3})")
+_GAP_IN_NUMBER = re.compile(r"(?<=\d)[\s'’](?=\d{3}(?!\d))")
 _MARKED_NUMBER = re.compile(r"[+-]?[\d.,]*[.,][\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
 _ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 

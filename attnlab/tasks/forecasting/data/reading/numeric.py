@@ -24,7 +24,8 @@ def since_1970(numbers: np.ndarray, *, named: bool = False) -> Read | None:
     for unit, factor in _UNITS.items():
         exact = numbers * factor
         if np.all((exact >= least) & (exact < most)):
-            return Read(f"{unit} since 1970", Calendar(np.round(exact).astype("M8[us]")))
+            local = np.round(exact).astype("M8[us]")
+            return Read(f"{unit} since 1970", Calendar(local, np.zeros(len(local), "m8[us]")))
     return None
 
 
@@ -48,8 +49,8 @@ def decimal_years(numbers: np.ndarray) -> Read | None:
     if not inside or len(distinct) < 2 or not np.any(numbers % 1):
         return None
     per_year = 1 / np.median(np.diff(distinct))
-    count = round(per_year) or 1
-    if count in _PER_YEAR and abs(per_year - count) < 0.1 * count:
+    count = min(_PER_YEAR, key=lambda count: abs(per_year - count))
+    if abs(per_year - count) < 0.1 * count:
         scaled = numbers * count
         index = np.round(scaled - _phase(scaled)).astype(int)
         months = (index * (12 // count) - 1970 * 12).astype("M8[M]")

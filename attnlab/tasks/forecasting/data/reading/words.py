@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 # Languages that are tried before all others.
-_FIRST = "en de fr es it pt nl ru pl sv da nb fi cs tr hu el ro uk ja zh ko ar hi id".split()
+_FIRST = "en de fr fr+ es it pt nl ru pl sv da nb fi cs tr hu el ro uk ja zh ko ar hi id".split()
+_NUMERALS = "Roman numerals"  # for months, in place of a language
 _MOST_WORDS = 100  # of a column: months and days of the week, short, long and in several cases
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\d\s/,:;()'’_+\-<>\[\]]*[^\W\d_][^\d\s/,:;()'’_+\-<>\[\]]*")
 _PLAIN = {*"t z h q w m s am pm uhr utc gmt".split()}
 _FILLERS = {
     *"de del of the al le la el den der st nd rd th er o a i an ano dnia nam ngay".split(),
-    *"thang thg г года год р рік року r roku".split(),
+    *"at fy thang thg г года год р рік року r roku".split(),
 }
 _EAST_ASIAN = re.compile(
     r"(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월](?:\s*(\d{1,2})\s*[日일号])?"
@@ -29,6 +30,8 @@ _QUARTER = re.compile(
     rf"(?<!\w)([1-4]|iv|i{{1,3}})\s?(?:\.|-?й|er|o|st|nd|rd|th|e|ème)?\s?"
     rf"(?:{_QUARTER_WORD}|kw|q|t|k)(?![^\W\d])\.?"
 )
+_BARE_ROMAN = re.compile(r"\d{4}[\s./-]*(iv|i{1,3})|(iv|i{1,3})[\s./-]*\d{4}")
+_OF = re.compile(r"\b(?:de|del|di|do|of|von)\b")
 _ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4"}
 _WEEK_WORD = "week|woche|semaine|semana|settimana|sem|wk|kw|uke|uge|vecka|w|v|s(?=\\d\\d)"
 _WEEK = re.compile(rf"(?<![^\W\d])(?:{_WEEK_WORD})[.\s]*(\d{{1,2}})(?!\d)")
@@ -44,15 +47,18 @@ _ZONES = {
     **{"pst": -480, "pdt": -420, "aest": 600, "aedt": 660},
 }
 _ZONE = re.compile(rf"(?<=[\d\sm])\s*\b(?:{'|'.join(_ZONES)})(?:([+-]\d{{1,2}}(?::?\d\d)?))?$")
+_MARKS = str.maketrans("‐‑–−", "----", "\u200b\u200e\u200f\u2060\ufeff")
+_ASIDE = re.compile(r"\s*\([^\W\d_]+( [^\W\d_]+)*\)")  # such as (Mon)
 _YEAR_LAST = re.compile(r"(\d{1,2}:\d\d(?::\d\d)?(?: [+-]\d{4})?) (\d{4})$")
 _MARKED = re.compile(r"[\s.,/_'’-]*(<\d+>)[\s.,/_'’-]*")
 
 
 def normalized(text: str) -> str:
     """A text in lower case, with AM, quarters, weeks and zones written in one way."""
-    text = unicodedata.normalize("NFKC", text).casefold().strip()
+    text = unicodedata.normalize("NFKC", text).casefold().translate(_MARKS).strip()
     if not _LETTER.search(text):
         return text
+    text = _ASIDE.sub("", text)
     for word, half in _HALVES.items():
         text = text.replace(word, f" {half} ")
     text = _EAST_ASIAN.sub(_with_dashes, text)
@@ -84,14 +90,26 @@ def periods(text: str) -> str:
         return text
     text = _WEEK.sub(lambda found: f" w{int(found[1]):02d} ", text)
     text = _QUARTER.sub(_as_quarter, text)
+    if _BARE_ROMAN.fullmatch(text):  # 2020 IV
+        text = re.sub("[iv]+", lambda found: f" q{_ROMAN[found[0]]} ", text)
     text = _HALF_YEAR.sub(lambda found: f" s{found[1] or found[2]} ", text)
     text = _MONTH_NUMBER.sub(lambda found: f" m{int(found[1]):02d} ", text)
-    return _PERIOD.sub(r" \1 ", text).strip()
+    return " ".join(_OF.sub(" ", _PERIOD.sub(r" \1 ", text)).split())
 
 
 def _as_quarter(found: re.Match[str]) -> str:
     number = found[1] or found[2]
     return f" q{_ROMAN.get(number, number)} "
+
+
+def may_be_months(texts: Sequence[str]) -> bool:
+    """Whether each text has one word beside two digits, and these may name a year's months."""
+    words = [_WORD.findall(text) for text in texts]
+    few = 1 < len({*map(tuple, words)}) <= 24  # a month may be written in two ways
+    return few and all(
+        len(own) == 1 and len(own[0]) > 2 and re.search(r"\d\d", text)
+        for own, text in zip(words, texts, strict=True)
+    )
 
 
 def in_words(texts: Sequence[str]) -> list[str]:
@@ -109,7 +127,7 @@ def readings(texts: Sequence[str], *, common: bool = False) -> Iterator[list[str
     words, seen = in_words(texts), set()
     if not 0 < len(words) < _MOST_WORDS:
         return
-    for language in _FIRST if common else _languages():
+    for language in _FIRST if common else [*_languages(), _NUMERALS]:
         meanings = {}
         for word in words:
             meanings[word] = meaning(word, language)
@@ -150,7 +168,10 @@ def _names(language: str) -> tuple[dict[str, int], set[str]]:
     """The names of months, with their numbers, and of days of the week, as `_plain` has them."""
     from babel import Locale
 
-    locale = Locale.parse(language)
+    if language == _NUMERALS:
+        numerals = "i ii iii iv v vi vii viii ix x xi xii".split()
+        return {name: number for number, name in enumerate(numerals, 1)}, set()
+    locale = Locale.parse(language.rstrip("+"))
     months, days = dict(_MORE.get(language, {})), set()
     for use in ("format", "stand-alone"):
         for width in ("wide", "abbreviated"):
@@ -165,6 +186,7 @@ _MORE = {
     "de": {"mrz": 3, "maerz": 3, "jän": 1, "jänner": 1, "feber": 2, "sept": 9},
     "en": {"sept": 9},
     "es": {"set": 9, "setiembre": 9, "sept": 9},
+    "fr+": {"mar": 3, "jun": 6, "jul": 7},  # mar is a Tuesday, too
     "it": {"sett": 9},
 }
 
@@ -173,6 +195,7 @@ _MORE = {
 def _plain(name: str) -> str:
     """A name in lower case without dots, spaces and accents."""
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    text = text.replace("ı", "i")  # Turkish capitals lose the dot or get one
     return "".join(c for c in text if not "\u0300" <= c <= "\u036f" and c not in ". \u200f॰")
 
 
