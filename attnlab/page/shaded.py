@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.page.parts import Sentence, Sentences, Written
-from attnlab.text.unknown import UNNAMED
 
 _MOST_HEADS = 8
 
@@ -21,8 +20,8 @@ class Looked(NamedTuple):
     right: list[str]  # what should be said of each text
     said: list[list[str]]  # of each epoch what was said of each text
     weights: np.ndarray  # (E, N, H, S)
+    unknown: Mapping[str, str]  # notes on words that the model doesn't know
     queries: int = 1  # of how many the weights are means
-    unknown: Mapping[str, str] = UNNAMED  # notes on words that the model doesn't know
 
 
 def shaded_texts(looked: Looked, room: int, names: tuple[str, str, str]) -> Sentences:

@@ -19,7 +19,7 @@ from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.page.items import likelihood
 from attnlab.tasks.classification.word_weights import word_weights
 from attnlab.tasks.looks import looks_by_epoch
-from attnlab.text.unknown import name_unknown, unknown_notes
+from attnlab.text.unknown import UNNAMED, name_unknown, unknown_notes
 
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import LabelledTexts
@@ -62,7 +62,7 @@ def _by_epoch(run: Shown) -> Looked:
     notes = unknown_notes(chain.from_iterable(unknown), task.tokenizer.words)
     labels = [data.classes[part.labels[row]] for row in rows]
     names = [[data.classes[number] for number in own] for own in said]
-    return Looked(epochs, words, labels, names, found, queries, notes)
+    return Looked(epochs, words, labels, names, found, notes, queries)
 
 
 def _weights(run: Shown, tokens: np.ndarray) -> tuple[list[int], np.ndarray, list[list[int]], int]:
@@ -93,7 +93,7 @@ def _kept(run: Shown) -> Looked | None:
     labels, said = ([str(name) for name in kept[side]] for side in ("label", "prediction"))
     found = word_weights(weights, tokens != "")[None]
     best = int(run.metrics.get("best_epoch", 1))
-    return Looked([best], words, labels, [said], found, weights.shape[2])
+    return Looked([best], words, labels, [said], found, UNNAMED, weights.shape[2])
 
 
 def _rows(run: Shown, tokens: np.ndarray) -> list[int]:

@@ -16,6 +16,7 @@ from attnlab.tasks.looks import looks_by_epoch
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import marked
+from attnlab.text.unknown import UNNAMED
 
 if TYPE_CHECKING:
     from attnlab.tasks.masked_words.data import Part as Rows
@@ -53,7 +54,7 @@ def _by_epoch(run: Shown) -> Looked:
     epochs, weights, said = _looks(run, asked.tokens[rows], places)
     words = _marked(task.words(asked.tokens[rows]), places)
     right = task.labels(part.words[numbers])
-    return Looked(epochs, words, right, [task.labels(each) for each in said], weights)
+    return Looked(epochs, words, right, [task.labels(each) for each in said], weights, UNNAMED)
 
 
 def _looks(
@@ -92,7 +93,8 @@ def _kept(run: Shown) -> Looked | None:
     words = _marked(kept["tokens"], kept["place"])
     right, said = ([str(word) for word in kept[name]] for name in ("word", "prediction"))
     weights = np.nan_to_num(kept["weights"])[None, :, :, 0]
-    return Looked([int(run.metrics.get("best_epoch", 1))], words, right, [said], weights)
+    best = int(run.metrics.get("best_epoch", 1))
+    return Looked([best], words, right, [said], weights, UNNAMED)
 
 
 def _marked(tokens: np.ndarray, places: np.ndarray) -> list[list[str]]:
