@@ -23,6 +23,10 @@ _PART_NAMES = {
     **dict.fromkeys(("test", "testing"), "test"),
 }
 _LAST_WORD = re.compile(r"(?<=.)(set|data|split)$")
+# A word in a longer name that says which part the folder is of: `train_images`, `testA`.
+_PART_WORD = re.compile(
+    r"(?<![a-z])(train(?:ing|val)?|val(?:id|idation)?|dev|test(?:ing)?)(?![a-z])"
+)
 _EXPECTED = "FOLDER/CLASS/FILE, or FOLDER/train/CLASS/FILE with validation and test like train"
 
 
@@ -80,6 +84,19 @@ def part_of(name: str) -> str | None:
     return _PART_NAMES.get(_LAST_WORD.sub("", word))
 
 
+def _like_parts(names: Iterable[str]) -> list[str]:
+    """Names that differ in the word for a part alone, as `train_images` and `test_images`."""
+    words: defaultdict[str, dict[str, str]] = defaultdict(dict)  # of each part's name, by the rest
+    for name in names:
+        spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+        if match := _PART_WORD.search(spaced):
+            rest = re.sub(r"[\W\d_]", "", spaced.replace(match[1], "", 1))
+            words["" if part_of(name) else rest][name] = match[1]
+    alone = words[""]
+    groups = [alone | own for own in words.values()]
+    return [name for own in groups if len({*own.values()}) > 1 for name in own]
+
+
 @dataclass(eq=False)
 class _Tree:
     """A folder with what is below it."""
@@ -135,6 +152,7 @@ class _Reader:
             *left_out([*root.all_others()], self.folder, self.sort.noun),
             *self._about_loose(loose),
             *_about_case(parts["train"]),
+            *_about_inner(places["train"]),
         ]
         return ClassFiles(parts, tuple(notes), is_divided)
 
@@ -171,18 +189,29 @@ class _Reader:
                     f"{listed(flat)} in {root.path} could be parts or classes: they hold "
                     f"{self.sort.noun}s, not a folder for each class"
                 )
+            if alike := _like_parts(filled):
+                raise self._refused(
+                    f"{listed(alike)} in {root.path} could be parts or classes: rename them to "
+                    "train, validation and test, with a folder for each class, if they are parts"
+                )
             return {"train": root}
+        if flat := [name for name in classes if name in named]:
+            raise self._refused(
+                f"{root.path} has folders of parts ({listed(parts)}), but {listed(flat)} has no "
+                f"folder for each class, only {self.sort.noun}s: move it away, or sort them"
+            )
         if classes:
             raise self._refused(
                 f"{root.path} has folders of parts ({listed(parts)}) and others with "
-                f"{self.sort.noun}s ({listed(classes)}), which are no part of a known name"
+                f"{self.sort.noun}s ({listed(classes)}), which are no part of a known name: "
+                "rename them or move them away"
             )
         for part in parts.values():
             if len(same := [name for name, other in parts.items() if other == part]) > 1:
                 raise self._refused(f"{root.path} has several folders for {part}: {listed(same)}")
         if "train" not in parts.values():
             raise self._refused(f"{root.path} has {listed(parts)}, but no folder train")
-        return {part: filled[name] for name, part in parts.items()}
+        return {part: _unwrapped(filled[name], part) for name, part in parts.items()}
 
     def _empty(self, root: _Tree, places: Mapping[str, _Tree]) -> list[str]:
         """Folders of classes and parts without a usable file; refused unless they are allowed.
@@ -241,6 +270,13 @@ class _Reader:
                 f"{listed(sorted(common))}, so they don't look like classes, and their names are "
                 "not those of parts"
             )
+        for name, each in filled.items():
+            parts = [own for own, below in each.folders.items() if part_of(own) and below.inner()]
+            if len({*map(part_of, parts)}) > 1:
+                raise self._refused(
+                    f"{each.path} has folders of parts ({listed(parts)}), so {name!r} doesn't look "
+                    f"like a class: {self.key}={each.path} may be the right one"
+                )
 
     def _refused(self, what: str) -> RequestError:
         return RequestError(f"{self.key}: {what}. Expected {_EXPECTED}.")
@@ -263,6 +299,16 @@ class _Reader:
             )
 
 
+def _unwrapped(tree: _Tree, part: str) -> _Tree:
+    """The folder of a part without others of its name around it: `test_set/test_set/CLASS`."""
+    while not tree.files:
+        filled = [each for each in tree.folders.values() if not each.is_empty]
+        if len(filled) != 1 or part_of(filled[0].path.name) != part or not filled[0].inner():
+            break
+        (tree,) = filled
+    return tree
+
+
 def _about_case(classes: Iterable[str]) -> Iterator[str]:
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for label in classes:
@@ -270,6 +316,17 @@ def _about_case(classes: Iterable[str]) -> Iterator[str]:
     found = [" and ".join(labels) for labels in alike.values() if len(labels) > 1]
     if found:
         yield f"Classes that differ only in case count as different ones: {listed(found)}."
+
+
+def _about_inner(tree: _Tree) -> Iterator[str]:
+    """Which folders of classes have several others, which might have been the classes."""
+    inner = [
+        f"{name} ({listed(each.folders)})"
+        for name, each in tree.folders.items()
+        if sum(not below.is_empty for below in each.folders.values()) > 1
+    ]
+    if inner:
+        yield f"Folders in a class's folder count as that class: {listed(inner)}."
 
 
 def _with_content(tree: _Tree, folder: Path) -> str:

@@ -77,6 +77,21 @@ def test_parts_may_lack_and_classes_may_have_folders(tmp_path):
     }
 
 
+def test_folders_that_differ_in_more_than_a_part_are_classes(tmp_path):
+    folder = made(tmp_path, "test_tube/1.txt train_station/2.txt bird/owl/3.txt bird/hen/4.txt")
+    assert [*found_in(folder)["train"]] == ["bird", "test_tube", "train_station"]
+    assert notes_of(folder) == ["Folders in a class's folder count as that class: bird (hen, owl)."]
+
+
+def test_a_part_may_have_a_folder_of_its_own_name_around_it(tmp_path):
+    made(tmp_path, "test_set/test_set/a/3.txt test_set/test_set/b/4.txt")
+    folder = made(tmp_path, "training_set/training_set/a/1.txt training_set/training_set/b/2.txt")
+    assert found_in(folder) == {
+        "train": {"a": ["1.txt"], "b": ["2.txt"]},
+        "test": {"a": ["3.txt"], "b": ["4.txt"]},
+    }
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
@@ -97,10 +112,15 @@ def test_parts_may_lack_and_classes_may_have_folders(tmp_path):
         ),
         ("data/a/1 data/b/1", "the only folder in .* is 'data', which has the folders a, b:"),
         ("train/a/1 train/b/1 car/1", r"folders of parts \(train\) and others with texts \(car\)"),
-        ("train/a/1 train/b/1 test/1", r"parts \(train\) and others with texts \(test\)"),
+        ("train/a/1 train/b/1 test/1", r"parts \(train\), but test has no folder for each class"),
         ("train/1 test/1", "test, train in .* could be parts or classes: they hold texts"),
         ("train/1 test/1 car/1", "test, train in .* could be parts or classes"),
         ("train/1", "train in .* could be parts or classes"),
+        ("train_images/1 test_images/1", "test_images, train_images .* could be parts or classes"),
+        ("trainA/1 trainB/1 testA/1 testB/1", "could be parts or classes"),
+        ("trainval/1 test/1", "test, trainval in .* could be parts or classes"),
+        ("train_im/a/1 train_im/b/1 test_im/1", "test_im, train_im in .* could be parts or"),
+        ("data/train/a/1 data/test/a/1 notes/1", "'data' doesn't look like a class: .*/data may"),
         ("train/a/1 Train/b/1", "has several folders for train: Train, train"),
         ("train/a/1 val/a/1 dev/b/1", "has several folders for validation: dev, val"),
         ("test/a/1 test/b/1", "has test, but no folder train"),
