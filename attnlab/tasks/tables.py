@@ -18,6 +18,7 @@ from attnlab.errors import RequestError
 from attnlab.text.reading import decoded
 
 _GZIP = b"\x1f\x8b"
+_OTHER_FILES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1")  # .xlsx and .zip, .xls, .parquet
 _LISTED_COLUMNS = 20
 _SEPARATORS = "\t;,|"  # in case of doubt the first
 _SAMPLE = 100  # rows that decide about the separator
@@ -133,14 +134,20 @@ def file_content(path: Path) -> bytes:
     """The bytes of a CSV file, unpacked if gzip packed it.
 
     Raises:
-        RequestError: it can't be read.
+        RequestError: it can't be read, or is a workbook or an archive.
     """
     try:
         raw = path.read_bytes()
-        return gzip.decompress(raw) if raw.startswith(_GZIP) else raw
+        raw = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise RequestError(f"{path}: expected a CSV or TSV file, but: {reason}.") from error
+    if raw.startswith(_OTHER_FILES):
+        raise RequestError(
+            f"{path}: expected a CSV or TSV file, got a workbook, an archive or a Parquet file: "
+            f"save its table as CSV."
+        )
+    return raw
 
 
 def _text(path: Path, encoding: str | None, form: TableFormat) -> str:

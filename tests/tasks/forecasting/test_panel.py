@@ -224,6 +224,30 @@ def test_one_column_of_ids_is_not_enough_if_two_are_needed(write):
         read_panel(write(lines, "ds,store,item,y"), "y", "auto", Reading(ids=["store"]))
 
 
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_count_within_each_id_shows_several_series(write, newest_first):
+    blocks = [(name, at, 7 * at) for name in "ab" for at in range(1, 9)]
+    for lines in (blocks, sorted(blocks, key=lambda line: line[1])):
+        lines = lines[::-1] if newest_first else lines
+        with pytest.raises(RequestError, match=r"'n' counts the rows of each 'c': .*id_column=c "):
+            read_panel(write(lines, "c,n,y"), "y", "auto")
+
+
+def test_ids_are_found_though_they_are_the_last_numbers_or_three(write):
+    lines = [(day, 7 * day, shop) for shop in (1, 2) for day in range(1, 9)]
+    with pytest.raises(RequestError, match=r"task\.id_column=shop tells"):
+        read_panel(write(lines, "ds,y,shop"), None, "auto")
+    lines = [(*ids, d, d) for ids in np.ndindex(2, 2, 2) for d in range(1, 9)]
+    with pytest.raises(RequestError, match=r"task\.id_column=\[r,s,i\] tells"):
+        read_panel(write(lines, "r,s,i,ds,y"), "y", "auto")
+
+
+def test_a_series_of_one_row_is_too_short_and_no_fault(write):
+    assert len(panel(write([*rows(), ("new", "2020-01-01", 5)])).splits.test.index)
+    with pytest.raises(RequestError, match="None of the 9 series is long enough"):
+        panel(write([(at, f"2020-01-0{at}", at) for at in range(1, 10)]))
+
+
 def test_a_gap_or_an_empty_id_names_the_series(write):
     lines = [row for row in rows() if row[2] != 2030]
     with pytest.raises(RequestError, match=r"expected 2020-02-07 after .* \(series b\)"):

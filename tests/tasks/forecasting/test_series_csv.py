@@ -5,6 +5,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_series import read_series
+from attnlab.tasks.forecasting.data.reading.rows import Reading
 from attnlab.tasks.forecasting.data.time_series import digest
 
 
@@ -121,3 +122,83 @@ def test_the_digest_follows_the_values_and_their_order():
     one, other = np.array([1.0, 2.0]), np.array([2.0, 1.0])
     assert digest(one) == digest(one.astype(np.int64)) == digest(one[:1], one[1:])
     assert digest(one) != digest(other)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["5%", "-0.5%"], [5, -0.5]),
+        (["$1.50", "-$2.50"], [1.5, -2.5]),
+        (["1.000,25 €", "999,75 €"], [1000.25, 999.75]),
+        (["−1", "2"], [-1, 2]),
+    ],
+)
+def test_signs_of_currencies_and_shares_are_no_part_of_a_number(csv_file, cells, values):
+    assert read_series(
+        csv_file("\n".join(["x;y", *(f"{c};a" for c in cells)]))
+    ).values.tolist() == (values)
+
+
+@pytest.mark.parametrize("cells", [["1.000 €", "1.001 €"], ["5%", "0.05"]])
+def test_numbers_that_signs_leave_open_are_refused(csv_file, cells):
+    with pytest.raises(RequestError, match=r"task\.decimal|row 3, .* with %, as in other rows"):
+        read_series(csv_file("\n".join(["x;y", *(f"{cell};a" for cell in cells)])))
+
+
+@pytest.mark.parametrize("mark", ["-999", "-9999.0", "-99.99", "1e20"])
+def test_a_number_that_marks_a_missing_one_is_none(csv_file, mark):
+    path = csv_file(f"x\n1\n2\n{mark}\n4\n")
+    with pytest.raises(RequestError, match=f"row 4, .*{mark} is far .* task.missing=interpolate"):
+        read_series(path)
+    filled = read_series(path, reading=Reading(missing="interpolate"))
+    assert filled.values.tolist() == [1, 2, 3, 4] and filled.filled.tolist() == [0, 0, 1, 0]
+    assert read_series(csv_file("x\n-998\n-999\n-1000\n")).values.tolist() == [-998, -999, -1000]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n"
+        + "2000,1,2,3,4,5,6,7,8,9,8,7,6\n" * 3,
+        "Year,Q1,Q2,Q3,Q4\n2000,1,2,3,4\n2001,1,2,3,4\n",
+        "name,code,1960,1961,1962,1963\na,b,1,2,3,4\nc,d,1,2,3,4\n",
+        "year,1,2,3,4,5,6,7,8,9,10,11,12\n" + "2000,1,2,3,4,5,6,7,8,9,8,7,6\n" * 3,
+        "date,2020-01-01,2020-01-02,2020-01-03\nx,1,2,3\ny,4,5,6\n",
+        "item," + ",".join(f"d_{day}" for day in range(1, 25)) + "\na" + ",1" * 24 + "\n",
+    ],
+    ids=["months", "quarters", "years", "numbers", "days", "numbered"],
+)
+def test_times_in_the_names_of_columns_are_refused(csv_file, content):
+    with pytest.raises(RequestError, match=r"are times, but .* task\.column"):
+        read_series(csv_file(content), time_column="auto")
+    last = csv_file("date,x1,x2,x3\n2020-01,1,2,3\n2020-02,4,5,6\n")
+    assert read_series(last, time_column="auto").values.tolist() == [3, 6]
+
+
+def test_a_first_row_whose_number_is_missing_is_no_header(csv_file):
+    path = csv_file("2019-12-01,NA\n2019-12-02,2\n2019-12-03,3\n")
+    with pytest.raises(RequestError, match=r"row 1, .*got 'NA'; task.missing"):
+        read_series(path, time_column="auto")
+
+
+def test_a_note_says_which_of_several_columns_are_read(csv_file):
+    rows = "".join(f"2020-{m + 1:02d}-15,2020-{m:02d}-01,{m},{m}\n" for m in range(1, 10))
+    path = csv_file(f"release_date,date,open,volume\n{rows}")
+    default, dates = read_series(path, time_column="auto").notes
+    assert default.startswith("Of 2 columns of numbers the last one is forecast, 'volume'; task.c")
+    assert dates == "Times are those of 'release_date', not of 'date'; task.time_column chooses."
+    assert read_series(path, "open", "date").notes == ()
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1"])
+def test_a_workbook_is_refused_as_one(csv_file, start):
+    with pytest.raises(
+        RequestError, match="got a workbook, an archive or .*: save its table as CSV"
+    ):
+        read_series(csv_file(start + b"\0" * 9))
+
+
+@pytest.mark.parametrize("separator", [" ", "   ", ":", "^"])
+def test_an_unknown_separator_is_named(csv_file, separator):
+    with pytest.raises(RequestError, match="a tab, comma, semicolon or bar has to separate"):
+        read_series(csv_file(f"date{separator}x\n2020-01-01{separator}5\n2020-01-02{separator}6\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from attnlab.tasks import tables
 from attnlab.tasks.forecasting.data.reading.numbers import is_missing, is_number
 
 _LISTED_COLUMNS = 20
+_DATE = re.compile(r"\d{4}[./-]\d\d?\b.*|\d\d?[./-]\d\d?[./-]\d{2,4}\b.*")
+_FIRST_YEAR, _LAST_YEAR = 1500, 2999
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,9 @@ def read_table(path: Path, encoding: str | None, asked_for: Sequence[str | int])
     names = {*map(str, asked_for)}
 
     def has_header(first: list[str]) -> bool:
-        return not any(map(is_number, first)) or bool(names & {*first}) or not first[0]
+        if names & {*first} or not first[0] or _are_times(first):
+            return True
+        return not any(map(is_number, first)) and not _is_date_alone(first)
 
     form = tables.TableFormat(
         has_header=has_header,
@@ -80,3 +85,19 @@ def read_table(path: Path, encoding: str | None, asked_for: Sequence[str | int])
     )
     table = tables.read_table(path, encoding, form)
     return SeriesTable(table.path, table.header, table.rows, table.separator, table.blank)
+
+
+def _are_times(first: Sequence[str]) -> bool:
+    """Whether cells after a text are numbers that name years or the months of one."""
+    numbers = [int(cell) for cell in first if cell.isascii() and cell.isdigit()]
+    years = len(numbers) > 2 and _FIRST_YEAR <= min(numbers) <= max(numbers) <= _LAST_YEAR
+    rise = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False
+    months = numbers == [*range(1, 13)]
+    return rise and (years or months) and not (is_number(first[0]) or _DATE.fullmatch(first[0]))
+
+
+def _is_date_alone(first: Sequence[str]) -> bool:
+    """Whether cells are dates and marks of missing numbers, so a row and no names."""
+    missing = [is_missing(cell) for cell in first]
+    dates = [bool(_DATE.fullmatch(cell)) for cell in first]
+    return any(missing) and any(dates) and sum(missing) + sum(dates) == len(first)

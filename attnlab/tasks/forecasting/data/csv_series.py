@@ -98,6 +98,8 @@ class _Rows:
 def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Rows:
     """The rows by their times, which are a step apart."""
     place = f"{columns.table.path}: column {found.name!r}"
+    if len(columns.numbers) == 1:  # of a series among others
+        return _Rows(columns.numbers, found.texts, notes=columns.notes)
     lines, instants = columns.lines, found.times.instants
     order = np.argsort(instants, kind="stable")
     doubled = np.flatnonzero(instants[order][1:] == instants[order][:-1])
@@ -125,7 +127,7 @@ def _other_ids(columns: Columns, found: TimeColumns) -> list[str]:
     """Columns that tell rows of one time apart, if all rows are of one series now."""
     table, given = columns.table, columns.id_places
     every = columns.every_time or found
-    taken = {columns.place, *every.places}
+    taken = {*every.places} if columns.by_default else {columns.place, *every.places}
     return likely_ids(table, every.times.instants, taken, given)
 
 

@@ -168,7 +168,7 @@ GOOD = "text,label\nfine,a\n"
             "{path}: expected UTF-8 text, got the byte 0xe9 in line 3; data.encoding names another",
         ),
         (GOOD, {"encoding": "klingon"}, "{path}: expected text in data.encoding, but: unknown enc"),
-        (b"PK\x03\x04\0\0", {}, "{path}: expected text, got a zero byte."),
+        (b"PK\x03\x04\0\0", {}, "{path}: expected a CSV or TSV file, got a workbook, an archive"),
         (
             gzip.compress(GOOD.encode(), mtime=0)[:20],
             {},

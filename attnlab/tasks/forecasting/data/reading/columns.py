@@ -27,6 +27,7 @@ _SURE_NUMBERS = re.compile(
 )
 _PARTS = [("year", "month", "day"), ("year", "month"), ("year", "quarter"), ("year", "week")]
 _PARTS += [("year", "period"), ("year", "ordinal")]  # 2020, M01; 2020, 366
+_FEW = 0.1  # of the rows may be other things, such as a total
 _REGULAR = 0.9  # of the steps are equal
 _ADVICE = (
     "task.time_format names its form, task.time_column another column, task.time_column=null "
@@ -128,7 +129,7 @@ def refuse_unread_times(table: SeriesTable, taken: Iterable[int], *, counted: bo
             continue
         if numeric and not said:
             _refuse_falling(table, at)
-        dated = not said and all(_looks_dated(cell) or is_missing(cell) for cell in cells)
+        dated = not said and all(looks_dated(cell) or is_missing(cell) for cell in cells)
         if dated or said not in ("", "count", "row"):
             raise _unreadable(table, (at,), cells, _read(table, (at,), cells, None), None)
 
@@ -144,7 +145,8 @@ def _refuse_falling(table: SeriesTable, at: int) -> None:
         )
 
 
-def _looks_dated(cell: str) -> bool:
+def looks_dated(cell: str) -> bool:
+    """Whether a cell has a year or a clock time and is no number."""
     return bool(_DATED.search(cell)) and not is_number(cell)
 
 
@@ -300,7 +302,10 @@ def _unreadable(
     if form:
         wanted = f"a time in the form {form}"
     names = ", ".join(repr(table.header[at]) for at in places)
+    advice = "task.time_format names another form" if form else _ADVICE
+    if right and sum(wrong) <= _FEW * len(wrong):
+        advice += "; delete the row if it is no part of the series"
     return RequestError(
         f"{table.path}: column {names}, row {table.rows[first].line}: expected {wanted}, got "
-        f"{texts[first]!r}; {'task.time_format names another form' if form else _ADVICE}"
+        f"{texts[first]!r}; {advice}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
@@ -11,6 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_file import SeriesTable
 from attnlab.tasks.forecasting.data.reading.numbers import is_number
 
+_WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 _MOST_TRIED = 6  # columns of which pairs are tried
 _FEWEST_ROWS = 2  # of a series
 
@@ -48,7 +50,7 @@ def likely_ids(
     _, times = np.unique(instants, return_inverse=True)
     labels = _labels(table, {*taken, *given})
     known = [np.unique(table.cells(at), return_inverse=True)[1] for at in given]
-    for count in (1, 2):
+    for count in (1, 2, 3):
         for chosen in combinations([*labels][:_MOST_TRIED], count):
             keys = np.stack([times, *known, *(labels[at] for at in chosen)])
             if np.unique(keys, axis=1).shape[1] == len(times):
@@ -60,10 +62,16 @@ def refuse_restarts(table: SeriesTable, taken: Collection[int]) -> None:
     """Refuse rows without times whose order starts again with each label of another column.
 
     Raises:
-        RequestError: the numbers of a column rise as long as another one has the same label.
+        RequestError: the numbers of a column rise as long as another one has the same label, or
+            count the rows of each label.
     """
     labels = _labels(table, taken)
     for at, own in labels.items():
+        for other in _counting(table, {*taken, at}, own):
+            raise RequestError(
+                f"{table.path}: column {table.header[other]!r} counts the rows of each "
+                f"{table.header[at]!r}: {several_series([table.header[at]])}"
+            )
         borders = np.flatnonzero(np.diff(own)) + 1
         if len(borders) + 1 != own.max() + 1:  # a label comes back
             continue
@@ -103,10 +111,25 @@ def _labels(table: SeriesTable, taken: Collection[int]) -> dict[int, np.ndarray]
         cells = table.cells(at)
         texts, numbers, counts = np.unique(cells, return_inverse=True, return_counts=True)
         numeric = is_number(str(texts[-1]))
-        whole = all(str(text).lstrip("+-").isdigit() for text in texts) or not numeric
+        whole = not numeric or all(map(_WHOLE.fullmatch, map(str, texts)))
         if at not in taken and len(texts) > 1 and counts.min() >= _FEWEST_ROWS and whole:
             found[at] = numeric, len(texts), numbers
     return {at: found[at][2] for at in sorted(found, key=lambda at: found[at][:2])}
+
+
+def _counting(table: SeriesTable, taken: Collection[int], labels: np.ndarray) -> Iterable[int]:
+    """Columns of whole numbers that go up or down by one among the rows of each label."""
+    order = np.argsort(labels, kind="stable")
+    inside = np.diff(labels[order]) == 0
+    for at in range(len(table.header)):
+        cells = table.cells(at)
+        if at in taken or not all(cell.isdigit() for cell in cells):
+            continue
+        numbers = np.array(cells, float)
+        steps = np.diff(numbers[order])[inside]
+        again = len(np.unique(numbers)) < len(numbers)
+        if again and (np.all(steps == 1) or np.all(steps == -1)):
+            yield at
 
 
 def _rising(table: SeriesTable, taken: Collection[int], borders: np.ndarray) -> Iterable[int]:

@@ -14,6 +14,7 @@ _MISSING = {
     *("#num!", "#zahl!", "#null!", "-nan", "-1.#ind", "1.#qnan", "#¡valor!", "#valor!", "#valeur!"),
 }
 _GAP_IN_NUMBER = re.compile(r"(?<=\d)[\s'’](?=\d{3}(?!\d))")
+_SIGN = re.compile(r"^([+-]?)[$€£¥₹]\s?|\s?[%$€£¥₹]$")  # of a currency or a share
 _MARKED_NUMBER = re.compile(r"[+-]?[\d.,]*[.,][\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
 _ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 
@@ -29,8 +30,8 @@ def decimal_mark(cells: Sequence[str], separator: str) -> str | None:
     It is the last mark of a number, unless all numbers may be whole ones with thousands apart, as
     `1.234` between semicolons and `1,234` anywhere.
     """
-    bare = {cell: _GAP_IN_NUMBER.sub("", cell) for cell in cells if not is_missing(cell)}
-    marked = [cell for cell in bare if _MARKED_NUMBER.fullmatch(bare[cell])]
+    bare = dict.fromkeys(_bare(cell) for cell in cells if not is_missing(cell))
+    marked = [cell for cell in bare if _MARKED_NUMBER.fullmatch(cell)]
     for cell in marked:
         if not _ONE_GROUP.fullmatch(cell):  # nor one whose thousands spaces part
             last = "," if cell.rfind(",") > cell.rfind(".") else "."
@@ -43,13 +44,14 @@ def decimal_mark(cells: Sequence[str], separator: str) -> str | None:
 def to_number(cell: str, decimal: str = ".") -> float:
     """A cell as a number; NaN if it is none.
 
-    Groups of three digits may have spaces or apostrophes between them, points if decimals follow a
-    comma, and commas if decimals follow a point.
+    A sign of a currency or `%` may be around it. Groups of three digits may have spaces or
+    apostrophes between them, points if decimals follow a comma, and commas if decimals follow a
+    point.
     """
     if decimal == "." and "_" not in cell:
         with suppress(ValueError):  # most cells need no more
             return float(cell)
-    whole, mark, decimals = _GAP_IN_NUMBER.sub("", cell).partition(decimal)
+    whole, mark, decimals = _bare(cell).partition(decimal)
     first, *groups = whole.split("," if decimal == "." else ".")
     too_long = bool(groups) and len(first.lstrip("+-")) > 3
     if "_" in cell or too_long or any(len(group) != 3 for group in groups):
@@ -58,6 +60,11 @@ def to_number(cell: str, decimal: str = ".") -> float:
         return float("".join([first, *groups, "." * bool(mark), decimals]))
     except ValueError:
         return math.nan
+
+
+def _bare(cell: str) -> str:
+    """A cell without signs of currencies and gaps between digits."""
+    return _GAP_IN_NUMBER.sub("", _SIGN.sub(r"\1", cell.replace("−", "-")))
 
 
 def is_number(cell: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +16,18 @@ from attnlab.tasks.forecasting.data.reading.columns import (
     TimeColumns,
     find_times,
     given_times,
+    looks_dated,
     refuse_unread_times,
 )
+from attnlab.tasks.forecasting.data.reading.headers import role
 from attnlab.tasks.forecasting.data.reading.ids import about_stretches, refuse_restarts
 from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, is_missing, to_number
+from attnlab.tasks.forecasting.data.reading.wide import refuse_wide
 from attnlab.tasks.forecasting.data.times import Counts
 
 LARGEST = 1e150  # beyond it a squared error leaves float64
+# What programs write for a missing number; -99 is a number too often.
+_FILLS = (-99.99, -999, -999.9, -999.99, -9999, -9999.9, -99999, 1e20, 9.96921e36)
 _SHOWN = 60  # letters of a wrong cell
 
 
@@ -56,6 +62,7 @@ class Columns:
     notes: tuple[str, ...] = ()
     id_places: tuple[int, ...] = ()  # the columns of the table with ids
     every_time: TimeColumns | None = None  # of all rows of the table, if these are some
+    by_default: bool = False  # whether the series' column wasn't chosen by the user
 
     def take(self, index: np.ndarray) -> Columns:
         """Some rows, such as those of one of several series in a file."""
@@ -94,6 +101,7 @@ def read_columns(
         times = find_times(table, [*places, *id_places], form)
     if column is None:
         taken = {*places, *id_places, *(times.places if times else ())}
+        refuse_wide(table, has_times=times is not None)
         places.insert(0, _default_column(table, taken))
         times = times if times is None or places[0] not in times.places else None
     if timed and times is None:
@@ -105,8 +113,13 @@ def read_columns(
     for at in () if asked or times is None else times.places:
         table.check_name(at)
     found = _columns(table, places, times, reading, no_times=bool(timed) and times is None)
-    more = () if times or id_places or not timed else about_stretches(table, places)
-    return replace(found, id_places=id_places, notes=(*found.notes, *more))
+    more = [] if times or id_places or not timed else about_stretches(table, places)
+    if column is None:
+        more += _about_default(table, found, id_places)
+    if times and not asked:
+        more += _about_other_dates(table, times)
+    notes = (*found.notes, *more)
+    return replace(found, id_places=id_places, notes=notes, by_default=column is None)
 
 
 def _columns(
@@ -147,6 +160,31 @@ def _default_column(table: SeriesTable, taken: set[int]) -> int:
     return found
 
 
+def _about_default(table: SeriesTable, found: Columns, ids: Sequence[int]) -> list[str]:
+    """A note on which of several columns of numbers is the series'."""
+    taken = {*ids, *(found.times.places if found.times else ())}
+    columns = range(1 if not table.header[0] else 0, len(table.header))  # not those of an index
+    names = [table.header[at] for at in columns if at not in taken and table.is_numeric(at)]
+    if len(names) < 2:
+        return []
+    return [
+        f"Of {len(names)} columns of numbers the last one is forecast, "
+        f"{table.header[found.place]!r}; task.column chooses another, such as {names[0]!r}."
+    ]
+
+
+def _about_other_dates(table: SeriesTable, times: TimeColumns) -> list[str]:
+    """A note on the first other column that has other dates, by its name and its first cell."""
+    for at, name in enumerate(table.header):
+        cells = table.cells(at)
+        if at not in times.places and role(name) == "date" and looks_dated(cells[0]):
+            if len(times.places) > 1 or cells != times.texts:
+                return [
+                    f"Times are those of {times.name!r}, not of {name!r}; task.time_column chooses."
+                ]
+    return []
+
+
 def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
     """A column's numbers, (n,); NaN for missing cells if they may be."""
     cells, name = table.cells(at), table.header[at]
@@ -156,17 +194,54 @@ def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
             f"task.decimal: expected point or comma, since the numbers of {table.path}, column "
             f"{name!r}, can be read in both ways, got null"
         )
-    empty = np.array([is_missing(cell) for cell in cells])
     numbers = np.array([to_number(cell, mark) for cell in cells])
+    if np.isnan(numbers).all():
+        raise RequestError(
+            f"{table.path}: column {name!r}: expected numbers, got none, the first cell is "
+            f"{cells[0][:_SHOWN]!r}{_advice(table, cells[0], 'write numbers alone')}"
+        )
+    fills = _are_fills(numbers)
+    empty = fills | np.array([is_missing(cell) for cell in cells])
     may_lack = empty & (reading.missing == "interpolate")
-    wrong = ~(np.abs(numbers) <= LARGEST) & ~may_lack  # NaN compares false
+    percent = np.array([cell.endswith("%") for cell in cells])
+    mixed = ~percent & percent.any()
+    wrong = (~(np.abs(numbers) <= LARGEST) | fills | mixed) & ~may_lack  # NaN compares false
     if not wrong.any():
         return np.where(empty, math.nan, numbers)
     first = int(wrong.argmax())
+    if fills[first]:
+        raise RequestError(
+            f"{table.path}: row {table.rows[first].line}, column {name!r}: {cells[first]} is far "
+            f"from all other numbers and a usual mark of a missing one; task.missing=interpolate "
+            f"fills such cells"
+        )
     bound = f" of at most {LARGEST:g}" if math.isfinite(numbers[first]) else ""
+    bound = " with %, as in other rows" if mixed[first] else bound
     advice = "; task.missing=interpolate fills missing cells" if empty[first] else ""
+    if math.isnan(numbers[first]) and not empty[first]:
+        advice = _advice(table, cells[first], "correct or delete the row")
     shown = cells[first] if len(cells[first]) < _SHOWN else cells[first][:_SHOWN] + "..."
     raise RequestError(
         f"{table.path}: row {table.rows[first].line}, column {name!r}: expected a finite "
         f"number{bound}, got {shown!r}{advice}"
     )
+
+
+def _are_fills(numbers: np.ndarray) -> np.ndarray:
+    """(n,) bool: whether a number marks a missing one: a usual mark, far from all others."""
+    marks = np.isin(numbers, _FILLS)
+    others = numbers[~marks & np.isfinite(numbers)]
+    if not marks.any() or len(others) < 2:
+        return np.zeros(len(numbers), bool)
+    least, most = others.min(), others.max()
+    away = np.maximum(least - numbers, numbers - most)
+    return marks & (away > max(most - least, 50))
+
+
+def _advice(table: SeriesTable, cell: str, usual: str) -> str:
+    """What to do about a cell that is no number."""
+    if len(table.header) == 1 and len(re.split(r"[\s:^~]+", cell)) > 1:
+        return "; a tab, comma, semicolon or bar has to separate the cells of a row"
+    if "" in table.header[1:]:
+        return "; lines above the header need a # in front"
+    return f"; {usual}, or choose another column by task.column"

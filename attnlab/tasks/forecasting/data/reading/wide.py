@@ -1,0 +1,50 @@
+"""Tables that have times in the names of their columns, which are no series down a column."""
+
+from __future__ import annotations
+
+import re
+from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.data.csv_file import SeriesTable
+from attnlab.tasks.forecasting.data.reading.dates import read_times
+from attnlab.tasks.forecasting.data.reading.headers import role
+
+_TIME = re.compile(r"(1[5-9]|20)\d\d(\D.*\d)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\D+[-/ ]?(19|20)\d\d")
+_NUMBERED = re.compile(r"(\D+)(\d+)")
+_FEWEST_NUMBERED = 20  # fewer may be properties of a row
+_PERIODS = (12, 4)  # of a year: months, quarters
+
+
+def refuse_wide(table: SeriesTable, *, has_times: bool) -> None:
+    """Refuse a table whose columns are times, if no column was chosen.
+
+    Raises:
+        RequestError: most names are times, names are a year's months or quarters, or rows without
+            times have numbered columns.
+    """
+    names = [name for name in table.header if _TIME.fullmatch(name)]
+    if len(names) < 3 or len(names) <= len(table.header) / 2:
+        names = _periods_of_a_year(table) or ([] if has_times else _numbered(table.header))
+    if names:
+        raise RequestError(
+            f"{table.path}: the columns {names[0]!r} to {names[-1]!r} are times, but a series is "
+            f"read down a column: write a row for each time, or choose a column by task.column"
+        )
+
+
+def _periods_of_a_year(table: SeriesTable) -> list[str]:
+    """The columns of a year's months or quarters, after the column of years."""
+    for count in _PERIODS:
+        names = table.header[1 : 1 + count]
+        if role(table.header[0]) == "year" and len({*names}) == count:
+            read = read_times([f"{name} 2000" for name in names], named="month")
+            if read and not read.times.invalid.any() and read.times.regular()[1].endswith("MS"):
+                return names
+    return []
+
+
+def _numbered(header: list[str]) -> list[str]:
+    """The last columns, if many have one name with rising numbers."""
+    found = [_NUMBERED.fullmatch(name) for name in header[-_FEWEST_NUMBERED:]]
+    numbers = [(each[1], int(each[2]) - at) for at, each in enumerate(found) if each]
+    rises = len(numbers) == _FEWEST_NUMBERED and len({*numbers}) == 1
+    return header[-_FEWEST_NUMBERED:] if rises else []
