@@ -49,7 +49,7 @@ _SPACED = re.compile(r"\s*([./-])(?:\s+|$)|\s+([./-])")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT, _YEAR = re.compile(r"\d"), re.compile(r"(?<!\d)\d{4}(?!\d)")
 _TO = r"(?:\s+(?:[-–—]|to|bis|until|a|au|al)\s+|(?<=\d\d)/(?=\d{4}-\d\d-\d\d))"
-_RANGE = re.compile(rf"(.*\d.*?){_TO}(?!\d+[:h]).*\d\w?|(.*\d:\d.*?){_TO}.*\d.*")
+_RANGE = re.compile(rf"(.*\d.*?){_TO}(?!\d+[:h]|\d\d?$).*\d\w?|(.*\d:\d.*?){_TO}.*\d.*")
 _YEARS = re.compile(r"(\d{4})\s?[-–/]\s?(?:\d\d)?(\d\d)")  # such as 1999/00
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_file import SeriesTable
 from attnlab.tasks.forecasting.data.reading.dates import read_times

@@ -55,7 +55,7 @@ _MARKED = re.compile(r"[\s.,/_'’-]*(<\d+>)[\s.,/_'’-]*")
 
 def normalized(text: str) -> str:
     """A text in lower case, with AM, quarters, weeks and zones written in one way."""
-    text = unicodedata.normalize("NFKC", text).casefold().translate(_MARKS).strip()
+    text = unicodedata.normalize("NFKC", text).casefold().translate(_MARKS).strip(" \t'")
     if not _LETTER.search(text):
         return text
     text = _ASIDE.sub("", text)
