@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -18,7 +19,12 @@ from attnlab.errors import RequestError
 from attnlab.text.reading import decoded
 
 _GZIP = b"\x1f\x8b"
-_OTHER_FILES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1")  # .xlsx and .zip, .xls, .parquet
+_OTHER_FILES = {  # by their first bytes: .xlsx and .zip, .xls, .parquet; JSON and JSON lines
+    **dict.fromkeys(
+        (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1"), "a workbook, an archive or a Parquet file"
+    ),
+    **dict.fromkeys((b'{"', b'[{"'), "JSON"),
+}
 _LISTED_COLUMNS = 20
 _SEPARATORS = "\t;,|"  # in case of doubt the first
 _SAMPLE = 100  # rows that decide about the separator
@@ -134,7 +140,7 @@ def file_content(path: Path) -> bytes:
     """The bytes of a CSV file, unpacked if gzip packed it.
 
     Raises:
-        RequestError: it can't be read, or is a workbook or an archive.
+        RequestError: it can't be read, or is a workbook, an archive or JSON.
     """
     try:
         raw = path.read_bytes()
@@ -142,10 +148,10 @@ def file_content(path: Path) -> bytes:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise RequestError(f"{path}: expected a CSV or TSV file, but: {reason}.") from error
-    if raw.startswith(_OTHER_FILES):
+    start = raw[:100].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if found := next((what for own, what in _OTHER_FILES.items() if start.startswith(own)), None):
         raise RequestError(
-            f"{path}: expected a CSV or TSV file, got a workbook, an archive or a Parquet file: "
-            f"save its table as CSV."
+            f"{path}: expected a CSV or TSV file, got {found}: save its table as CSV."
         )
     return raw
 
@@ -221,6 +227,9 @@ def _rows(source: _Lines, separator: str) -> list[Row]:
     usual = csv.field_size_limit(source.size)
     try:
         rows = [*source.rows(separator, strict=True)]
+        if separator != "\t" and any(map(_is_quoted_late, rows)):
+            with contextlib.suppress(csv.Error):  # quotes in a text
+                rows = [*source.rows(separator, strict=True, skipinitialspace=True)]
     except csv.Error as error:
         if separator != "\t":
             raise RequestError(_complaint(source, str(error))) from error
@@ -236,6 +245,11 @@ def _rows(source: _Lines, separator: str) -> list[Row]:
             f'closing " is missing.'
         )
     return rows
+
+
+def _is_quoted_late(row: Row) -> bool:
+    """Whether a cell has spaces in front of its quote, as in `1, "a, b"`."""
+    return any(cell.startswith(" ") and cell.lstrip(" ").startswith('"') for cell in row.cells)
 
 
 def _complaint(source: _Lines, reason: str) -> str:

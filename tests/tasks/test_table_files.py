@@ -36,6 +36,7 @@ ROWS = [["1", "a"], ["2", "b"]]
         "n,t\n1,a,,\n\n2,b,,\n",
         'n,t\n"1",a\n2,"b"\n',
         "n,t\n1,a\n2,b\n;;\n".replace(";;", ","),
+        'n, "t"\n1,  "a"\n"2", "b"\n',
     ],
 )
 def test_dialects_of_one_table(read, content):
@@ -120,6 +121,27 @@ def test_no_row_disappears(read, content, words):
 def test_lines_in_a_quoted_cell_may_look_like_anything_but_rows_of_numbers(read):
     note = '"first\n# second, third, 3\n2024, 5 and\nx,y,z"'
     assert read(days({2: note})).rows[2].cells[2] == note.strip('"')
+
+
+def test_quotes_after_a_space_are_those_of_csv_or_letters(read):
+    assert read('n, t\n1, "a, b"\n2, "c"\n').rows[0].cells == ["1", "a, b"]
+    assert read('n, t\n1, "a" b\n2, "c"\n').rows[0].cells == ["1", ' "a" b']
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"PK\x03\x04\x14\x00\xff", "a workbook"),
+        (b'{"text": "a"}\n', "JSON"),
+        (b'\xef\xbb\xbf [{"text": 1}]', "JSON"),
+        (b"PAR1\x15", "a workbook"),
+    ],
+)
+def test_other_kinds_of_files_are_named(read, content, found):
+    with pytest.raises(
+        RequestError, match=f"CSV or TSV file, got {found}.*: save its table as CSV"
+    ):
+        read(content)
 
 
 def test_a_name_of_several_columns_is_no_name(read):

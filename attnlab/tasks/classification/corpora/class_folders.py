@@ -151,7 +151,6 @@ class _Reader:
             *self._about_empty(empty),
             *left_out([*root.all_others()], self.folder, self.sort.noun),
             *self._about_loose(loose),
-            *_about_case(parts["train"]),
             *_about_inner(places["train"]),
         ]
         return ClassFiles(parts, tuple(notes), is_divided)
@@ -307,15 +306,6 @@ def _unwrapped(tree: _Tree, part: str) -> _Tree:
             break
         (tree,) = filled
     return tree
-
-
-def _about_case(classes: Iterable[str]) -> Iterator[str]:
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for label in classes:
-        alike[label.casefold()].append(label)
-    found = [" and ".join(labels) for labels in alike.values() if len(labels) > 1]
-    if found:
-        yield f"Classes that differ only in case count as different ones: {listed(found)}."
 
 
 def _about_inner(tree: _Tree) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.corpus import Corpus, Item
-from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank, same_text
+from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, listed, rank, same_text
 
 _Key = Callable[[Item], str]
 
@@ -42,6 +43,7 @@ def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str,
     parts |= _held_out(corpus, parts["train"], missing, seed, key)
     for part in PARTS[1:]:
         _check_classes(corpus, parts, part)
+    _note_alike(corpus, class_names(parts))
     return {part: parts[part] for part in PARTS}
 
 
@@ -54,6 +56,19 @@ def class_names(parts: Mapping[str, Iterable[Item]]) -> list[str]:
     digits = [each.removeprefix("-") for each in found]
     numbers = all(each.isascii() and each.isdigit() and len(each) < 100 for each in digits)
     return sorted(found, key=int) if numbers else found
+
+
+def _note_alike(corpus: Corpus, classes: Iterable[str]) -> None:
+    """Note classes that may be one to who wrote them: `Spam` and `spam`, `1` and `1.0`."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for label in classes:
+        alike[re.sub(r"(?<=\d)\.0+$", "", " ".join(label.casefold().split()))].append(label)
+    found = [" and ".join(labels) for labels in alike.values() if len(labels) > 1]
+    if found:
+        corpus.note(
+            "Classes that differ only in case, spaces or zeros count as different ones: "
+            f"{listed(found)}."
+        )
 
 
 def _key(corpus: Corpus, parts: Mapping[str, Iterable[Item]], ignore_case: bool) -> _Key:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import checked_text
 from attnlab.tasks.tables import Row, TableFormat, read_table
 from attnlab.tasks.text_corpus import OwnFiles
+
+# Usual names of columns of classes.
+_NAMES = frozenset(
+    "label labels class classes category categories target sentiment rating stars topic intent "
+    "emotion y class_index label_id class_id".split()
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -56,7 +63,22 @@ class Table(OwnFiles, Corpus):
         if len({*places.values()}) < len(places):
             keys = ", ".join(f"data.{key}" for key in places)
             raise RequestError(f"{keys}: expected different columns, got one of them twice.")
+        if numbered and _has_names(table.cells(places["label"])):
+            first = table.rows[0].cells[places["label"]]
+            raise RequestError(
+                f"{file}: row {table.rows[0].line}: expected a text and its class, since columns "
+                f"by number are those of a file without names, but {first!r} looks like a "
+                "column's name: choose columns by their names."
+            )
         return [_labelled(row, places, f"{file}: row {row.line}") for row in table.rows]
+
+
+def _has_names(labels: Sequence[str]) -> bool:
+    """Whether the first of these cells names a column of classes: no other row has it."""
+    first, *others = (label.strip() for label in labels)
+    numbers = all(other.removeprefix("-").replace(".", "", 1).isdigit() for other in others)
+    is_name = first.lower() in _NAMES or (numbers and any(map(str.isalpha, first)))
+    return bool(others) and is_name and first not in others
 
 
 def _labelled(row: Row, places: dict[str, int], where: str) -> Labelled:

@@ -9,11 +9,16 @@ from typing import NamedTuple
 
 from attnlab.errors import RequestError
 
+_ENDINGS = "txt|wav|mp3|flac|ogg|jpe?g|png|xml|html?|pdf|srt|json|csv"
 # What a column other than text has in every line. Exports of Tatoeba write \N for nothing.
 _KINDS = {
-    "numbers": re.compile(r"[#+-]?\d+(?:[.,:]\d+)*|\\N"),
+    "numbers": re.compile(r"[#+-]?\d+(?:[.,:;]\d+)*(?:[eE][+-]?\d+)? ?%?|\\N|[Nn]a[Nn]"),
     "identifiers": re.compile(r"[A-Za-z]{1,12}[-_:#./]?\d[\d-]*|[0-9a-f-]{16,}|\\N"),
-    "dates": re.compile(r"\d{4}-\d\d-\d\d(?:[ T][\d:.]+Z?)?|\\N"),
+    "names of files": re.compile(rf"[^\s,;]+\.(?:{_ENDINGS})|\\N", re.IGNORECASE),
+    "dates": re.compile(
+        r"\d{4}-\d\d-\d\d(?:[ T][\d:.]+ ?(?:Z|UTC|[+-]\d\d:?\d\d)?)?"
+        r"|\d{1,2}([./-])\d{1,2}\1\d{2}(?:\d\d)?(?: [\d:.]+)?|\\N"
+    ),
     "language codes": re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?|\\N"),
     "attributions": re.compile(r"CC[ -]BY.*|CC0.*|Attribution.*|https?://\S+|\\N"),
 }
@@ -27,6 +32,34 @@ _NAMES = frozenset(
     "id sentence sentence1 sentence2 text text1 text2 source src target tgt trg translation input "
     "output lang language source_text target_text source_sentence target_sentence attribution "
     "sentence_id translation_id source_id target_id sentence_source sentence_target".split()
+)
+# Languages that corpora are often of: code, other code, names.
+_LANGUAGES = tuple(
+    line.split()
+    for line in """\
+en eng english englisch anglais
+de deu ger german deutsch allemand
+fr fra fre french français französisch
+es spa spanish español spanisch
+it ita italian italiano italienisch
+pt por portuguese português
+nl nld dutch nederlands
+ru rus russian русский
+zh zho cmn chinese 中文 汉语
+ja jpn japanese 日本語
+ar ara arabic العربية
+hi hin hindi हिन्दी
+tr tur turkish türkçe
+pl pol polish polski
+sv swe swedish svenska
+cs ces czech čeština
+ko kor korean 한국어
+vi vie vietnamese
+uk ukr ukrainian
+ro ron romanian
+fi fin finnish suomi
+el ell greek
+he heb hebrew""".splitlines()
 )
 
 
@@ -155,11 +188,19 @@ def _is_blank_end(cells: Sequence[str], first: Sequence[str]) -> bool:
 def _is_header(first: Sequence[str], kinds: Sequence[str]) -> bool:
     """Whether the first line has names: of columns that are something else in all other lines."""
     names = [cell.lower().replace(" ", "_") in _NAMES for cell in first]
+    languages = [_language(cell) for cell in first]
     broken = [
         kind in ("numbers", "identifiers", "dates") and not _KINDS[kind].fullmatch(cell)
         for cell, kind in zip(first, kinds, strict=True)
     ]
-    return all(names) or any(broken)
+    is_pair = len(first) > 1 and len({*languages}) == len(first) and all(languages)
+    return all(names) or any(broken) or is_pair
+
+
+def _language(cell: str) -> str:
+    """The language that a cell names, by its code or its name in English or in the language."""
+    word = cell.lower()
+    return next((code for code, *names in _LANGUAGES if word in (code, *names)), "")
 
 
 def _checked(path: Path, chosen: Sequence[int], known: str, count: int) -> tuple[int, int]:

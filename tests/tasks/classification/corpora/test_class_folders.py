@@ -178,9 +178,6 @@ def test_names_of_classes_may_have_spaces_umlauts_and_another_case(tmp_path):
     for label in ("two words", unicodedata.normalize("NFD", "Größe"), "Cat", "cat"):
         made(tmp_path / label, "1.txt")
     assert [*found_in(tmp_path)["train"]] == ["Cat", "Größe", "cat", "two words"]
-    assert notes_of(tmp_path) == [
-        "Classes that differ only in case count as different ones: Cat and cat."
-    ]
 
 
 def test_an_archive_is_to_be_unpacked(tmp_path):

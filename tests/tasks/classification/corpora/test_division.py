@@ -227,3 +227,11 @@ def test_the_digest_changes_with_texts_and_with_shares():
     made[1].validation, made[2].limit = 0.2, 50
     made[3].set_items({"train": [Labelled(*SMALL[0], group="g"), *made[0].parts["train"][1:]]})
     assert len({each.digest() for each in made}) == 4 and made[0].digest() == made[4].digest()
+
+
+def test_classes_that_may_be_one_are_noted():
+    made = corpus(train=[(str(number), ("Spam", "spam", "1.0")[number % 3]) for number in range(9)])
+    divided(made, seed=0)
+    assert made.notes == (
+        "Classes that differ only in case, spaces or zeros count as different ones: Spam and spam.",
+    )

@@ -68,6 +68,15 @@ def test_columns_are_found_by_name_and_by_number_where_there_are_no_names(tmp_pa
     assert rows_of(path=bare, text=1, label=2, group=3) == ROWS
 
 
+@pytest.mark.parametrize(("name", "labels"), [("label", "ab"), ("is_spam", "01")])
+def test_names_of_columns_are_no_row_of_a_file_with_numbered_columns(tmp_path, name, labels):
+    rows = "".join(f"text {number},{labels[number % 2]}\n" for number in range(6))
+    path = written(tmp_path / "t.csv", f"text,{name}\n{rows}")
+    with pytest.raises(RequestError, match=f"row 1: .*'{name}' looks like a column's name"):
+        rows_of(path=path, text=1, label=2)
+    assert len(rows_of(path=written(tmp_path / "t.csv", rows), text=1, label=2)) == 6
+
+
 @pytest.mark.parametrize(
     ("codec", "encoding"),
     [("utf-8", None), ("utf-8-sig", None), ("utf-16", None), ("cp1252", "cp1252")],
@@ -169,6 +178,7 @@ GOOD = "text,label\nfine,a\n"
         ),
         (GOOD, {"encoding": "klingon"}, "{path}: expected text in data.encoding, but: unknown enc"),
         (b"PK\x03\x04\0\0", {}, "{path}: expected a CSV or TSV file, got a workbook, an archive"),
+        (b"a\0\0", {}, "{path}: expected text, got a zero byte."),
         (
             gzip.compress(GOOD.encode(), mtime=0)[:20],
             {},
