@@ -226,3 +226,12 @@ def test_clocks_that_were_put_back_double_times_without_an_offset_only(read):
     times = zoned("2024-10-26", "h", 50).strftime("%Y-%m-%d %H:%M")
     with pytest.raises(RequestError, match="both have 2024-10-27 02:00"):
         read("time,x", times)
+
+
+@pytest.mark.parametrize(
+    ("header", "cell"),
+    [("q,x", "{n}.5"), ("mm,x", "{n}"), ("code,x", "{code}"), ("dd,x", "7")],
+)
+def test_short_names_and_numbers_of_rows_are_no_times_by_themselves(read, header, cell):
+    cells = [cell.format(n=n, code=200101 + n) for n in range(40)]
+    assert read(header, cells, newest_first=False).notes[0].startswith("No time column")

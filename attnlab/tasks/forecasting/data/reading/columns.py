@@ -12,7 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_file import SeriesTable
 from attnlab.tasks.forecasting.data.reading import words
 from attnlab.tasks.forecasting.data.reading.dates import read_times, regularity
-from attnlab.tasks.forecasting.data.reading.headers import role
+from attnlab.tasks.forecasting.data.reading.headers import part_of, role
 from attnlab.tasks.forecasting.data.reading.numbers import is_missing, is_number, to_number
 from attnlab.tasks.forecasting.data.times import Calendar, Counts
 
@@ -204,7 +204,7 @@ def _in_several_columns(
     """Times whose parts are in several columns: year and month, or date and clock time."""
     roles: dict[str, int] = {}
     for at in free:
-        roles.setdefault(role(table.header[at]), at)
+        roles.setdefault(part_of(table.header[at]), at)
     if not {"month", "ordinal"} & {*roles} and "day" in roles:
         roles["ordinal"] = roles["day"]  # of the year
     dates = [tuple(roles[part] for part in parts) for parts in _PARTS if {*parts} <= {*roles}]
@@ -244,7 +244,7 @@ def _joined(table: SeriesTable, places: Sequence[int], days: Mapping[int, list[s
 
     `days` are texts to take for columns of dates.
     """
-    parts, all_said = [], [role(table.header[at]) for at in places]
+    parts, all_said = [], [part_of(table.header[at]) for at in places]
     if "month" not in all_said:
         all_said = ["ordinal" if said == "day" else said for said in all_said]
     for at, said in zip(places, all_said, strict=True):

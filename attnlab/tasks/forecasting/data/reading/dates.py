@@ -172,9 +172,8 @@ def _in_digits(texts: list[str], named: str) -> Iterator[Read]:
     yield from found
     yield from () if any(map(_is_whole, found)) else weeks
     yield from (read for read in _fitting(texts, _NAMED_ONLY if named else ()) if _is_whole(read))
-    for read in _fitting(texts, _SHORT):
-        if named or (regularity(read.times) == 1 and len({*read.times.instants}) == len(texts)):
-            yield read
+    if named or not _counts_on(texts):
+        yield from (read for read in _fitting(texts, _SHORT) if named or _is_even(read))
 
 
 def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
@@ -193,6 +192,19 @@ def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
 
 def _is_whole(read: Read) -> bool:
     return not read.times.invalid.any()
+
+
+def _is_even(read: Read) -> bool:
+    """Whether all steps are equal, and each time is there once."""
+    return regularity(read.times) == 1 and len({*read.times.instants}) == len(read.times)
+
+
+def _counts_on(texts: Sequence[str]) -> bool:
+    """Whether whole numbers go up or down by one, as those of rows do."""
+    if not all(map(str.isdigit, texts)):
+        return False
+    steps = np.diff(np.array(texts, float))
+    return bool(np.all(steps == 1) or np.all(steps == -1))
 
 
 def _sample(cells: Sequence[str]) -> list[str]:

@@ -24,18 +24,17 @@ _WORDS = {
     "count": "ds t",
     "row": "index idx step nr no number lfd nummer obs",
     "year": (
-        "year years yr yyyy yy jahr annee an ano anno rok год ar jaar vuosi yil ev έτος ετος 年 "
+        "year years yr jahr annee an ano anno rok год ar jaar vuosi yil ev έτος ετος 年 "
         "年度 年份 연도 년도 سنة वर्ष ปี nam leto godina"
     ),
     "month": (
-        "month months mon mo mm mnth monat mois mes mese miesiac месяц maand maned manad kuukausi "
+        "month months mon monat mois mes mese miesiac месяц maand maned manad kuukausi "
         "ay honap mesic luna μηνας 月 月份 월 شهر महीना เดือน thang kk mjesec"
     ),
     "day": (
-        "day days dd dy tag jour dia giorno dzien день dag paiva gun nap den zi ημερα 日 天 일 يوم "
-        "दिन วัน"
+        "day days tag jour dia giorno dzien день dag paiva gun nap den zi ημερα 日 天 일 يوم दिन วัน"
     ),
-    "hour": "hour hours hr hh stunde std heures horas ore godz часы time_hour timme tunti uur h",
+    "hour": "hour hours hr stunde std heures horas ore godz часы time_hour timme tunti uur h",
     "minute": "minute minutes min minuto minuten",
     "ordinal": "doy dayofyear yearday yday julianday",
     "week": (
@@ -43,12 +42,24 @@ _WORDS = {
         "woche kw cw kalenderwoche semaine semana settimana tydzien неделя "
         "vecka uge uke viikko hafta het 周"
     ),
-    "quarter": "quarter qtr q quartal trimestre kwartal квартал kvartal ceyrek negyedev 季度 분기",
+    "quarter": "quarter qtr quartal trimestre kwartal квартал kvartal ceyrek negyedev 季度 분기",
 }
 _BESIDE = {
     *"utc gmt local cet of the and start end beginning ending from to von bis".split(),
     *"de da id ref local z h s".split(),
 }
+
+
+# Names that have another meaning unless other parts of times stand beside them.
+_SHORT = {
+    **{"yyyy": "year", "yy": "year", "mo": "month", "mm": "month", "dd": "day", "dy": "day"},
+    **{"hh": "hour", "q": "quarter"},
+}
+
+
+def part_of(name: str) -> str:
+    """What a column has if others have the other parts of times; see `role`."""
+    return role(name) or _SHORT.get(name.strip("#_ ").casefold(), "")
 
 
 @lru_cache(maxsize=1024)
