@@ -169,7 +169,7 @@ def test_a_number_that_marks_a_missing_one_is_none(csv_file, mark):
     ids=["months", "quarters", "years", "numbers", "days", "numbered"],
 )
 def test_times_in_the_names_of_columns_are_refused(csv_file, content):
-    with pytest.raises(RequestError, match=r"are times, but .* task\.column"):
+    with pytest.raises(RequestError, match=r"look like times, but .* task\.column"):
         read_series(csv_file(content), time_column="auto")
     last = csv_file("date,x1,x2,x3\n2020-01,1,2,3\n2020-02,4,5,6\n")
     assert read_series(last, time_column="auto").values.tolist() == [3, 6]

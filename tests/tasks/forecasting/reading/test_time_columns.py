@@ -235,3 +235,8 @@ def test_clocks_that_were_put_back_double_times_without_an_offset_only(read):
 def test_short_names_and_numbers_of_rows_are_no_times_by_themselves(read, header, cell):
     cells = [cell.format(n=n, code=200101 + n) for n in range(40)]
     assert read(header, cells, newest_first=False).notes[0].startswith("No time column")
+
+
+def test_a_year_and_week_in_one_number_are_a_week(read):
+    cells = [f"{d.isocalendar()[0]}{d.isocalendar()[1]:02d}" for d in WEEKS]
+    assert (read("yearweek,x", cells).times[0], read("week,x", cells).step) == ("2019-11-04", "7D")

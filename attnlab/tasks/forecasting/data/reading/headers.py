@@ -38,7 +38,7 @@ _WORDS = {
     "minute": "minute minutes min minuto minuten",
     "ordinal": "doy dayofyear yearday yday julianday",
     "week": (
-        "week wk isoweek epiweek weekofyear weeknumber weeknum "
+        "week wk isoweek epiweek weekofyear weeknumber weeknum yearweek "
         "woche kw cw kalenderwoche semaine semana settimana tydzien неделя "
         "vecka uge uke viikko hafta het 周"
     ),

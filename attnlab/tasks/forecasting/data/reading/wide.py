@@ -27,8 +27,9 @@ def refuse_wide(table: SeriesTable, *, has_times: bool) -> None:
         names = _periods_of_a_year(table) or ([] if has_times else _numbered(table.header))
     if names:
         raise RequestError(
-            f"{table.path}: the columns {names[0]!r} to {names[-1]!r} are times, but a series is "
-            f"read down a column: write a row for each time, or choose a column by task.column"
+            f"{table.path}: the columns {names[0]!r} to {names[-1]!r} look like times, but a "
+            "series is read down a column: write a row for each time, or choose a column by "
+            "task.column"
         )
 
 
