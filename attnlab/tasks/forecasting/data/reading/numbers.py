@@ -64,6 +64,8 @@ def to_number(cell: str, decimal: str = ".") -> float:
 
 def _bare(cell: str) -> str:
     """A cell without signs of currencies and gaps between digits."""
+    if cell.replace(".", "", 1).isdigit():  # most cells
+        return cell
     return _GAP_IN_NUMBER.sub("", _SIGN.sub(r"\1", cell.replace("−", "-")))
 
 
