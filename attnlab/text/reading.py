@@ -13,7 +13,10 @@ LONGEST_TEXT = 1_000_000  # bytes
 STANDARD_INPUT = Path("-")
 _NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
 _TEXT_ENDINGS = (".txt", ".text", ".md", ".markdown")
-_OF_FILE_MANAGERS = ("thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "@eadir", "$recycle.bin")
+# Files and folders that file managers, file systems and Python make in any folder.
+_OF_SYSTEMS = frozenset(
+    "thumbs.db ehthumbs.db desktop.ini icon\r @eadir $recycle.bin lost+found __pycache__".split(" ")
+)
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -30,7 +33,7 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
         text = raw.decode(codec)
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        hint = f"; {key} names another encoding" if key else ""
+        hint = f"; {key} names another encoding" if key else "; save it as UTF-8"
         name, byte = encoding or _NAMES[codec], raw[error.start]
         raise RequestError(
             f"{where}: expected {name} text, got the byte 0x{byte:02x} in line {line}{hint}."
@@ -58,11 +61,10 @@ def printable(name: str) -> str:
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a file manager hides a file of a folder, or put it beside the others."""
+    """Whether a file manager hides a file of a folder, or a system put it beside the others."""
     folders = (part for part in path.parts if part not in (".", ".."))
     return any(
-        part.startswith((".", "__MACOSX")) or part.casefold() in _OF_FILE_MANAGERS
-        for part in folders
+        part.startswith((".", "__MACOSX")) or part.casefold() in _OF_SYSTEMS for part in folders
     )
 
 

@@ -30,8 +30,11 @@ def test_usual_encodings_are_found(raw, encoding):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"a\nb\xe9", "here: expected UTF-8 text, got the byte 0xe9 in line 2."),
-        (b"\xff\xfea\0b", "here: expected UTF-16 text, got the byte 0x62 in line 1."),
+        (b"a\nb\xe9", "here: expected UTF-8 text, got the byte 0xe9 in line 2; save it as UTF-8."),
+        (
+            b"\xff\xfea\0b",
+            "here: expected UTF-16 text, got the byte 0x62 in line 1; save it as UTF-8.",
+        ),
         (b"a\0b", "here: expected text, got a zero byte."),
     ],
 )

@@ -174,4 +174,7 @@ def _check_classes(corpus: Corpus, parts: Mapping[str, Sequence[Item]], part: st
         return
     names = ", ".join(sorted(classes["train"])[:10])
     found = f"{corpus.noun}s of {new[0]!r}, too" if new else f"no {corpus.noun} of {gone[0]!r}"
-    raise RequestError(f"{where}: expected the classes of train ({names}), got {found}.")
+    raise RequestError(
+        f"{where}: expected the classes of train ({names}), got {found}. Leave the class out of "
+        f"{part if new else 'train'}, or give no {part} part, which is then a share of train."
+    )

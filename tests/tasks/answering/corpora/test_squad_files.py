@@ -66,8 +66,11 @@ def test_both_versions_are_read(file):
     ("content", "message"),
     [
         (b"{", "expected JSON of SQuAD's form, but in line 1: "),
-        (b"\xff\xfeabc", "expected UTF-16 text, got the byte 0x63 in line 1."),
-        (b'{"data": "\xe9"}', "expected UTF-8 text, got the byte 0xe9 in line 1."),
+        (b"\xff\xfeabc", "expected UTF-16 text, got the byte 0x63 in line 1; save it as UTF-8."),
+        (
+            b'{"data": "\xe9"}',
+            "expected UTF-8 text, got the byte 0xe9 in line 1; save it as UTF-8.",
+        ),
         (b"[" * 100_000, "expected JSON of SQuAD's form, got nested lists."),
         ('{"data": ' + "1" * 5000 + "}", "got a number of too many digits."),
         ("[1]", 'but "data" is no list.'),

@@ -154,6 +154,7 @@ def test_a_folder_without_a_usable_file_is_named_and_refused_unless_that_is_allo
 
 def test_files_that_are_left_out_are_counted_and_those_of_the_system_are_not(tmp_path):
     hidden = "a/.DS_Store a/Thumbs.db b/desktop.ini __MACOSX/a/1.txt .git/x/1.txt b/._2.txt"
+    hidden += " lost+found/ train/__pycache__/"
     folder = made(tmp_path, f"train/a/1.txt train/b/2.txt {hidden} b/ a/")
     assert notes_of(folder)[1:] == ["Folders without texts are left out: a (empty), b (empty)."]
     made(folder, "README.md train/urls.txt train/a/x.html train/b/y.json train/b/z.json")

@@ -79,7 +79,10 @@ def test_parts_are_told_by_the_names(tmp_path):
     [
         (b" \n\t", "neg/bad.txt: expected a text, got an empty one."),
         (b"", "neg/bad.txt: expected a text, got an empty one."),
-        (b"a\ncaf\xe9", "neg/bad.txt: expected UTF-8 text, got the byte 0xe9 in line 2."),
+        (
+            b"a\ncaf\xe9",
+            "neg/bad.txt: expected UTF-8 text, got the byte 0xe9 in line 2; save it as UTF-8.",
+        ),
         (b"a\0b", "neg/bad.txt: expected text, got a zero byte."),
         (
             b"x" * (10 * LONGEST_TEXT),
