@@ -149,7 +149,7 @@ def _go_on(
         own_files.require_same(config, folder.status.read(), data.digest)
         folder.make_folders()
         (folder.path / REPORT).unlink(missing_ok=True)  # a page of what was
-        member = {"sweep": sweep.name} if sweep else {}
+        member: dict[str, Any] = {"sweep": sweep.name} if sweep else {}
         member |= {"files": dict(config.files)} if config.files else {}
         beside = dict(config.beside)
         folder.status.write("running", error=None, pruned=False, beside=beside, **member)
