@@ -36,6 +36,7 @@ _CONFIG = {
 _ENVIRONMENT = {
     "python": "3.11.7",
     "processor": "x86_64",
+    "processor_model": "Abacus",
     "cpus": 2,
     "packages": {"attnlab": "0.1.0", "tensorflow": "2.21.0", "keras": "3.15.1"},
     "code": {"commit": "0123456789abcdef", "dirty": False},
@@ -80,7 +81,7 @@ def write_run(
     folder.mkdir(parents=True)
     began = f"2026-05-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
     known = {"task": task, "attention": attention, "seed": seed, "started": began}
-    own = {"state": state, **known, "data_digest": "d" * 64, **(status or {})}
+    own = {"format": 1, "state": state, **known, "data_digest": "d" * 64, **(status or {})}
     settings = {"task.name": task, "attention.name": attention, "seed": seed, **(config or {})}
     documents = {
         "status.json": own,

@@ -245,10 +245,14 @@ DAMAGE = [
     ("plot", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
     ("evaluate", spoiled("status.json", "{"), "status.json: damaged"),
     ("forecast", spoiled("status.json", "[]"), "status.json: damaged"),
-    ("plot", spoiled("status.json", '{"state": "fine"}'), "expected one of running, completed"),
+    (
+        "plot",
+        spoiled("status.json", '{"format": 1, "state": "fine"}'),
+        "expected one of running, completed",
+    ),
     (
         "evaluate",
-        spoiled("status.json", '{"state": "completed", "epoch": "two"}'),
+        spoiled("status.json", '{"format": 1, "state": "completed", "epoch": "two"}'),
         "status.json: damaged: epoch: expected a whole number, got 'two'.",
     ),
     ("evaluate", spoiled("status.json"), "has no status.json"),

@@ -82,14 +82,13 @@ class Quantity(NamedTuple):
     def best_baseline(self, metrics: Mapping[str, Any]) -> str | None:
         """The name of the baseline that is best by it, in its part; None where there is none.
 
-        Those that know the rule are left out; older runs, which don't say which do, have that by
-        what the kind reports.
+        Those that know the rule are left out.
         """
         part = part_of(metrics, self.path)
-        if self.is_reported or not self.direction or "oracles" not in part:
+        if self.is_reported or not self.direction:
             return part.get("best_baseline")
         values = self._of_baselines(part)
-        names = values.keys() - {*part["oracles"]}
+        names = values.keys() - {*part.get("oracles", ())}
         return max(sorted(names), key=lambda name: self.direction * values[name], default=None)
 
     def _of_baselines(self, part: Mapping[str, Any]) -> dict[str, float]:

@@ -181,7 +181,7 @@ def _by_key(
 
 
 def values_of(run: RunRecord, keys: Iterable[str]) -> tuple[str, ...]:
-    """The values of config keys; one that an older version didn't have counts as null."""
+    """The values of config keys; one that a run doesn't have counts as null."""
     return tuple("null" if value is None else value for value in map(run.setting, keys))
 
 
@@ -254,13 +254,9 @@ def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[Run
         found = environments[run.run.path].get("code") or {}
         return f"{str(found.get('commit'))[:8]}{' with changes' if found.get('dirty') else ''}"
 
-    # Runs of earlier versions know no more than the architecture.
-    models = all(found.get("processor_model") for found in environments.values())
-
     def machine(run: RunRecord) -> str:
         found = environments[run.run.path]
-        name = found.get("processor_model" if models else "processor")
-        return f"{name} with {found.get('cpus')} cores"
+        return f"{found.get('processor_model')} with {found.get('cpus')} cores"
 
     def stack(run: RunRecord) -> str:
         return str(run.status.get("together", 1))
@@ -315,7 +311,7 @@ def _decides(key: str) -> bool:
 
 
 def _text(run: RunRecord, key: str) -> str:
-    """A setting's value; one that an older version didn't have counts as null."""
+    """A setting's value; one that the run doesn't have counts as null."""
     return run.settings.get(key, "null")
 
 

@@ -18,7 +18,6 @@ from attnlab.records.leaves import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
-from attnlab.tasks.kinds import resolved
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
 _NOT_DONE = ("failed", "killed")
@@ -132,12 +131,10 @@ def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
 def read_settings(run: RunDirectory) -> dict[str, str]:
     """The leaves of a run's config.yaml by dotted key, as text; see `flatten`.
 
-    A value for which `auto` stands in older runs is the one that it meant.
-
     Raises:
         RequestError: config.yaml is missing or damaged.
     """
-    return flatten(resolved(run.read_config()))
+    return flatten(run.read_config())
 
 
 def setting(settings: Mapping[str, str], key: str) -> str | None:

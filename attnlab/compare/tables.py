@@ -48,7 +48,7 @@ def naming(of: Comparison | TaskGroups) -> Naming:
     others = of.by[of.asked :]
     if len(others) <= _MOST_COLUMNS:
         return Naming([*of.by], {key: [value or NOTHING for value in key] for key in keys}, [])
-    # What an older version didn't have counts as null.
+    # A setting that a run doesn't have counts as null.
     own = {key: tuple(value or "null" for value in key[of.asked :]) for key in keys}
     sets = list(dict.fromkeys(own.values()))
     names = {

@@ -211,8 +211,7 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     name = settings.get("name")
     composed = {key: settings.pop(key) for key in ("rules", "_target_") if key in settings}
     content = option_content(*_file_of(group, name, document)) or {}
-    # Earlier versions saved the class, which may have moved since, but no rules.
-    changed = "rules" in composed and any(composed[key] != content.get(key) for key in composed)
+    changed = any(composed[key] != content.get(key) for key in composed)
     if not content or changed:
         raise RequestError(
             f"{group}.name: expected no change of the name alone, and in a file of one's own the "

@@ -162,11 +162,6 @@ def option_class(group: str, name: Any) -> type:
         ) from error
 
 
-def auto_value(attention: Any, key: str, otherwise: str) -> str:
-    """What `auto` stands for in a setting such as `model.placement`, by the mechanism's file."""
-    return _rule_of(attention, key).get("auto", otherwise)
-
-
 def follows(attention: Any, key: str, value: Any) -> bool:
     """Whether a setting has its value because the mechanism's file allows no other one.
 

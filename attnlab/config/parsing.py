@@ -42,7 +42,7 @@ def parse(
     Raises:
         RequestError: a value is missing or breaks its rule; the text names the key.
     """
-    document = {key: _without_classes(value) for key, value in document.items()}
+    document = dict(document)
     known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
     for key in document:
         _check_known(key, known, "")
@@ -95,13 +95,6 @@ def absolute_uri(uri: str) -> str:
     start = "sqlite:///" if uri.startswith("sqlite:///") else ""
     is_path = start or ("/" in uri and ":" not in uri)
     return start + os.path.abspath(uri.removeprefix(start)) if is_path else uri
-
-
-def _without_classes(section: Any) -> Any:
-    """Earlier versions saved classes and rules, too; now files of `conf` name them."""
-    if not isinstance(section, Mapping):
-        return section
-    return {key: value for key, value in section.items() if key not in ("_target_", "rules")}
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:

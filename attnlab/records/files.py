@@ -162,7 +162,7 @@ class History:
         write_text(self._path, csv_text(lines))
 
     def read(self) -> dict[str, list[float]]:
-        """Column to one value a row, `epoch` as whole numbers; a row that was cut off is left out.
+        """Column to one value a row, `epoch` as whole numbers.
 
         Raises `RequestError` where the file is damaged.
         """
@@ -177,12 +177,10 @@ class History:
         return history
 
     def _lines(self) -> list[str]:
-        """The whole lines; earlier versions added to the file, and a kill could cut the last."""
         try:
-            lines = self._path.read_bytes().decode("utf-8").splitlines(keepends=True)
+            return self._path.read_bytes().decode("utf-8").splitlines(keepends=True)
         except FileNotFoundError:
             return []
-        return lines if not lines or lines[-1].endswith("\n") else lines[:-1]
 
 
 def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:

@@ -12,6 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.processes import is_running, this_process
 
+FORMAT = 1  # of a run folder; see docs/run-folder.md
 STATES = ("running", "completed", "failed", "killed")
 _ADVICE = {
     "running": "wait until it is done",
@@ -48,11 +49,16 @@ class Status:
             if state == "running":
                 status.update(this_process())
             status.update(changes, updated=datetime.now(timezone.utc).isoformat())
-            files.write_json(self._path, status)
+            files.write_json(self._path, {"format": FORMAT, **status})
 
     def read(self) -> dict[str, Any]:
-        """All entries; raises `RequestError` where the file is missing or damaged."""
+        """All entries; raises `RequestError` if it is missing, damaged or of another format."""
         status = files.read_json(self._path)
+        if status.get("format") != FORMAT:
+            raise RequestError(
+                f"{self._path}: format: expected {FORMAT}, got {status.get('format')!r}: this "
+                "version of attnlab can't read the run, so train it again."
+            )
         if status.get("state") not in STATES:
             raise RequestError(
                 f"{self._path}: damaged: state: expected one of {', '.join(STATES)}, "

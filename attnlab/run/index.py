@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.config.parsing import parse
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory, run_folders
 from attnlab.records.status import actual_state
-from attnlab.tasks.kinds import resolved
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 PRUNED = "pruned"  # killed by a search
@@ -91,17 +89,6 @@ def _read(folder: Path) -> IndexedRun:
     run = RunDirectory(folder)
     try:
         status = run.status.read()
-        return IndexedRun(folder, _digest(run, status), status)
+        return IndexedRun(folder, str(status.get("config_hash")), status)
     except RequestError:
         return IndexedRun(folder, "", {"state": "damaged"})
-
-
-def _digest(run: RunDirectory, status: Mapping[str, Any]) -> str:
-    """The digest as it is made now: configurations that named classes also said `auto`."""
-    noted = str(status.get("config_hash"))
-    try:
-        if b"_target_:" in (run.path / "config.yaml").read_bytes():
-            return parse(resolved(run.read_config()), {}).digest  # so old that it has no stamps
-    except (OSError, RequestError):
-        pass
-    return noted

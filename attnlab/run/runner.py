@@ -32,7 +32,6 @@ from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
 from attnlab.run.screen import Screen, screen
 from attnlab.tasks.base import Task, TaskData
-from attnlab.tasks.kinds import resolved
 
 log = logging.getLogger("attnlab")
 
@@ -105,7 +104,7 @@ def resume(
     started = time.perf_counter()
     _require_stopped(folder)
     with FolderLock(folder.path):
-        before, status = parse(resolved(folder.read_config()), {}), folder.status.read()
+        before, status = parse(folder.read_config(), {}), folder.status.read()
         files, changes = own_files.parted(changes or {}, status)
         config = _in_its_place(changed(before, changes), folder)
         config = own_files.located(config, status, files)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
 
 from attnlab import tasks
 from attnlab.config.options import option_class
@@ -46,10 +44,3 @@ def known_kind(task: object) -> Kind | None:
         return kind_of(str(task))
     except RequestError:
         return None
-
-
-def resolved(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's config.yaml with the values for which `auto` stood, as newer runs save it."""
-    task = config.get("task")
-    kind = known_kind(task.get("name")) if isinstance(task, Mapping) else None
-    return kind.resolved(config) if kind and kind.resolved else config

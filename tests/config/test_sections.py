@@ -161,15 +161,6 @@ def test_an_option_keeps_settings_apart():
     assert Option.from_mapping({"name": "x", "units": 3}) == Option("x", {"units": 3})
 
 
-def test_what_a_document_says_of_classes_is_left_out():
-    """An old run's folder does; it decides nothing, so its digest is that of a new one."""
-    plain = parse(document(), {})
-    named = document()
-    named["attention"] |= {"_target_": "os.system", "rules": {"units": {"type": "int"}}}
-    assert parse(named, {}).digest == plain.digest
-    assert parse(named, {}).document == plain.document
-
-
 def test_the_groups_are_the_folders_of_conf():
     assert {path.name for path in conf_folder().iterdir() if path.is_dir()} == {
         *OPTION_GROUPS,

@@ -22,7 +22,6 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
 from attnlab.tasks.classification.images.models.pretrained import build_pretrained, resized
-from attnlab.tasks.classification.kind import resolved_config
 from attnlab.training.keras_internals import shapes_alone
 
 SHAPE, PATCH, HEADS, WIDTH = (8, 12, 3), 4, 2, 10
@@ -255,12 +254,6 @@ def test_the_attention_of_a_configuration_is_the_presets(preset):
     ):
         with pytest.raises(RequestError, match=words):
             as_the_encoder({**given, "attention": other})
-
-
-@pytest.mark.parametrize("task", ["digits", "images"])
-def test_early_runs_had_no_encoder(task):
-    document = {"task": {"name": task, "flip": True}, "model": {"name": "vit"}}
-    assert resolved_config(document)["task"] == {"encoder": None, "name": task, "flip": True}
 
 
 @pytest.fixture(scope="module")

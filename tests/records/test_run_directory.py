@@ -128,11 +128,25 @@ def test_folder_that_is_no_run(tmp_path):
         RunDirectory.open(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"state": "dancing"}', '{"epoch": 3}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1, "state": "dancing"}'])
 def test_damaged_status(run, content):
     (run.path / "status.json").write_text(content)
     with pytest.raises(RequestError, match=r"status\.json: damaged"):
         RunDirectory.open(run.path)
+
+
+@pytest.mark.parametrize("number", [None, 0, 2, "1"])
+def test_a_folder_of_another_format_is_refused(run, number):
+    path = run.path / "status.json"
+    status = json.loads(path.read_text())
+    assert status["format"] == 1
+    path.write_text(json.dumps({**status, "format": number}))
+    with pytest.raises(
+        RequestError, match=rf"format: expected 1, got {number!r}: .* train it again"
+    ):
+        RunDirectory.open(run.path)
+    (listed,) = list_runs(run.path.parents[2])
+    assert listed.status["state"] == "damaged"
 
 
 @pytest.mark.parametrize("state", ["running", "failed", "killed"])

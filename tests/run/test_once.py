@@ -234,13 +234,6 @@ def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatc
     assert index.refresh().find(config.digest).path == runs[-1].path
 
 
-def test_a_run_that_names_classes_has_the_digest_of_one_that_does_not(tmp_path, config, make):
-    run = make("killed", config_hash="another")
-    document = {**config.document, "task": {**config.document["task"], "_target_": "os.system"}}
-    run.write_config(document)
-    assert found(config, tmp_path) == ("killed", run.path)
-
-
 def test_a_damaged_run_counts_for_nothing(tmp_path, config, make):
     (make("completed").path / "status.json").write_text(json.dumps([]))
     assert found(config, tmp_path) is None

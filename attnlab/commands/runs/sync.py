@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +15,6 @@ from attnlab.errors import RequestError
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.snapshot import run_snapshot
 from attnlab.records.run_directory import RunDirectory, list_runs
-from attnlab.tasks.base import load
-from attnlab.tasks.kinds import known_kind
 
 if TYPE_CHECKING:
     from attnlab.records.mlflow.store import Store
@@ -84,11 +81,7 @@ def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Sto
     if uri not in stores:
         stores[uri] = Store(uri, run.path.parents[2] / "artifacts")
 
-    def served(config: Mapping[str, Any]) -> Any:  # of a version that did not write it down
-        kind = known_kind(config["task"]["name"])
-        return load(kind.served)(config) if kind else None
-
-    done = sync_run(run, stores[uri], served)
+    done = sync_run(run, stores[uri])
     if done.is_new:
         click.echo(f"{run.name}: logged as {done.run_id}")
     elif done.added:

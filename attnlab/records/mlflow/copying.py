@@ -314,7 +314,7 @@ def _save_model(model: Model, description: Any, path: Path, data: Path) -> None:
 def _sweep_run(snapshot: Snapshot, store: Store) -> str:
     """The id of the run that stands for the sweep of a run, which gets what it lacks.
 
-    A sweep that is under way, was killed or is of an early version stays; it is made if missing.
+    A sweep that is under way or was killed stays; it is made if missing.
     """
     folder = snapshot.sweep
     assert folder is not None
@@ -324,7 +324,7 @@ def _sweep_run(snapshot: Snapshot, store: Store) -> str:
         copy = Copy.of(sweep, store)
         ended = sweep.started and sweep.status in ("FINISHED", "FAILED")
         if not copy.run_id or ended:
-            # Of an early version's sweep its runs know more than its folder.
+            # Where the sweep's folder is gone, its runs know when it was.
             begun, end = sweep.started or snapshot.started, sweep.ended or snapshot.ended
             copy.add(replace(sweep, started=begun, ended=end))
     return copy.run_id

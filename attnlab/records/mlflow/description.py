@@ -23,7 +23,7 @@ def origin(folder: Path) -> dict[str, str]:
     """Tags that say who ran what: user, command as typed, commit of the code."""
     try:
         known = files.read_json(folder / "environment.json")
-    except RequestError:  # of an early version
+    except RequestError:  # none yet, or damaged
         return {}
     commit = (known.get("code") or {}).get("commit")
     command = str(known.get("command") or "")[:_LONGEST_COMMAND]

@@ -37,8 +37,6 @@ _FILES = (
 Document = Mapping[str, Any]  # what a file says
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
 Example = tuple[Document, Document]
-# Gives that by a configuration; None where nothing is known.
-Served = Callable[[Document], Example | None]
 
 
 class Measured(NamedTuple):
@@ -80,25 +78,20 @@ class Snapshot:
     missing: list[str] = field(default_factory=list)  # what the folder lacks, in sentences
 
 
-def run_snapshot(
-    run: RunDirectory, state: str | None = None, served: Served | None = None
-) -> Snapshot:
+def run_snapshot(run: RunDirectory, state: str | None = None) -> Snapshot:
     """What MLflow should have of a run, which may be under way.
 
-    `state` is how the run stands, where that is known better than from status.json; `served` gives
-    what its model takes and gives, where the folder is too old to say. Raises `RequestError` where
-    status.json or config.yaml is missing or damaged.
+    `state` is how the run stands, where that is known better than from status.json. Raises
+    `RequestError` where status.json or config.yaml is missing or damaged.
     """
     status, config = run.status.read(), run.read_config()
     try:
-        return _run_snapshot(run, status, config, state or actual_state(status), served)
+        return _run_snapshot(run, status, config, state or actual_state(status))
     except (KeyError, TypeError, AttributeError) as error:
         raise RequestError(f"{run.path}: a file of it is damaged: {error!r}.") from error
 
 
-def _run_snapshot(
-    run: RunDirectory, status: Document, config: Document, state: str, served: Served | None
-) -> Snapshot:
+def _run_snapshot(run: RunDirectory, status: Document, config: Document, state: str) -> Snapshot:
     missing: list[str] = []
     history = _readable(run.history.read, missing)
     metrics = _readable(run.read_metrics, missing) if _is_done(run, state, history) else {}
@@ -122,10 +115,10 @@ def _run_snapshot(
         files=_files(run, weights, best, under_way=state == "running" and not metrics),
         run_id=status.get("mlflow_run_id"),
         uri=own_uri(run.path, config),
-        # A run of an early version has kept no more of its data than the digest.
+        # A run that failed before its data were prepared has none.
         dataset={**data, "digest": digest} if data and digest else None,
         reported=f"test_{metrics['metric']}" if metrics else None,
-        model=None if best is None or weights == "none" else _model(run, config, best, served),
+        model=None if best is None or weights == "none" else _model(run, best),
         sweep=run.path.parents[2] / "sweeps" / sweep if sweep else None,
         missing=missing,
     )
@@ -250,15 +243,13 @@ def _files(run: RunDirectory, weights: str, best: int | None, under_way: bool) -
     return {name: path for name, path in found.items() if path.name[0] != "." and path.is_file()}
 
 
-def _model(run: RunDirectory, config: Document, best: int, served: Served | None) -> Model | None:
+def _model(run: RunDirectory, best: int) -> Model | None:
     """The best weights with all that `attnlab.run.loading` needs to load them."""
     weights = run.weights_path(best)
     if not weights.is_file() or not run.assets.is_dir():
         return None
     document = _readable(lambda: files.read_json(run.path / "served.json"), [])
     example = (document["input"], document["output"]) if document else None
-    if example is None and served is not None:
-        example = served(config)
     parts = {"config.yaml": run.path / "config.yaml", "assets": run.assets}
     return Model(best, {**parts, "best.weights.h5": weights}, example)
 

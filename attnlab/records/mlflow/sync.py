@@ -8,7 +8,7 @@ from attnlab.errors import RequestError, explained
 from attnlab.records import files
 from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.copying import Copy, lock_of_copy
-from attnlab.records.mlflow.snapshot import Served, Snapshot, run_snapshot
+from attnlab.records.mlflow.snapshot import Snapshot, run_snapshot
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
@@ -22,8 +22,8 @@ class Synced(NamedTuple):
     missing: list[str]  # what its folder lacks, in sentences
 
 
-def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> Synced:
-    """Add what a store lacks of a run that is not under way; `served` as in `run_snapshot`.
+def sync_run(run: RunDirectory, store: Store) -> Synced:
+    """Add what a store lacks of a run that is not under way.
 
     A run that MLflow counts among its deleted ones is brought back. The folder gets the id of the
     MLflow run, if the store is the one that the run itself would use. Raises `RequestError` where
@@ -31,7 +31,7 @@ def sync_run(run: RunDirectory, store: Store, served: Served | None = None) -> S
     """
     locked = explained(f"{run.path}: can't be locked")
     with locked, FolderLock(run.path), lock_of_copy(run.path), store.explained():
-        snapshot = run_snapshot(run, served=served)
+        snapshot = run_snapshot(run)
         if snapshot.status == "RUNNING":
             raise RequestError(f"{run.path}: running: MLflow gets it from who runs it.")
         copy = Copy.of(snapshot, store)

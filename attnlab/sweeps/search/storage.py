@@ -88,8 +88,7 @@ def enter(
     if there is None and not storage.get_all_trials(key, deepcopy=False):
         storage.set_study_user_attr(key, _MEANING, there := meaning)
     for what, expected in meaning.items():
-        # Earlier versions didn't write what a grid goes through, nor what files held.
-        found = (there or {}).get(what, expected if what in ("grid", "files") else None)
+        found = (there or {}).get(what)
         if found != expected:
             raise RequestError(
                 f"{place}: holds the search {name} with another {what.rstrip('s')} "

@@ -13,8 +13,7 @@ _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 
 def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
-    document = {**document, "task": {"encoder": None, **document.get("task", {})}}
+    """A configuration with the attention of the encoder, if it has one."""
     if document.get("model", {}).get("name") != "pretrained":
         return document
     from attnlab.encoders.opening import as_the_encoder

@@ -9,16 +9,12 @@ from typing import Any
 from attnlab.tasks.base import POSITIVE, SHARE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.classification"
-_ENCODED = ("classify", "digits", "images")  # tasks whose early runs knew no encoder
 _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 
 def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with what earlier versions didn't have, and an encoder's attention."""
-    task, model = document.get("task", {}), document.get("model", {})
-    if task.get("name") in _ENCODED:
-        document = {**document, "task": {"encoder": None, **task}}
-    if model.get("name") != "pretrained":
+    """A configuration with the attention of the encoder, if it has one."""
+    if document.get("model", {}).get("name") != "pretrained":
         return document
     from attnlab.encoders.opening import as_the_encoder
 

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from attnlab.config.options import option_content
 from attnlab.tasks.base import POSITIVE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.forecasting"
 _SQUARED, _ABSOLUTE = f"{_HERE}.item_test:squared", f"{_HERE}.item_test:absolute"
 _PERCENTAGE = f"{_HERE}.item_test:percentage"
-
-
-def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with the settings that newer runs have."""
-    model, task = config.get("model"), config.get("task")
-    if isinstance(task, Mapping):
-        content = option_content("task", str(task.get("name"))) or {}
-        defaults = {key: content[key] for key in content.keys() - {"rules", "_target_"}}
-        config = {**config, "task": {**defaults, **task}}
-    if not isinstance(model, Mapping):
-        return config
-    if model.get("name") == "rnn":
-        model = {**model, "at_once": model.get("at_once")}
-    if "highway" in model:
-        model = {"highway_start": "zeros", **model}
-    return {**config, "model": model}
 
 
 def _error(name: str, label: str, item_test: str, **more: Any) -> Metric:
@@ -63,7 +45,6 @@ KIND = Kind(
         "fib": "attnlab task=sunspots, or attention={other} and attnlab compare",
         "": "attnlab forecast {run}, or attention={other} and attnlab compare",
     },
-    resolved=resolved_config,
     serving=("steps", "id"),
     text_columns=("id", "time"),
     verbs={

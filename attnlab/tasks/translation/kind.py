@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import methodcaller
-from typing import Any
 
-from attnlab.config.options import auto_value
 from attnlab.tasks.base import FROM_ONE, PER_CENT, POSITIVE, SHARE, Kind, Metric, Verb
 
 _HERE = "attnlab.tasks.translation"
 _BOOTSTRAP = f"{_HERE}.bootstrap:item_test"
-
-
-def resolved_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's configuration with the placement and the output that its model had.
-
-    Where the decoder looks before its step, `model.output=auto` was `maxout`; where it looks after
-    the step, `attentional`; without attention, its state alone. Newer runs say so themselves.
-    """
-    model, attention = config.get("model"), config.get("attention")
-    if not isinstance(model, Mapping) or not isinstance(attention, Mapping):
-        return config
-    if model.get("placement") == "auto":
-        placement = auto_value(attention.get("name"), "model.placement", "after_step")
-        model = {**model, "placement": placement}
-    if model.get("output") == "auto":
-        output = "maxout" if model.get("placement") == "before_step" else "attentional"
-        model = {**model, "output": "state" if attention.get("name") == "none" else output}
-    return {**config, "model": model}
 
 
 KIND = Kind(
@@ -90,5 +69,4 @@ KIND = Kind(
     monitored="val_bleu",
     text_columns=("source", "reference", "hypothesis"),
     tries={"": 'attnlab translate {run} "...", or attention={other} and attnlab compare'},
-    resolved=resolved_config,
 )

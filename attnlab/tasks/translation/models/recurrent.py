@@ -156,9 +156,6 @@ def _resolved(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSet
     """The settings with what `auto` and null stand for; refuses those that contradict."""
     attends, output = not isinstance(mechanism, NoAttention), settings.output
     placement = mechanism.placement if settings.placement == "auto" else settings.placement
-    if output == "auto":  # of configurations of earlier versions
-        output = "maxout" if placement == "before_step" else "attentional"
-        output = output if attends else "state"
     refused = None
     if not attends:
         refused = "attention=none has no attentional state to feed"

@@ -65,8 +65,7 @@ class RecurrentDecoder(keras.layers.Layer):
 
     - `attentional`: `h~_t = tanh(W_c [c_t; s_t])` (Luong et al. 2015, Eq. 5);
     - `maxout`: the larger one of each two numbers of `U_o s_i + V_o E y_{i-1} + C_o c_i` (Bahdanau
-      et al. 2015, appendix A.2.2, which prints s_{i-1} where its section 3.1 says s_i: here s_i);
-    - `state`: s_t.
+      et al. 2015, appendix A.2.2, which prints s_{i-1} where its section 3.1 says s_i: here s_i).
 
     Without attention there is no context in them.
 
@@ -85,7 +84,7 @@ class RecurrentDecoder(keras.layers.Layer):
             self.combine = keras.layers.Dense(
                 self.units, activation="tanh", use_bias=False, name="attentional_state"
             )
-        elif self.reads == "maxout":
+        else:
             self.combine = keras.layers.Dense(2 * self.width, use_bias=False, name="maxout")
 
     @property
@@ -101,10 +100,9 @@ class RecurrentDecoder(keras.layers.Layer):
             self.context = self.attention.context_width(self.units, memory_shape[-1])
         entering = self.context if self.before else self.units * self.input_feeding
         self.cells.build((None, embedding_width), entering)
-        if self.reads != "state":
-            width = self.units + self.context
-            width += embedding_width if self.reads == "maxout" else 0
-            self.combine.build((None, None, width))
+        width = self.units + self.context
+        width += embedding_width if self.reads == "maxout" else 0
+        self.combine.build((None, None, width))
 
     def initial_state(self, memory: SourceMemory) -> DecoderState:
         """What the first step starts from."""
@@ -195,8 +193,6 @@ class RecurrentDecoder(keras.layers.Layer):
 
     def _read(self, tops, context, embedded):
         """What the vocabulary's projection reads, (..., D)."""
-        if self.reads == "state":
-            return tops
         parts = [context, tops] if self.reads == "attentional" else [tops, embedded, context]
         read = self.combine(ops.concatenate([part for part in parts if part is not None], axis=-1))
         if self.reads == "attentional":

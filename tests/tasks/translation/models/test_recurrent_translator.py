@@ -214,16 +214,6 @@ def test_left_open_each_has_its_papers_place_and_all_read_out_alike():
     assert inputs == [2 * UNITS, 2 * UNITS, UNITS]
 
 
-def test_the_auto_of_earlier_versions_is_what_the_mechanisms_paper_has():
-    """Runs that are on disk have it in their configuration, and weights that go with it."""
-    bahdanau, luong, none = (make(attention, output="auto") for attention in MECHANISMS)
-    assert (bahdanau.decoder.before, bahdanau.decoder.reads) == (True, "maxout")
-    assert (luong.decoder.before, luong.decoder.reads) == (False, "attentional")
-    assert (none.decoder.attention, none.decoder.reads) == (None, "state")
-    before = make(LuongGlobalAttention, placement="before_step", output="auto")
-    assert before.decoder.reads == "maxout"
-
-
 @pytest.mark.parametrize("words", [13, 4001])
 def test_logits_are_as_wide_at_first_whatever_the_vocabulary(words):
     """Luong's matrix, uniform in +-0.1 for 1,000 units; before a smaller one a tanh saturates."""
@@ -263,11 +253,12 @@ def test_a_reversed_source_keeps_its_order_in_memory():
 
 
 def test_without_attention_the_source_comes_in_by_both_directions_alone():
-    model = make(NoAttention, output="auto")
+    model = make(NoAttention)
     memory = model.encode(SOURCE)
     paths = [weight.path.partition("decoder/")[2] for weight in model.decoder.trainable_variables]
     assert memory.projected == ()
-    assert paths == [f"cells/gru_0/{name}" for name in ("kernel", "recurrent_kernel", "bias")]
+    cells = [f"cells/gru_0/{name}" for name in ("kernel", "recurrent_kernel", "bias")]
+    assert paths == [*cells, "attentional_state/kernel"]
     last = model.encoder.encode(model.source_embedding(SOURCE), SOURCE != PAD).last[0]
     joined = np.concatenate([last[0][0], last[1][0]], axis=1)
     expected = np.tanh(joined @ model.initial[0][0].kernel.numpy())

@@ -130,7 +130,7 @@ CASES = [
         for name, choice in CHOICES
     ),
     Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
-    Case("rnn", "none", (), (("output", "auto"), ("layers", 2), ("cell", "simple"))),
+    Case("rnn", "none", (), (("output", "maxout"), ("layers", 2), ("cell", "simple"))),
     Case("rnn", "bahdanau", (), (("layers", 2), ("cell", "lstm"))),
     Case("rnn", "bahdanau", (), (("output", "maxout"), ("reset_after", False))),
     Case("rnn", "bahdanau", (), (("tie_embeddings", "output"), ("embedding", 8))),
