@@ -37,7 +37,7 @@ from attnlab.text.reading import is_utf8, printable
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from attnlab.tasks.base import Verb
+    from attnlab.tasks.declaration import Verb
 
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab"
 KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 EVERYWHERE = {"errors", "process", "__init__"}
-KIND = {"tasks.base", "tasks.kinds"}
+KIND = {"tasks.base", "tasks.declaration", "tasks.kinds"}
 OF_A_KIND = {
     *(
         "config",
@@ -25,6 +25,7 @@ OF_A_KIND = {
         "page",
         "records",
         "tasks.base",
+        "tasks.declaration",
         "tasks.downloads",
         "text",
     ),
@@ -43,7 +44,6 @@ OF_A_KIND = {
 BELOW = {
     "__main__": {"cli"},
     "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"},
-    "trained": {"run"},
     "cli": {"commands", "config", "records", "run", "sweeps", "text"},
     "commands": {
         *(
@@ -60,7 +60,17 @@ BELOW = {
         *("studies", "terminal", "text", *KIND),
     },
     "verbs": {
-        *("commands", "config", "figures", "layers", "records", "run", "tasks.base", "terminal"),
+        *(
+            "commands",
+            "config",
+            "figures",
+            "layers",
+            "records",
+            "run",
+            "tasks.base",
+            "tasks.declaration",
+            "terminal",
+        ),
         *("text", *KINDS),
     },
     "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
@@ -73,15 +83,16 @@ BELOW = {
     "page": set(),
     "terminal": set(),
     "training": {"config"},
-    "tasks.kinds": {"config", "tasks", "tasks.base"},
-    "tasks.base": {"config"},
-    "tasks.downloads": {"records", "tasks.base"},
-    "tasks.looks": {"tasks.base", "training"},
-    "tasks.right_answers": {"records", "tasks.base"},
-    "tasks.resident": {"config", "tasks.base", "text", "training"},
+    "tasks.kinds": {"config", "tasks", "tasks.base", "tasks.declaration"},
+    "tasks.base": {"config", "tasks.declaration"},
+    "tasks.declaration": set(),
+    "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
+    "tasks.looks": {"tasks.base", "tasks.declaration", "training"},
+    "tasks.right_answers": {"records", "tasks.base", "tasks.declaration"},
+    "tasks.resident": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.tables": {"config", "text"},
-    "tasks.text_corpus": {"tasks.base", "text"},
-    "tasks.text_task": {"encoders", "records", "tasks.base", "text"},
+    "tasks.text_corpus": {"tasks.base", "tasks.declaration", "text"},
+    "tasks.text_task": {"encoders", "records", "tasks.base", "tasks.declaration", "text"},
     "tasks": set(),
     "encoders": {"attention", "config", "layers", "records", "text", "training"},
     "text": {"records"},
@@ -265,6 +276,7 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
         "records",
         "report",
         "tasks.base",
+        "tasks.declaration",
         "tasks.kinds",
     }
     modules = [m for m in FILES if room(m) in light and not place(m).startswith("compare/")]

@@ -23,16 +23,15 @@ FILES = {
         """,
     "counting/__init__.py": "",
     "counting/kind.py": """\
-        from attnlab.tasks.base import Kind, Metric, Verb
+        from attnlab.tasks.declaration import Kind, KindModels, Metric, Predictions, Scoring, Verb
 
+        METRICS = (Metric("miss", "min", "miss", perfect=0), Metric("loss", "min", "loss"))
         KIND = Kind(
             name="counting",
-            item="count",
-            metrics=(Metric("miss", "min", "miss", perfect=0), Metric("loss", "min", "loss")),
-            reported="miss",
-            learner="counting.learner:CountLearner",
+            models=KindModels(learner="counting.learner:CountLearner"),
+            scoring=Scoring(metrics=METRICS, reported="miss"),
+            predictions=Predictions(item="count", example="counting.task:served"),
             figures="counting.learner:figures",
-            served="counting.task:served",
             verbs={"count": Verb("the number after a number", "counting.verb:command", True)},
         )
         """,

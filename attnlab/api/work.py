@@ -156,7 +156,7 @@ def predictions(folder: Path) -> dict[str, Any]:
     """The columns of a run's predictions.csv; of a task that isn't known, text as it looks."""
     run = RunDirectory(folder)
     kind = known_kind(run.read_task())
-    return run.read_predictions(kind.text_columns if kind else ())
+    return run.read_predictions(kind.scoring.text_columns if kind else ())
 
 
 def predict(folder: Path, epoch: str, inputs: Any, settings: dict[str, Any]) -> Any:
@@ -164,8 +164,8 @@ def predict(folder: Path, epoch: str, inputs: Any, settings: dict[str, Any]) -> 
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(RunDirectory.open(folder), epoch)
-    kind = trained.task.kind
-    for name in settings.keys() - {*kind.serving}:
-        raise RequestError(f"{name}: expected of a {kind.item} {', '.join(kind.serving)} alone.")
+    known = trained.task.kind.predictions
+    for name in settings.keys() - {*known.settings}:
+        raise RequestError(f"{name}: expected of a {known.item} {', '.join(known.settings)} alone.")
     found = trained.task.serve(trained.model, inputs, **settings)
     return found.tolist() if found.dtype == object else found

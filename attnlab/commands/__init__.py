@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attnlab.tasks.base import Verb, load
+from attnlab.tasks.declaration import Verb, load
 from attnlab.tasks.kinds import kinds
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.errors import RequestError
 from attnlab.process.variables import variable
-from attnlab.tasks.base import Shelf, Stored, load
+from attnlab.tasks.declaration import Catalog, Stored, load
 from attnlab.tasks.kinds import kinds
 from attnlab.terminal.console import plain_console, plain_table
 
@@ -64,14 +64,14 @@ def list_command(
     cache = _cache(data)
     if name is None:
         return _list_all(cache, form)
-    shelf, stored = _made(
+    catalog, stored = _made(
         name, [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
     )
-    row = {**_row(shelf, stored, cache), **shelf.count(stored, cache, seed)}
+    row = {**_row(catalog, stored, cache), **catalog.count(stored, cache, seed)}
     if form == "json":
         click.echo(json.dumps(row, indent=2))
     else:
-        shelf.show(row)
+        catalog.show(row)
     return None
 
 
@@ -85,7 +85,7 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
 
     (_, stored), cache = _made(name, settings), _cache(data)
     if not stored.fetchable:
-        there = [each for each in _shelves() if _made(each)[1].fetchable]
+        there = [each for each in _catalogs() if _made(each)[1].fetchable]
         raise RequestError(
             f"NAME: expected data that can be downloaded ({', '.join(there)}), got {name}."
         )
@@ -100,43 +100,43 @@ def _cache(data: str | None) -> Path:
     return Path(data or variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
-def _shelves() -> dict[str, Shelf]:
-    """Name of data -> the shelf of their kind."""
-    found = [load(kind.shelf) for kind in kinds() if kind.shelf]
-    return {name: shelf for shelf in found for name in shelf.names()}
+def _catalogs() -> dict[str, Catalog]:
+    """Name of data -> the catalog of their kind."""
+    found = [load(kind.data.catalog) for kind in kinds() if kind.data.catalog]
+    return {name: catalog for catalog in found for name in catalog.names()}
 
 
-def _made(name: str, words: Sequence[str] = ()) -> tuple[Shelf, Stored]:
-    """Data by name, and their shelf; `words` are `SETTING=VALUE`, values as in YAML.
+def _made(name: str, words: Sequence[str] = ()) -> tuple[Catalog, Stored]:
+    """Data by name, and their catalog; `words` are `SETTING=VALUE`, values as in YAML.
 
     Raises:
         RequestError: there are no such data or setting, or a value breaks its rule.
     """
-    shelves = _shelves()
-    if name not in shelves:
-        hint = did_you_mean(name, [*shelves])
-        raise RequestError(f"NAME: expected one of {', '.join(shelves)}, got {name}.{hint}")
-    shelf = shelves[name]
-    content = option_content(shelf.group, name) or {}
-    settings = shelf.settings or [k for k in content if k not in ("name", "rules", "_target_")]
+    catalogs = _catalogs()
+    if name not in catalogs:
+        hint = did_you_mean(name, [*catalogs])
+        raise RequestError(f"NAME: expected one of {', '.join(catalogs)}, got {name}.{hint}")
+    catalog = catalogs[name]
+    content = option_content(catalog.group, name) or {}
+    settings = catalog.settings or [k for k in content if k not in ("name", "rules", "_target_")]
     given = {}
     for word in words:
-        key, equals, value = word.removeprefix(f"{shelf.group}.").partition("=")
+        key, equals, value = word.removeprefix(f"{catalog.group}.").partition("=")
         if not equals or key not in settings:
             raise RequestError(
                 f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
             )
-        given[key] = read_value(f"{shelf.group}.{key}", value)
+        given[key] = read_value(f"{catalog.group}.{key}", value)
     for key, value in given.items():
-        where = f"{shelf.group}.{key}"
+        where = f"{catalog.group}.{key}"
         check_rule(where, value, read_rule(where, content.get("rules", {}).get(key, {})))
-    return shelf, shelf.make(name, given)
+    return catalog, catalog.make(name, given)
 
 
 def _list_all(cache: Path, form: str) -> None:
     """A row for each of the data there are."""
-    made = map(_made, _shelves())
-    rows = [(shelf.about(stored), _row(shelf, stored, cache)) for shelf, stored in made]
+    made = map(_made, _catalogs())
+    rows = [(catalog.about(stored), _row(catalog, stored, cache)) for catalog, stored in made]
     if form == "json":
         return click.echo(json.dumps([row for _, row in rows], indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
@@ -151,7 +151,7 @@ def _list_all(cache: Path, form: str) -> None:
     return console.print("attnlab data list NAME counts what is in one of them.")
 
 
-def _row(shelf: Shelf, stored: Stored, cache: Path) -> dict[str, Any]:
+def _row(catalog: Catalog, stored: Stored, cache: Path) -> dict[str, Any]:
     """What data are, and where they lie or how they are had."""
     needs = getattr(stored, "needs", "")
     where = f"give {needs}" if needs else "part of attnlab"
@@ -159,7 +159,7 @@ def _row(shelf: Shelf, stored: Stored, cache: Path) -> dict[str, Any]:
         where = f"not downloaded: attnlab data fetch {stored.name}"
     return {
         "name": stored.name,
-        **shelf.about(stored),
+        **catalog.about(stored),
         "where": str(stored.location(cache) or where),
         "origin": stored.origin,
         "license": stored.license,
@@ -184,21 +184,21 @@ def home(text: str) -> str:
     return text.replace(folder, "~", 1) if text.startswith(folder + os.sep) else text
 
 
-def corpus_shelf(
+def corpus_catalog(
     base: type,
     about: Callable[[Any], Mapping[str, str]],
     what: str,
     describe: str,
     lines: Callable[[Mapping[str, Any]], Iterable[Sequence[str]]],
-) -> Shelf:
-    """The shelf of the corpora whose classes have a base.
+) -> Catalog:
+    """The catalog of the corpora whose classes have a base.
 
     Args:
         base: of their classes.
-        about: see `Shelf`; it has `items`.
+        about: see `Catalog`; it has `items`.
         what: the items are, in words.
         describe: path of what says, given a corpus and a seed, what is in each part.
-        lines: of the table of that, by what `Shelf.show` gets: a name and a cell for each part.
+        lines: of the table of that, by what `Catalog.show` gets: a name and a cell for each part.
     """
 
     def count(corpus: Any, cache: Path, seed: int) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def corpus_shelf(
                 table.add_row(*line)
             console.print(table)
 
-    return Shelf(
+    return Catalog(
         group="data",
         names=lambda: corpora(base),
         make=make_corpus,

@@ -113,11 +113,11 @@ def _settings(
     kind = kind_of_run(run)
     given = {word: value for word, value in options.items() if value is not None}
     for word in [*given, *others]:
-        if word not in kind.evaluation:
-            known = ", ".join(["--part", *kind.evaluation])
+        if word not in kind.scoring.evaluation:
+            known = ", ".join(["--part", *kind.scoring.evaluation])
             raise RequestError(
                 f"{word}: expected nothing of the kind for a run of {kind.name}. Valid: {known}."
             )
     config = run.read_config()
     given |= {key: own_setting(config, key, text) for key, text in others.items()}
-    return {kind.evaluation[word]: value for word, value in given.items()}
+    return {kind.scoring.evaluation[word]: value for word, value in given.items()}

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from attnlab.commands.options import complete_run, run_argument, runs_option
 from attnlab.commands.runs.finding import COMPLETED, find
 from attnlab.errors import explained
-from attnlab.tasks.base import load
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
 
 output_option = click.option(

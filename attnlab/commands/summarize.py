@@ -78,8 +78,8 @@ def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
         if is_handle(given):
             return _of_preset(given, epoch)
         raise RequestError(str(error).replace("RUN:", "--encoder:", 1)) from error
-    if not kind_of_run(folder).encodes:
-        names = " or ".join(kind.name for kind in kinds() if kind.encodes)
+    if not kind_of_run(folder).predictions.vectors:
+        names = " or ".join(kind.name for kind in kinds() if kind.predictions.vectors)
         raise RequestError(
             f"--encoder: expected a run of {names}, got {folder.path}, which is of "
             f"{kind_of_run(folder).name}."
@@ -92,7 +92,7 @@ def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
 
 def _encodes(task: str) -> bool:
     kind = known_kind(task)
-    return kind is not None and kind.encodes
+    return kind is not None and kind.predictions.vectors
 
 
 def _of_preset(given: str, epoch: str) -> Encoder:

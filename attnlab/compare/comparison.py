@@ -28,7 +28,7 @@ from attnlab.compare.statistics import (
 )
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
-from attnlab.tasks.base import ItemTest
+from attnlab.tasks.declaration import ItemTest
 
 ENOUGH_SEEDS = 5
 LEVEL = 0.05

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab.compare.comparison import Comparison
 from attnlab.compare.metrics import part_of
-from attnlab.tasks.base import Kind
+from attnlab.tasks.declaration import Kind
 
 _PARTS = {"train_": "training", "val_": "validation"}
 
@@ -20,7 +20,7 @@ def curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | 
     """Two columns of the histories: the loss, and what comes closest to the metric."""
     every = (history for seeds in histories.values() for history in seeds)
     known = {column for history in every for column in history if history[column]}
-    monitored = [kind.monitored] if kind else []
+    monitored = [kind.scoring.monitored] if kind else []
     wanted = dict.fromkeys([f"val_{metric}", *monitored, "val_loss", "train_loss"])
     chosen = [column for column in wanted if column in known][:2]
     return sorted(chosen, key=lambda column: ("loss" not in column, column))
@@ -31,7 +31,7 @@ def curve_title(column: str, kind: Kind | None) -> str:
     prefix = next((prefix for prefix in _PARTS if column.startswith(prefix)), None)
     if prefix is None:
         return _words(column)
-    metric = kind.metric(column) if kind else None
+    metric = kind.scoring.metric(column) if kind else None
     return f"{_PARTS[prefix]} {metric.label if metric else _words(column.removeprefix(prefix))}"
 
 

@@ -107,7 +107,7 @@ def _draw_task(part: SubFigure, comparison: Comparison, title: str) -> None:
             axes.set_visible(False)
         else:
             _draw_curves(axes, column, histories, styles)
-            if kind and not kind.is_lower_better(column):
+            if kind and not kind.scoring.is_lower_better(column):
                 axes.set_yscale("linear")  # a score from 0 to 100
             axes.set_title(curve_title(column, kind), fontsize=10, loc="left")
     _draw_legend(above, styles, title)

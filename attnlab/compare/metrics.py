@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
-from attnlab.tasks.base import POSITIVE, UNBOUNDED, Kind, Metric
+from attnlab.tasks.declaration import POSITIVE, UNBOUNDED, Kind, Metric
 
 # What every run's metrics.json has, of whatever kind: which way is better.
 _OF_EVERY_RUN = {"skill": 1, "seconds": -1, "parameters": -1, "epochs": -1}
@@ -45,7 +45,7 @@ class Quantity(NamedTuple):
         path = (path or reported).removeprefix(f"{_TEST}.")
         leaf = path.rpartition(".")[2]
         name = str(metrics.get("monitor")) if leaf == "best_value" else leaf
-        known = kind.metric(name) if kind else None
+        known = kind.scoring.metric(name) if kind else None
         direction = _OF_EVERY_RUN.get(leaf, 0)
         if known:
             direction = 1 if known.direction == "max" else -1
@@ -151,7 +151,7 @@ class Amount(NamedTuple):
 
 def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:
     """The metric of a run's result: as metrics.json says, in older ones as the kind does."""
-    name = metrics.get("metric") or (kind.reported if kind else None)
+    name = metrics.get("metric") or (kind.scoring.reported if kind else None)
     return str(name or next(iter(metrics.get(_TEST, {})), "loss"))
 
 

@@ -18,7 +18,7 @@ from scipy.special import stdtr, stdtrit
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
 from attnlab.errors import RequestError
-from attnlab.tasks.base import ItemTest, NoItemTest, load
+from attnlab.tasks.declaration import ItemTest, NoItemTest, load
 
 LEVEL = 0.95
 # A spread below this part of the values is what rounding leaves of none.

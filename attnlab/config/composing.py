@@ -106,7 +106,7 @@ def model_settings(task: str, attention: str, model: str) -> str:
     if kind is None:
         return _PLAIN
     if model == "auto":
-        model = kind.architectures.get(attention, "rnn")
+        model = kind.models.architectures.get(attention, "rnn")
     files = options("model/settings")
     own = any(name.startswith(f"{kind.name}_") for name in files)
     return f"{kind.name}_{model}" if own else _PLAIN
@@ -151,8 +151,8 @@ def resolved(cfg: DictConfig) -> Resolved:
 def checked(found: Resolved) -> RunConfig:
     """Check a resolved configuration, whose sections change; raises `RequestError`."""
     document, rules, kind = found
-    if kind and kind.resolved:
-        document = dict(kind.resolved(document))
+    if kind and kind.models.resolve:
+        document = dict(kind.models.resolve(document))
     _settle(document, rules)
     return parse(document, rules)
 

@@ -10,7 +10,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.figures.style import save
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import load
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of
 
 

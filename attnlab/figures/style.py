@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from attnlab.config.options import in_prose
 from attnlab.records.files import replacing
-from attnlab.tasks.base import Kind
+from attnlab.tasks.declaration import Kind
 
 # Okabe and Ito (2008): told apart by readers of every colour vision, and in grey by lightness.
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#9A9A9A", "#222222"
@@ -48,8 +48,8 @@ def result_line(
     metrics: Mapping[str, Any], kind: Kind, *others: str, with_skill: bool = True
 ) -> str:
     """The test result in a line: the metric that the run reports, `others`, the best baseline."""
-    test, reported = metrics.get("test", {}), metrics.get("metric", kind.reported)
-    shown = [metric for metric in kind.metrics if metric.name in (reported, *others)]
+    test, reported = metrics.get("test", {}), metrics.get("metric", kind.scoring.reported)
+    shown = [metric for metric in kind.scoring.metrics if metric.name in (reported, *others)]
     known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
     if not known:
         return ""

@@ -13,7 +13,7 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.report.results import colours_of, curves_chart, result_sentence, results_parts
 from attnlab.report.settings import runs_table, settings_parts, versions_parts
 from attnlab.report.shown import shown_runs, which_are_shown
-from attnlab.tasks.base import load
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import known_kind
 
 # Told what is being done, for it may take a minute.

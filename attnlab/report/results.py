@@ -29,7 +29,7 @@ from attnlab.page.parts import (
     Table,
     Text,
 )
-from attnlab.tasks.base import Kind
+from attnlab.tasks.declaration import Kind
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal.numbers import in_one_format, p_text
 
@@ -243,7 +243,7 @@ def curves_chart(
         if table.size
     ]
     title = curve_title(column, kind)
-    logarithmic = kind is not None and kind.is_lower_better(column)
+    logarithmic = kind is not None and kind.scoring.is_lower_better(column)
     return Chart(title, "epoch", title, list(range(1, epochs + 1)), curves, logarithmic=logarithmic)
 
 

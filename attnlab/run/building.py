@@ -22,7 +22,7 @@ def make_task(config: RunConfig) -> Task:
 
     Raises `RequestError` where there is no such task or corpus here, or the settings don't fit it.
     """
-    if not kind_of(config.task.name).takes_data:
+    if not kind_of(config.task.name).data.takes_corpus:
         task = _construct("task", config.option("task"))
         if hasattr(task, "cache"):
             task.cache = Path(config.paths.data)

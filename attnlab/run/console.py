@@ -28,7 +28,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         return
     console = plain_console(file)
     print_table(metrics, "test", file)
-    metric, parts = metrics["metric"], kind_of(metrics["task"]).parts
+    metric, parts = metrics["metric"], kind_of(metrics["task"]).scoring.parts
     for name, extra in metrics.get("extra", {}).items():
         result = "not possible, the weights are tied to the length of the training windows"
         if extra is not None:
@@ -40,7 +40,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
-    tries = kind_of(metrics["task"]).tries
+    tries = kind_of(metrics["task"]).predictions.next_steps
     keys = (metrics["model"], metrics["task"], "")
     if advice := next((tries[key] for key in keys if key in tries), None):
         other = "luong_global" if metrics["attention"] == "bahdanau" else "bahdanau"
@@ -59,10 +59,10 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     name = f"{metrics['task']} / {own} / seed {metrics['seed']}"
     console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
     kind = kind_of(metrics["task"])
-    known = {metric.name: metric for metric in kind.metrics}
+    known = {metric.name: metric for metric in kind.scoring.metrics}
     columns = [name for name in metrics["test"] if name not in known or known[name].in_tables]
     rows = [(metrics["attention"], metrics["test"]), *metrics["baselines"].items()]
-    metric, sign = metrics["metric"], 1 if kind.is_lower_better(metrics["metric"]) else -1
+    metric, sign = metrics["metric"], 1 if kind.scoring.is_lower_better(metrics["metric"]) else -1
 
     def rank(row: Sequence[Any]) -> float:
         value = row[1].get(metric)
@@ -70,7 +70,7 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
 
     def table(columns: Sequence[str]) -> Table:
         found, ranked = (
-            plain_table([kind.item, *columns, "skill"], [kind.item]),
+            plain_table([kind.predictions.item, *columns, "skill"], [kind.predictions.item]),
             sorted(rows, key=rank),
         )
         cells = [in_one_format([row[1].get(column) for row in ranked]) for column in columns]

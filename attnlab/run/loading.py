@@ -236,7 +236,7 @@ def _best_epochs(run: RunDirectory, trained: Sequence[int], count: int) -> list[
             "--epoch: expected last, since the run has no validation part, got best."
         )
     kind = kind_of(run.read_config()["task"]["name"])
-    sign = 1.0 if kind.is_lower_better(monitor) else -1.0
+    sign = 1.0 if kind.scoring.is_lower_better(monitor) else -1.0
     values = dict(zip(history["epoch"], history[monitor], strict=True))
     known = [number for number in trained if not math.isnan(values.get(number, math.nan))]
     if count > len(known):

@@ -24,7 +24,8 @@ from attnlab.run.loading import load_weights
 from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
 from attnlab.run.screen import Screen, about_losses
-from attnlab.tasks.base import Learner, Report, Task, TaskData, load
+from attnlab.tasks.base import Learner, Report, Task, TaskData
+from attnlab.tasks.declaration import load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stopping import Monitor
 from attnlab.training.together import runs_here, width_of
@@ -108,8 +109,8 @@ class Session:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
         self.recorder = recorder
         self.recorder.write_request(self.task, self.data)
-        if self.task.kind.preface:
-            self.screen.say(self.task.kind.preface(self.data))
+        if self.task.kind.data.summary:
+            self.screen.say(self.task.kind.data.summary(self.data))
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         done = checkpoint.state["history"] if checkpoint else []
@@ -120,7 +121,7 @@ class Session:
         if self.resumed:
             self._restore(learner, checkpoint)
         self.screen.say(about_losses(self.config.document))
-        self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.bars)
+        self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.scoring.bars)
         drawing.start()
         self._train(learner)
         _assign(learner.model.variables, self._best_values)
@@ -325,7 +326,7 @@ class Session:
 @spent("building")
 def make_learner(config: RunConfig, task: Task) -> Learner:
     """What trains the model of a configuration, of the task's kind; its task is loaded."""
-    return load(task.kind.learner)(config, task, make_model(config, task))
+    return load(task.kind.models.learner)(config, task, make_model(config, task))
 
 
 def _variables(learner: Learner) -> list[Any]:

@@ -19,7 +19,8 @@ from attnlab.records.logs import in_words
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.profile import spent
-from attnlab.tasks.base import Learner, Report, Task, TaskData, load
+from attnlab.tasks.base import Learner, Report, Task, TaskData
+from attnlab.tasks.declaration import load
 
 if TYPE_CHECKING:
     from attnlab.training.weights_file import WeightsFiles
@@ -54,7 +55,7 @@ class Recorder:
                 data={"name": data.name, "source": data.source, "counts": data.counts()},
             )
             task.save(self.folder.assets)
-            taken, given = load(task.kind.served)(self.config.document)
+            taken, given = load(task.kind.predictions.example)(self.config.document)
             self.folder.write_json("served.json", {"input": taken, "output": given})
         self.tracker.changed()
 

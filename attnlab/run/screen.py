@@ -40,7 +40,7 @@ class Screen:
         self._shown: Sequence[str] = ()
 
     def working(self, done: int, total: int | None, what: str) -> None:
-        """Say what is done now, and how far it is; see `tasks.base.Progress`."""
+        """Say what is done now, and how far it is; see `tasks.declaration.Progress`."""
         far = f"{done / total:.0%}" if total else f"{done:,}" if done else ""
         if what not in self._entries:
             self._begin(what, total)

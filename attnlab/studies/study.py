@@ -188,7 +188,7 @@ def _published(name: str, entry: Any) -> list[Published]:
         f"{name}: published", rest, {**_PUBLISHED, **form}, ("metric", *form, "system", "source")
     )
     metric = str(rest["metric"])
-    known = [each.name for kind in kinds() for each in kind.metrics]
+    known = [each.name for kind in kinds() for each in kind.scoring.metrics]
     if metric.rpartition(".")[2] not in known:
         raise RequestError(
             f"study {name}: published: expected a metric of a task, got {metric!r}."

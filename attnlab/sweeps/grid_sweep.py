@@ -111,7 +111,7 @@ class GridSweep(Sweep):
         for task in dict.fromkeys(row.task for row in rows):
             own = [row for row in rows if row.task == task and row.results.get("best") is not None]
             if own:
-                lower = kind_of(task).is_lower_better(own[0].results["monitor"])
+                lower = kind_of(task).scoring.is_lower_better(own[0].results["monitor"])
                 found.append((min if lower else max)(own, key=lambda row: row.results["best"]))
         return found
 
@@ -310,4 +310,4 @@ class GridSweep(Sweep):
 
 def _trains_together(point: Point) -> bool:
     """Whether a process trains runs of its kind sooner at a time than one by one."""
-    return kind_of(point.config.task.name).together > 1
+    return kind_of(point.config.task.name).models.together > 1

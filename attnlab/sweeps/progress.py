@@ -191,7 +191,7 @@ def failure(row: TableRow) -> str:
 
 def _spread(rows: Sequence[TableRow]) -> str:
     """What runs monitor, as they have it now, from the least to the greatest."""
-    column, values = kind_of(rows[0].task).monitored, []
+    column, values = kind_of(rows[0].task).scoring.monitored, []
     if len({row.task for row in rows}) > 1:  # whose values are of other sizes
         return ""
     for row in rows:

@@ -125,7 +125,9 @@ def run_points(
 
 def at_a_time(configs: Iterable[RunConfig]) -> int:
     """How many of some runs are under way at a time in a process."""
-    wanted = ((config.trainer.together, kind_of(config.task.name).together) for config in configs)
+    wanted = (
+        (config.trainer.together, kind_of(config.task.name).models.together) for config in configs
+    )
     return max(most if asked in ("auto", "never") else asked for asked, most in wanted)
 
 

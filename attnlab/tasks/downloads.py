@@ -11,7 +11,7 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.records.files import write_text
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 
 # Python's own names are turned away by some sites, manythings.org among them.
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; attnlab)"}

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from attnlab import tasks
 from attnlab.config.options import option_class
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Kind, load
+from attnlab.tasks.declaration import Kind, load
 
 _ENTRY_POINTS = "attnlab.kinds"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, ItemTester, Kind, NoItemTest, Pairs
+from attnlab.tasks.declaration import ItemTest, ItemTester, Kind, NoItemTest, Pairs
 
 _NORMAL = 1.959963984540054  # the 0.975 quantile of the standard normal distribution
 _ONE = "exact McNemar test over {count} test {items}"
@@ -90,13 +90,13 @@ def right_answers_tester(
 
     def read(run: RunDirectory) -> Answers:
         try:
-            return answers(run.read_predictions(kind.text_columns))
+            return answers(run.read_predictions(kind.scoring.text_columns))
         except KeyError as error:
             path = run.path / "predictions.csv"
             raise RequestError(f"{path}: damaged: it has no column {error}") from error
 
     def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
-        return right_answers_test(pairs, read, whole=metric == kind.reported)
+        return right_answers_test(pairs, read, whole=metric == kind.scoring.reported)
 
     return item_test
 

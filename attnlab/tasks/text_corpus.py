@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.text.reading import printable
 
 PARTS = ("train", "validation", "test")

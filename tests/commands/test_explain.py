@@ -146,7 +146,7 @@ def test_a_term_of_two_words_needs_no_quotes(capsys):
 
 
 def test_every_metric_is_explained():
-    names = {metric.name for kind in kinds() for metric in kind.metrics}
+    names = {metric.name for kind in kinds() for metric in kind.scoring.metrics}
     assert [name for name in sorted(names) if not glossary.explained(name)] == []
 
 

@@ -17,7 +17,7 @@ from attnlab.records.run_directory import list_runs
 from attnlab.report.content import runs_page
 from attnlab.report.results import colours_of, result_sentence
 from attnlab.report.shown import _spread, shown_runs
-from attnlab.tasks.base import load
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
 
 

@@ -10,7 +10,7 @@ import pytest
 from attnlab.commands import command, verbs
 from attnlab.config.options import option_class, options
 from attnlab.config.settings import settings
-from attnlab.tasks.base import load
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of, kinds
 
 
@@ -19,21 +19,21 @@ def test_the_monitored_column_is_the_tasks_own(task):
     own = option_class("task", task)
     setting = inspect.signature(own).parameters.get("monitor")
     column = setting.default if setting else own.monitor[0]
-    assert kind_of(task).monitored == column
+    assert kind_of(task).scoring.monitored == column
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_metrics_that_are_named_are_there(kind):
-    assert kind.metric(kind.reported) in kind.metrics
-    assert kind.metric(kind.monitored) in kind.metrics
-    assert {metric.direction for metric in kind.metrics} <= {"min", "max"}
-    tests = {metric.item_test for metric in kind.metrics} - {None}
+    assert kind.scoring.metric(kind.scoring.reported) in kind.scoring.metrics
+    assert kind.scoring.metric(kind.scoring.monitored) in kind.scoring.metrics
+    assert {metric.direction for metric in kind.scoring.metrics} <= {"min", "max"}
+    tests = {metric.item_test for metric in kind.scoring.metrics} - {None}
     assert all(callable(load(path)) for path in tests)
 
 
 @pytest.mark.parametrize("task", options("task"))
 def test_what_an_evaluation_takes_is_an_argument_of_it_and_an_option_or_a_setting(task):
-    evaluation = kind_of(task).evaluation
+    evaluation = kind_of(task).scoring.evaluation
     assert {*evaluation.values()} <= {
         *inspect.signature(option_class("task", task).evaluate).parameters
     }
@@ -43,7 +43,7 @@ def test_what_an_evaluation_takes_is_an_argument_of_it_and_an_option_or_a_settin
 
 @pytest.mark.parametrize("task", options("task"))
 def test_what_to_try_next_is_a_command_that_there_is(task):
-    tries = kind_of(task).tries
+    tries = kind_of(task).predictions.next_steps
     text = tries.get(task, tries[""]).format(run="latest", other="luong_global")
     words = re.findall(r"attnlab (\S+)", text.replace(",", ""))
     assert words[-1] == "compare" and "attention=luong_global" in text

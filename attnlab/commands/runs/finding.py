@@ -20,7 +20,7 @@ from attnlab.records.run_directory import (
     list_runs,
 )
 from attnlab.records.status import shown_state
-from attnlab.tasks.base import Kind
+from attnlab.tasks.declaration import Kind
 from attnlab.tasks.kinds import kind_of, known_kind
 
 

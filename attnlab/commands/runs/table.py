@@ -144,13 +144,13 @@ def _monitored(run: RunDirectory, task: str, history: Mapping[str, Sequence[floa
     with suppress(RequestError, KeyError, AttributeError):
         asked = run.read_config()["task"].get("monitor")
     kind = known_kind(task)
-    wanted = (asked, kind.monitored if kind else None, *_LOSSES)
+    wanted = (asked, kind.scoring.monitored if kind else None, *_LOSSES)
     return next((column for column in wanted if column in history), None)
 
 
 def _is_lower_better(task: str, name: str) -> bool:
     kind = known_kind(task)
-    return kind.is_lower_better(name) if kind else name in _LOSSES
+    return kind.scoring.is_lower_better(name) if kind else name in _LOSSES
 
 
 def _rank(each: dict[str, Any], by: str) -> tuple[str, float]:

@@ -155,7 +155,7 @@ class SearchSweep(Sweep):
     def _most_together(self) -> int:
         """How many trials a process trains at a time: those that are suggested at a time, too."""
         wanted, kind = self.plan.first.trainer.together, kind_of(self.plan.first.task.name)
-        alone = wanted == "never" or kind.together == 1 or not self.launcher.here
+        alone = wanted == "never" or kind.models.together == 1 or not self.launcher.here
         alone |= "seconds" in self._settings.metrics  # which would be those of all of them
         # These two compare a run with those under way, and who is ahead depends on the clock.
         if alone or self._settings.pruner in ("asha", "hyperband"):

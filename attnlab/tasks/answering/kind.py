@@ -6,9 +6,20 @@ from collections.abc import Mapping
 from operator import methodcaller
 from typing import Any
 
-from attnlab.tasks.base import PER_CENT, POSITIVE, Kind, Metric, Verb
+from attnlab.tasks.declaration import (
+    PER_CENT,
+    POSITIVE,
+    Kind,
+    KindData,
+    KindModels,
+    Metric,
+    Predictions,
+    Scoring,
+    Verb,
+)
 
 _HERE = "attnlab.tasks.answering"
+_ASK = 'attnlab answer {run} "..." --text FILE'
 _MCNEMAR = f"{_HERE}.item_test:item_test"
 
 
@@ -23,39 +34,52 @@ def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 KIND = Kind(
     name="answering",
-    item="answer",
-    metrics=(
-        Metric(
-            "exact_match", "max", "exact match", perfect=100, item_test=_MCNEMAR, bounds=PER_CENT
-        ),
-        Metric("f1", "max", "F1", perfect=100, item_test=_MCNEMAR, bounds=PER_CENT),
-        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+    models=KindModels(
+        learner=f"{_HERE}.learner:AnsweringLearner",
+        together=8,
+        resolve=resolved_config,
     ),
-    reported="exact_match",
-    learner=f"{_HERE}.learner:AnsweringLearner",
+    scoring=Scoring(
+        metrics=(
+            Metric(
+                "exact_match",
+                "max",
+                "exact match",
+                perfect=100,
+                item_test=_MCNEMAR,
+                bounds=PER_CENT,
+            ),
+            Metric("f1", "max", "F1", perfect=100, item_test=_MCNEMAR, bounds=PER_CENT),
+            Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+        ),
+        reported="exact_match",
+        monitored="val_f1",
+        bars=("train_loss", "val_loss", "val_f1"),
+        text_columns=(
+            *("id", "question", "group", "answer", "prediction"),
+            *("position", "sentence", "phrase"),  # baselines
+        ),
+    ),
+    predictions=Predictions(
+        item="answer",
+        example=f"{_HERE}.task:served_example",
+        vectors=True,
+        next_steps={
+            "pretrained": f"{_ASK}; model.start=drawn, attnlab compare",
+            "": f"{_ASK}; attention={{other}}, attnlab compare",
+        },
+    ),
+    data=KindData(
+        takes_corpus=True,
+        catalog=f"{_HERE}.verbs.data:CATALOG",
+        summary=methodcaller("preface"),
+    ),
     figures=f"{_HERE}.figures.run:answering_figures",
-    served=f"{_HERE}.task:served_example",
     verbs={
         "answer": Verb("questions about a text", f"{_HERE}.verbs.answer:command", True),
     },
-    shelf=f"{_HERE}.verbs.data:SHELF",
     page={
         "Answers": f"{_HERE}.page.answers:answer_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",
-    },
-    takes_data=True,
-    preface=methodcaller("preface"),
-    together=8,
-    encodes=True,
-    bars=("train_loss", "val_loss", "val_f1"),
-    monitored="val_f1",
-    text_columns=(
-        *("id", "question", "group", "answer", "prediction"),
-        *("position", "sentence", "phrase"),  # baselines
-    ),
-    resolved=resolved_config,
-    tries={
-        "pretrained": 'attnlab answer {run} "..." --text FILE; model.start=drawn, attnlab compare',
-        "": 'attnlab answer {run} "..." --text FILE; attention={other}, attnlab compare',
     },
 )

@@ -18,7 +18,8 @@ from attnlab.tasks.answering.data import AskedTexts, Part
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import Span, best_spans
-from attnlab.tasks.base import Kind, Progress, Report, require_part
+from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.tokenizers import PAD, UNKNOWN
 

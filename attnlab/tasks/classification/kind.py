@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from operator import methodcaller
 from typing import Any
 
-from attnlab.tasks.base import POSITIVE, SHARE, Kind, Metric, Verb
+from attnlab.tasks.declaration import (
+    POSITIVE,
+    SHARE,
+    Kind,
+    KindData,
+    KindModels,
+    Metric,
+    Predictions,
+    Scoring,
+    Verb,
+)
 
 _HERE = "attnlab.tasks.classification"
 _MCNEMAR = f"{_HERE}.item_test:item_test"
@@ -23,19 +33,46 @@ def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 KIND = Kind(
     name="classification",
-    item="class",
-    metrics=(
-        Metric("accuracy", "max", "accuracy", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
-        Metric("macro_f1", "max", "macro F1", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
-        Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
-        Metric("brier", "min", "Brier score", perfect=0, bounds=(0.0, 2.0)),
-        Metric("calibration_error", "min", "calibration error", bounds=SHARE),
-        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+    models=KindModels(
+        learner=f"{_HERE}.either:make_learner",
+        together=8,
+        resolve=resolved_config,
     ),
-    reported="accuracy",
-    learner=f"{_HERE}.either:make_learner",
+    scoring=Scoring(
+        metrics=(
+            Metric("accuracy", "max", "accuracy", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
+            Metric("macro_f1", "max", "macro F1", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
+            Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
+            Metric("brier", "min", "Brier score", perfect=0, bounds=(0.0, 2.0)),
+            Metric("calibration_error", "min", "calibration error", bounds=SHARE),
+            Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+        ),
+        reported="accuracy",
+        monitored="val_loss",
+        bars=("train_loss", "val_loss", "val_accuracy"),
+        text_columns=(
+            *("text", "image", "label", "prediction", "group"),
+            *("majority", "word_counts", "logistic_regression", "nearest"),  # baselines
+        ),
+    ),
+    predictions=Predictions(
+        item="class",
+        example=f"{_HERE}.either:served_example",
+        next_steps={
+            "pretrained": "attnlab classify {run} ..., or model.start=drawn and attnlab compare",
+            "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
+            **dict.fromkeys(
+                ("digits", "images"),
+                "attnlab classify {run} FILE.png, or attention={other} and attnlab compare",
+            ),
+        },
+    ),
+    data=KindData(
+        takes_corpus=True,
+        catalog=f"{_HERE}.verbs.data:CATALOG",
+        summary=methodcaller("preface"),
+    ),
     figures=f"{_HERE}.figures.run:classification_figures",
-    served=f"{_HERE}.either:served_example",
     verbs={
         "classify": Verb(
             "the classes of texts or images, by a trained run",
@@ -46,27 +83,8 @@ KIND = Kind(
             "which words speak for which class", f"{_HERE}.verbs.plot:vocabulary"
         ),
     },
-    shelf=f"{_HERE}.verbs.data:SHELF",
     page={
         "Test items": f"{_HERE}.page.items:item_parts",
         "Attention": f"{_HERE}.either:attention_parts",
-    },
-    takes_data=True,
-    together=8,
-    bars=("train_loss", "val_loss", "val_accuracy"),
-    monitored="val_loss",
-    text_columns=(
-        *("text", "image", "label", "prediction", "group"),
-        *("majority", "word_counts", "logistic_regression", "nearest"),  # baselines
-    ),
-    preface=methodcaller("preface"),
-    resolved=resolved_config,
-    tries={
-        "pretrained": "attnlab classify {run} ..., or model.start=drawn and attnlab compare",
-        "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
-        **dict.fromkeys(
-            ("digits", "images"),
-            "attnlab classify {run} FILE.png, or attention={other} and attnlab compare",
-        ),
     },
 )

@@ -13,11 +13,12 @@ import numpy as np
 
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Kind, Progress, Report, require_part
+from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.data import LabelledTexts, Part
 from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, UNKNOWN

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data.csv_series import read_series
 from attnlab.tasks.forecasting.data.divided import Divided
 from attnlab.tasks.forecasting.data.ett_files import URL, EttFiles, is_published

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.scaling import Scaler

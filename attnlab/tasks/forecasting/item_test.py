@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
+from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.forecasting.data.measures import percentages
 from attnlab.tasks.forecasting.scored_items import items_of, read_windows
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnlab.tasks.base import POSITIVE, Kind, Metric, Verb
+from attnlab.tasks.declaration import (
+    POSITIVE,
+    Kind,
+    KindData,
+    KindModels,
+    Metric,
+    Predictions,
+    Scoring,
+    Verb,
+)
 
 _HERE = "attnlab.tasks.forecasting"
 _SQUARED, _ABSOLUTE = f"{_HERE}.item_test:squared", f"{_HERE}.item_test:absolute"
@@ -17,36 +26,44 @@ def _error(name: str, label: str, item_test: str, **more: Any) -> Metric:
 
 KIND = Kind(
     name="forecasting",
-    item="forecast",
-    metrics=(
-        _error("rmse", "RMSE", _SQUARED, in_units=True),
-        _error("mae", "MAE", _ABSOLUTE, in_units=True),
-        # Others say the same in other units.
-        _error("mse", "MSE", _SQUARED, in_tables=False),
-        _error("nrmse", "RMSE / range", _SQUARED, in_tables=False),
-        _error("mse_z", "MSE of z-scores", _SQUARED),
-        _error("mae_z", "MAE of z-scores", _ABSOLUTE),
-        _error("mase", "MASE", _ABSOLUTE),
-        _error("smape", "sMAPE (%)", _PERCENTAGE, in_tables=False, bounds=(0.0, 200.0)),
-        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+    models=KindModels(
+        learner=f"{_HERE}.learner:ForecastLearner",
+        together=32,
     ),
-    reported="rmse",
-    shelf=f"{_HERE}.verbs.data:SHELF",
-    together=32,
-    learner=f"{_HERE}.learner:ForecastLearner",
+    scoring=Scoring(
+        metrics=(
+            _error("rmse", "RMSE", _SQUARED, in_units=True),
+            _error("mae", "MAE", _ABSOLUTE, in_units=True),
+            # Others say the same in other units.
+            _error("mse", "MSE", _SQUARED, in_tables=False),
+            _error("nrmse", "RMSE / range", _SQUARED, in_tables=False),
+            _error("mse_z", "MSE of z-scores", _SQUARED),
+            _error("mae_z", "MAE of z-scores", _ABSOLUTE),
+            _error("mase", "MASE", _ABSOLUTE),
+            _error("smape", "sMAPE (%)", _PERCENTAGE, in_tables=False, bounds=(0.0, 200.0)),
+            Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+        ),
+        reported="rmse",
+        parts={"extrapolation": "longer sequences than in train"},
+        text_columns=("id", "time"),
+    ),
+    predictions=Predictions(
+        item="forecast",
+        example=f"{_HERE}.task:served_example",
+        settings=("steps", "id"),
+        next_steps={
+            "fib": "attnlab task=sunspots, or attention={other} and attnlab compare",
+            "": "attnlab forecast {run}, or attention={other} and attnlab compare",
+        },
+    ),
+    data=KindData(
+        catalog=f"{_HERE}.verbs.data:CATALOG",
+    ),
     figures=f"{_HERE}.figures.run:forecast_figures",
-    served=f"{_HERE}.task:served_example",
     page={
         "Forecasts": f"{_HERE}.page.forecasts:forecast_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
-    parts={"extrapolation": "longer sequences than in train"},
-    tries={
-        "fib": "attnlab task=sunspots, or attention={other} and attnlab compare",
-        "": "attnlab forecast {run}, or attention={other} and attnlab compare",
-    },
-    serving=("steps", "id"),
-    text_columns=("id", "time"),
     verbs={
         "forecast": Verb("the next values of a series", f"{_HERE}.verbs.forecast:command", True)
     },

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import NoItemTest
+from attnlab.tasks.declaration import NoItemTest
 
 _NUMBERS = ("index", "step", "target", "prediction")
 _LABELS = ("id", "time")

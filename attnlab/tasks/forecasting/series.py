@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.by_series import listed
 from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.csv_file import read_table

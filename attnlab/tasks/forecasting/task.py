@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Kind, Progress, Report, require_part
+from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.windows import Splits, Windows

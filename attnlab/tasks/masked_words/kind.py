@@ -4,42 +4,61 @@ from __future__ import annotations
 
 from operator import methodcaller
 
-from attnlab.tasks.base import FROM_ONE, POSITIVE, SHARE, Kind, Metric, Verb
+from attnlab.tasks.declaration import (
+    FROM_ONE,
+    POSITIVE,
+    SHARE,
+    Kind,
+    KindData,
+    KindModels,
+    Metric,
+    Predictions,
+    Scoring,
+    Verb,
+)
 
 _HERE = "attnlab.tasks.masked_words"
 
 KIND = Kind(
     name="masked_words",
-    item="word",
-    metrics=(
-        Metric(
-            "accuracy",
-            "max",
-            "accuracy",
-            perfect=1,
-            item_test=f"{_HERE}.item_test:item_test",
-            bounds=SHARE,
-        ),
-        Metric("perplexity", "min", "perplexity", perfect=1, bounds=FROM_ONE),
-        Metric("follows", "max", "next sentence", in_tables=False, bounds=SHARE),
-        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+    models=KindModels(
+        learner=f"{_HERE}.learner:MaskedWordLearner",
+        together=8,
     ),
-    reported="accuracy",
-    learner=f"{_HERE}.learner:MaskedWordLearner",
+    scoring=Scoring(
+        metrics=(
+            Metric(
+                "accuracy",
+                "max",
+                "accuracy",
+                perfect=1,
+                item_test=f"{_HERE}.item_test:item_test",
+                bounds=SHARE,
+            ),
+            Metric("perplexity", "min", "perplexity", perfect=1, bounds=FROM_ONE),
+            Metric("follows", "max", "next sentence", in_tables=False, bounds=SHARE),
+            Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+        ),
+        reported="accuracy",
+        monitored="val_loss",
+        bars=("train_loss", "val_loss", "val_accuracy"),
+        text_columns=("text", "read", "word", "prediction", "frequency", "neighbours"),
+    ),
+    predictions=Predictions(
+        item="word",
+        example=f"{_HERE}.task:served_example",
+        vectors=True,
+        next_steps={"": 'attnlab fill {run} "The [MASK] ..."; attention={other}, attnlab compare'},
+    ),
+    data=KindData(
+        takes_corpus=True,
+        catalog=f"{_HERE}.verbs.data:CATALOG",
+        summary=methodcaller("preface"),
+    ),
     figures=f"{_HERE}.figures.run:masked_word_figures",
-    served=f"{_HERE}.task:served_example",
     verbs={"fill": Verb("the words for [MASK] in a text", f"{_HERE}.verbs.fill:command", True)},
-    shelf=f"{_HERE}.verbs.data:SHELF",
     page={
         "Words": f"{_HERE}.page.words:word_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
-    takes_data=True,
-    preface=methodcaller("preface"),
-    together=8,
-    encodes=True,
-    bars=("train_loss", "val_loss", "val_accuracy"),
-    monitored="val_loss",
-    text_columns=("text", "read", "word", "prediction", "frequency", "neighbours"),
-    tries={"": 'attnlab fill {run} "The [MASK] ..."; attention={other}, attnlab compare'},
 )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Kind, Progress, Report, require_part
+from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
 from attnlab.tasks.masked_words.data import MaskedTexts, Part
 from attnlab.tasks.masked_words.filling import (

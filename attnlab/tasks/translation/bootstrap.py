@@ -17,7 +17,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ItemTest, NoItemTest, Pairs
+from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.scores import metric_class, metric_settings
 
@@ -102,7 +102,7 @@ def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) ->
     """
     columns = []
     for run in runs:
-        table = run.read_predictions(KIND.text_columns)
+        table = run.read_predictions(KIND.scoring.text_columns)
         try:
             own = list(zip(table["source"].tolist(), table["reference"].tolist(), strict=True))
             columns.append(table["hypothesis"].tolist())

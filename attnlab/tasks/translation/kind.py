@@ -4,44 +4,77 @@ from __future__ import annotations
 
 from operator import methodcaller
 
-from attnlab.tasks.base import FROM_ONE, PER_CENT, POSITIVE, SHARE, Kind, Metric, Verb
+from attnlab.tasks.declaration import (
+    FROM_ONE,
+    PER_CENT,
+    POSITIVE,
+    SHARE,
+    Kind,
+    KindData,
+    KindModels,
+    Metric,
+    Predictions,
+    Scoring,
+    Verb,
+)
 
 _HERE = "attnlab.tasks.translation"
 _BOOTSTRAP = f"{_HERE}.bootstrap:item_test"
 
-
 KIND = Kind(
     name="translation",
-    item="translation",
-    metrics=(
-        Metric("bleu", "max", "BLEU", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
-        Metric("chrf", "max", "chrF", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
-        Metric(
-            "bleu_lc_tok",
-            "max",
-            "BLEU, lower-cased",
-            perfect=100,
-            item_test=_BOOTSTRAP,
-            bounds=PER_CENT,
-        ),
-        Metric("perplexity", "min", "perplexity", bounds=FROM_ONE),
-        Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
-        Metric("accuracy", "max", "accuracy", in_tables=False, bounds=SHARE),
-        Metric("precision", "max", "precision", in_tables=False, bounds=SHARE),
-        Metric("recall", "max", "recall", in_tables=False, bounds=SHARE),
-        Metric("error_rate", "min", "alignment error rate", in_tables=False, bounds=SHARE),
-        Metric(
-            "shifted_error_rate",
-            "min",
-            "alignment error rate, next word",
-            in_tables=False,
-            bounds=SHARE,
-        ),
+    models=KindModels(
+        learner=f"{_HERE}.learner:TranslationLearner",
+        # The Transformer is what multi-head attention was made for.
+        architectures={"multi_head": "transformer"},
     ),
-    reported="bleu",
-    learner=f"{_HERE}.learner:TranslationLearner",
+    scoring=Scoring(
+        metrics=(
+            Metric("bleu", "max", "BLEU", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
+            Metric("chrf", "max", "chrF", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
+            Metric(
+                "bleu_lc_tok",
+                "max",
+                "BLEU, lower-cased",
+                perfect=100,
+                item_test=_BOOTSTRAP,
+                bounds=PER_CENT,
+            ),
+            Metric("perplexity", "min", "perplexity", bounds=FROM_ONE),
+            Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+            Metric("accuracy", "max", "accuracy", in_tables=False, bounds=SHARE),
+            Metric("precision", "max", "precision", in_tables=False, bounds=SHARE),
+            Metric("recall", "max", "recall", in_tables=False, bounds=SHARE),
+            Metric("error_rate", "min", "alignment error rate", in_tables=False, bounds=SHARE),
+            Metric(
+                "shifted_error_rate",
+                "min",
+                "alignment error rate, next word",
+                in_tables=False,
+                bounds=SHARE,
+            ),
+        ),
+        reported="bleu",
+        monitored="val_bleu",
+        bars=("train_loss", "val_loss", "val_bleu"),
+        parts={
+            "compositions": "sentences with more clauses, adjectives or owners than any in train"
+        },
+        evaluation={"--beam": "beam", "--files": "files", "data.test_set": "test_set"},
+        text_columns=("source", "reference", "hypothesis"),
+    ),
+    predictions=Predictions(
+        item="translation",
+        example=f"{_HERE}.task:served_example",
+        settings=("beam",),
+        next_steps={"": 'attnlab translate {run} "...", or attention={other} and attnlab compare'},
+    ),
+    data=KindData(
+        takes_corpus=True,
+        catalog=f"{_HERE}.verbs.data:CATALOG",
+        summary=methodcaller("preface"),
+    ),
     figures=f"{_HERE}.figures.run:translation_figures",
-    served=f"{_HERE}.task:served_example",
     verbs={
         "translate": Verb(
             "sentences from arguments or standard input", f"{_HERE}.verbs.translate:command", True
@@ -53,20 +86,8 @@ KIND = Kind(
             "maps of the vocabularies that a run learned", f"{_HERE}.verbs.plot:embeddings"
         ),
     },
-    shelf=f"{_HERE}.verbs.data:SHELF",
     page={
         "Translations": f"{_HERE}.page.translations:translation_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",
     },
-    parts={"compositions": "sentences with more clauses, adjectives or owners than any in train"},
-    takes_data=True,
-    preface=methodcaller("preface"),
-    # The Transformer is what multi-head attention was made for.
-    architectures={"multi_head": "transformer"},
-    evaluation={"--beam": "beam", "--files": "files", "data.test_set": "test_set"},
-    serving=("beam",),
-    bars=("train_loss", "val_loss", "val_bleu"),
-    monitored="val_bleu",
-    text_columns=("source", "reference", "hypothesis"),
-    tries={"": 'attnlab translate {run} "...", or attention={other} and attnlab compare'},
 )

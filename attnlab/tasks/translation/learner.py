@@ -10,7 +10,8 @@ import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Losses, Progress, Report
+from attnlab.tasks.base import Losses, Report
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.attention_maps import examples, stacked
 from attnlab.tasks.translation.batches import padded, padded_batches
 from attnlab.tasks.translation.decoding.search import Search

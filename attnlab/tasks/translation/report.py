@@ -9,7 +9,8 @@ import keras
 import numpy as np
 from scipy import sparse
 
-from attnlab.tasks.base import Progress, Report
+from attnlab.tasks.base import Report
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.attention_maps import attention_details
 from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
 from attnlab.tasks.translation.copying import copied_words

@@ -12,7 +12,8 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Kind, Progress, Report, require_part
+from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.kind import KIND

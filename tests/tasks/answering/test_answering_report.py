@@ -21,7 +21,7 @@ from attnlab.tasks.answering.item_test import item_test
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.task import Said
-from attnlab.tasks.base import NoItemTest
+from attnlab.tasks.declaration import NoItemTest
 
 TEST = some_questions(40, seed=1)
 DATA = asked_texts(some_questions(60), TEST)
@@ -85,7 +85,7 @@ def test_a_report_has_scores_groups_and_skill():
     )
     assert report.metrics["exact_match"] == pytest.approx(100 * right.mean())
     assert report.metrics["f1"] >= report.metrics["exact_match"]
-    assert report.metrics["loss"] == 0.75 and report.metric == KIND.reported
+    assert report.metrics["loss"] == 0.75 and report.metric == KIND.scoring.reported
     best = report.baselines[report.best_baseline]["exact_match"]
     expected = 1 - (100 - report.metrics["exact_match"]) / (100 - best)
     assert report.skill == pytest.approx(expected)
@@ -153,7 +153,7 @@ def test_what_is_said_without_words_is_no_place():
     columns = build_report(DATA, "test", answers, 0).predictions
     assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
     assert columns["exact_match"].tolist() == [0] + [1] * 39
-    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.text_columns}
+    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.scoring.text_columns}
 
 
 def test_the_result_stands_in_a_line():

@@ -13,8 +13,8 @@ from scipy.stats import binomtest
 
 from attnlab.compare.footnotes import footnotes
 from attnlab.compare.statistics import holm
-from attnlab.tasks.base import NoItemTest
 from attnlab.tasks.classification.item_test import item_test
+from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.right_answers import sign_test
 
 TEST = some_texts(30, seed=1)

@@ -23,8 +23,8 @@ BASELINES = ("majority", "word_counts", "nearest")
 
 def test_metrics_are_those_of_the_kind_and_of_each_baseline():
     found = build_report(DATA, "test", PROBABILITIES)
-    names = [metric.name for metric in KIND.metrics if metric.in_tables]
-    assert found.metric == KIND.reported
+    names = [metric.name for metric in KIND.scoring.metrics if metric.in_tables]
+    assert found.metric == KIND.scoring.reported
     assert found.metrics == scores(TEST.labels, PROBABILITIES) and list(found.metrics) == names
     assert tuple(found.baselines) == BASELINES
     assert all(list(each) == names for each in found.baselines.values())
@@ -54,10 +54,10 @@ def test_each_text_has_a_row_with_all_that_was_said_of_it(tmp_path):
     found = build_report(DATA, "test", PROBABILITIES).predictions
     names = ["index", "text", "label", "prediction", "probability", "group"]
     assert list(found) == [*names, *(f"p_{name}" for name in CLASSES), *BASELINES]
-    assert {n for n in found if found[n].dtype.kind in "OU"} <= {*KIND.text_columns}
+    assert {n for n in found if found[n].dtype.kind in "OU"} <= {*KIND.scoring.text_columns}
     run = RunDirectory(tmp_path)
     run.write_predictions(found)
-    table = run.read_predictions(KIND.text_columns)
+    table = run.read_predictions(KIND.scoring.text_columns)
     predicted = PROBABILITIES.argmax(axis=1)
     assert table["prediction"].tolist() == [CLASSES[number] for number in predicted]
     assert table["label"].tolist() == [CLASSES[number] for number in TEST.labels]
@@ -71,7 +71,7 @@ def test_texts_of_any_kind_and_classes_that_are_numbers_are_read_again(tmp_path)
     data = labelled(part(["a", "b"], [0, 1]), part(texts, [0, 1, 0]), ("01", "2"))
     run = RunDirectory(tmp_path)
     run.write_predictions(build_report(data, "test", np.eye(2)[[0, 1, 1]]).predictions)
-    table = run.read_predictions(KIND.text_columns)
+    table = run.read_predictions(KIND.scoring.text_columns)
     assert table["label"].tolist() == ["01", "2", "01"]
     assert table["prediction"].tolist() == ["01", "2", "2"]
     assert table["majority"].tolist() == ["01"] * 3

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from attnlab.figures.run import draw_run
 from attnlab.figures.shaded_words import DARKEST
 from attnlab.page.parts import Text
-from attnlab.tasks.base import NoItemTest
+from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.figures.run import masked_word_figures, words_figure
@@ -50,8 +50,8 @@ def test_a_report_has_scores_groups_and_skill():
 
 def test_predictions_have_the_words_around_and_what_was_said(tmp_path):
     run = write_filler(tmp_path, "multi_head", [2])
-    columns = run.read_predictions(KIND.text_columns)
-    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.text_columns}
+    columns = run.read_predictions(KIND.scoring.text_columns)
+    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.scoring.text_columns}
     assert columns["right"].tolist() == [1, 1, 0] + [1] * (COUNT - 3)
     assert (columns["word"] == columns["prediction"]).tolist() == (columns["right"] > 0).tolist()
     for text, own, row, read in zip(

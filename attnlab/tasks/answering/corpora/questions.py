@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
 from attnlab.tasks.answering.corpora.squad_file import existing_file, read_questions
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import OwnFiles
 
 

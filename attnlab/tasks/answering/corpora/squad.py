@@ -10,7 +10,7 @@ from pathlib import Path
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora.corpus import Corpus
 from attnlab.tasks.answering.corpora.squad_file import existing_file, read_questions
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.text_corpus import ReadCorpus
 

@@ -63,7 +63,7 @@ def _by_epoch(run: Shown) -> _Looked:
     data: AskedTexts = task.data
     part = data.parts["test"]
     numbers = _numbers(run, len(part))
-    predictions = run.run.read_predictions(KIND.text_columns)
+    predictions = run.run.read_predictions(KIND.scoring.text_columns)
     known = [_best_said(predictions, number) for number in numbers]
     rows = [
         shown_window(part, number, said, task.text_places)
@@ -118,7 +118,10 @@ def _words_of(answers: Sequence[Any]) -> list[str]:
 
 def _numbers(run: Shown, count: int) -> np.ndarray:
     """Some test questions, half of them wrong."""
-    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
+    columns, path = (
+        run.run.read_predictions(KIND.scoring.text_columns),
+        run.run.path / "predictions.csv",
+    )
     if not {"exact_match", "start", "end"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["exact_match"]) != count:

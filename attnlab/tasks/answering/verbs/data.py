@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.commands.data import corpus_shelf
+from attnlab.commands.data import corpus_catalog
 from attnlab.tasks.answering.corpora.corpus import Corpus
 
 
@@ -27,7 +27,7 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield f"asks {name}", *counts
 
 
-SHELF = corpus_shelf(
+CATALOG = corpus_catalog(
     Corpus,
     about=_about,
     what="about texts",

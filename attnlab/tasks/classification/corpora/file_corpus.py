@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import read_texts
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.text_corpus import ReadCorpus
 

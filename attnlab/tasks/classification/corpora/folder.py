@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import RequestError, explained
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.class_folders import (
     ClassFiles,
     FileSort,
@@ -14,6 +13,7 @@ from attnlab.tasks.classification.corpora.class_folders import (
 )
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import checked_text
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import ReadCorpus, shown
 from attnlab.text.reading import LONGEST_TEXT, decoded, is_text_name, too_long
 

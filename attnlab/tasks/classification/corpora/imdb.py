@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Labelled
 from attnlab.tasks.classification.corpora.file_corpus import ArchiveCorpus
+from attnlab.tasks.declaration import Progress
 
 URL = "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"
 _LINE_BREAK = re.compile(r"\s*<br\s*/?>\s*")

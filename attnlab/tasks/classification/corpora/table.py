@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.text_files import checked_text
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.tables import Row, TableFormat, read_table
 from attnlab.tasks.text_corpus import OwnFiles
 

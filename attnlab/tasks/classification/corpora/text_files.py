@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.corpus import Labelled
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import read_to_end
 from attnlab.text.reading import LONGEST_TEXT, decoded, is_hidden, is_utf8, too_long
 

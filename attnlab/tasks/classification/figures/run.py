@@ -50,7 +50,7 @@ def classification_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dic
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    predictions = run.read_predictions(KIND.text_columns)
+    predictions = run.read_predictions(KIND.scoring.text_columns)
     nouns = f"{noun_of(predictions)}s"
     figures = {
         "loss.png": curves_figure(run.history.read(), metrics),

@@ -14,7 +14,7 @@ from attnlab.config.options import option_class
 from attnlab.encoders.opening import open_image_source, save_source, saved_image_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Kind, Progress, Report, require_part
+from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import read_image
@@ -22,6 +22,7 @@ from attnlab.tasks.classification.images.data import ImagePart, LabelledImages
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report
 from attnlab.tasks.classification.task import Classify, probabilities
+from attnlab.tasks.declaration import Kind, Progress
 
 if TYPE_CHECKING:
     import keras

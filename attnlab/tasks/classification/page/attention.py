@@ -98,7 +98,10 @@ def _kept(run: Shown) -> Looked | None:
 
 def _rows(run: Shown, tokens: np.ndarray) -> list[int]:
     """Some test texts, half of them wrong: at equal distances by the probability of their class."""
-    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
+    columns, path = (
+        run.run.read_predictions(KIND.scoring.text_columns),
+        run.run.path / "predictions.csv",
+    )
     if not {"label", "prediction", "probability"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["label"]) != len(tokens):

@@ -48,7 +48,7 @@ def _by_epoch(run: Shown) -> _Looked:
     task: Any = run.task()
     run.load_data()
     test = task.data.parts["test"]
-    columns = run.run.read_predictions(KIND.text_columns)
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
     if len(columns["label"]) != len(test):
         path = run.run.path / "predictions.csv"
         raise RequestError(f"{path}: expected {len(test)} images, got {len(columns['label'])}.")

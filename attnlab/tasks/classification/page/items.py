@@ -58,7 +58,7 @@ def likelihood(columns: Columns) -> np.ndarray:
 
 
 def _read(run: Shown) -> Columns:
-    columns = run.run.read_predictions(KIND.text_columns)
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
     path = run.run.path / "predictions.csv"
     require_columns(path, columns, _COLUMNS)
     try:

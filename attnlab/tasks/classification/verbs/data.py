@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.commands.data import corpus_shelf
+from attnlab.commands.data import corpus_catalog
 from attnlab.tasks.classification.corpora.corpus import Corpus
 
 _LISTED = 30  # classes, and groups
@@ -33,7 +33,7 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             yield f"and {len(names) - _LISTED:,} more {title}", *("" for _ in parts)
 
 
-SHELF = corpus_shelf(
+CATALOG = corpus_catalog(
     Corpus,
     about=_about,
     what="with classes",

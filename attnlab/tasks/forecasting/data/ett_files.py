@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.tables import file_content
 

@@ -55,7 +55,7 @@ def forecast_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str,
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    predictions = run.read_predictions(KIND.text_columns)
+    predictions = run.read_predictions(KIND.scoring.text_columns)
     figures = {
         "loss.png": loss_figure(run.history.read(), metrics),
         "forecast.png": forecast_figure(predictions, metrics),
@@ -151,7 +151,7 @@ def _few_series(
         axes.plot(where, rows["target"], color=BLACK, linewidth=1, label="target")
         axes.plot(where, rows["prediction"], color=ORANGE, linewidth=1, label="forecast")
         score = metrics["series"][name][metric]
-        label = KIND.metric(metric)
+        label = KIND.scoring.metric(metric)
         said = "" if score is None or label is None else f": {label.label} {score:.3g}"
         axes.set_title(f"{name}{said}", loc="left", fontsize=9)
         axes.margins(x=0.01)

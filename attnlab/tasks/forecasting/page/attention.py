@@ -75,7 +75,7 @@ def _kept(run: Shown) -> _Looks | None:
         return None
     labels = [f"index {at}" for at in kept["index"]]
     with suppress(RequestError, KeyError):
-        table = run.run.read_predictions(KIND.text_columns)
+        table = run.run.read_predictions(KIND.scoring.text_columns)
         labels = window_labels(kept["index"], table, kept.get("ids"))
     weights = kept["weights"][None, :, :_MOST_HEADS]
     epochs = [int(run.metrics.get("best_epoch", 1))]

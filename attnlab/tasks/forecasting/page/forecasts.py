@@ -55,7 +55,7 @@ def _by_series(tables: Sequence[tuple[Shown, Columns]]) -> Sequence[Part]:
 
 
 def _read(run: Shown) -> Columns:
-    columns = run.run.read_predictions(KIND.text_columns)
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
     lacking = [name for name in _COLUMNS if name not in columns]
     numbers = [columns[name].dtype.kind in "if" for name in _COLUMNS if name in columns]
     if lacking or sum(numbers) < len(_COLUMNS) - 1 or not len(columns["step"]):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.commands.data import TABLE_WIDTH, home
-from attnlab.tasks.base import Shelf
+from attnlab.tasks.declaration import Catalog
 from attnlab.tasks.forecasting.data.ett_files import EttFiles
 from attnlab.terminal.console import plain_console, plain_table
 
@@ -47,7 +47,7 @@ def _print(row: Mapping[str, Any]) -> None:
     console.print(table)
 
 
-SHELF = Shelf(
+CATALOG = Catalog(
     group="task",
     names=lambda: ["ett"],
     make=_make,

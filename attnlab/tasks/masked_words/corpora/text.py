@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from attnlab.errors import RequestError, explained
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
 from attnlab.tasks.text_corpus import left_out
 from attnlab.text.cleaning import shortened, unwrapped

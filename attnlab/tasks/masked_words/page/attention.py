@@ -75,7 +75,10 @@ def _looks(
 
 def _numbers(run: Shown, count: int) -> np.ndarray:
     """Some test words, half of them wrong."""
-    columns, path = run.run.read_predictions(KIND.text_columns), run.run.path / "predictions.csv"
+    columns, path = (
+        run.run.read_predictions(KIND.scoring.text_columns),
+        run.run.path / "predictions.csv",
+    )
     if not {"right", "row"} <= columns.keys():
         raise RequestError(f"{path}: damaged: expected predictions.")
     if len(columns["right"]) != count:

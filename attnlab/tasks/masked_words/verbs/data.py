@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.commands.data import corpus_shelf
+from attnlab.commands.data import corpus_catalog
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
 
 
@@ -22,7 +22,7 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     yield "words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts)
 
 
-SHELF = corpus_shelf(
+CATALOG = corpus_catalog(
     Corpus,
     about=_about,
     what="without labels",

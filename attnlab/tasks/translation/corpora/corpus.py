@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import NamedCorpus
 
 if TYPE_CHECKING:

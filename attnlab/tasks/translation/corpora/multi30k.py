@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.translation.corpora.file_corpus import FileCorpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles, check_gzip

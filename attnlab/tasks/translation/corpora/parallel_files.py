@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.file_corpus import PARTS, FileCorpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 

@@ -49,7 +49,7 @@ def translation_figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[s
     """
     figures = {
         "loss.png": curves_figure(run.history.read(), metrics),
-        "lengths.png": lengths_figure(run.read_predictions(KIND.text_columns), metrics),
+        "lengths.png": lengths_figure(run.read_predictions(KIND.scoring.text_columns), metrics),
     }
     title = f"{run_title(metrics)}: attention"
     for number, example in enumerate(_examples(read_attention(run) or {}), 1):

@@ -115,7 +115,7 @@ def _sentences(run: Shown, task: Translate, model, linked: bool) -> list[_Chosen
     from attnlab.tasks.translation.batches import cut_sources
     from attnlab.text.tokenizers import END
 
-    columns = run.run.read_predictions(KIND.text_columns)
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
     if "source" not in columns or "reference" not in columns or not len(columns["source"]):
         raise RequestError(f"{run.run.path / 'predictions.csv'}: damaged: expected sentences.")
     sources, references = (

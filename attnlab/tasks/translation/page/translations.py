@@ -22,7 +22,7 @@ def translation_parts(shown: Sequence[Shown]) -> list[Part]:
 
 
 def _read(run: Shown) -> Columns:
-    columns = run.run.read_predictions(KIND.text_columns)
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
     require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
     return columns
 

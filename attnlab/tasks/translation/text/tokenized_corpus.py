@@ -17,7 +17,7 @@ from typing import Any
 
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Progress
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.text.preprocessing import (

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from attnlab.commands.data import corpora, headed, home, make_corpus
-from attnlab.tasks.base import Shelf
+from attnlab.tasks.declaration import Catalog
 from attnlab.tasks.translation.corpora.corpus import Corpus
 
 _NAMES = {
@@ -95,7 +95,7 @@ def _copy_line(copy: dict[str, Any]) -> str:
     return f"{', '.join(words)}: {home(copy['folder'])}"
 
 
-SHELF = Shelf(
+CATALOG = Catalog(
     group="data",
     names=lambda: corpora(Corpus),
     make=make_corpus,

@@ -9,10 +9,10 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.config.options import CONFIG_DIR, option_content, options
-from attnlab.tasks.answering.verbs.data import SHELF as ANSWERING
-from attnlab.tasks.classification.verbs.data import SHELF
-from attnlab.tasks.masked_words.verbs.data import SHELF as MASKED_WORDS
-from attnlab.tasks.translation.verbs.data import SHELF as TRANSLATION
+from attnlab.tasks.answering.verbs.data import CATALOG as ANSWERING
+from attnlab.tasks.classification.verbs.data import CATALOG
+from attnlab.tasks.masked_words.verbs.data import CATALOG as MASKED_WORDS
+from attnlab.tasks.translation.verbs.data import CATALOG as TRANSLATION
 
 YAML = "name: mine\n_target_: {path}\nrules: {{}}\n"
 
@@ -31,25 +31,25 @@ def data(tmp_path, monkeypatch, capsys):
 
 
 def test_each_kind_lists_the_corpora_that_say_so():
-    shelves = [
-        (SHELF, {"classify", "digits", "images"}),
+    catalogs = [
+        (CATALOG, {"classify", "digits", "images"}),
         (ANSWERING, {"answer"}),
         (MASKED_WORDS, {"masked_words"}),
         (TRANSLATION, {"translate"}),
     ]
-    for shelf, tasks in shelves:
+    for catalog, tasks in catalogs:
         rules = {name: option_content("data", name)["rules"] for name in options("data")}
         said = [name for name, rule in rules.items() if tasks & {*rule["task.name"]["choices"]}]
-        assert said == list(shelf.names())
-    assert sorted(name for shelf, _ in shelves for name in shelf.names()) == options("data")
+        assert said == list(catalog.names())
+    assert sorted(name for catalog, _ in catalogs for name in catalog.names()) == options("data")
 
 
-def test_a_corpus_of_the_users_own_is_on_the_shelf_of_its_kind(tmp_path, monkeypatch):
+def test_a_corpus_of_the_users_own_is_in_the_catalog_of_its_kind(tmp_path, monkeypatch):
     base = "attnlab.tasks.classification.corpora.agreement.Agreement"
     (tmp_path / "data").mkdir()
     (tmp_path / "data/mine.yaml").write_text(YAML.format(path=base))
     monkeypatch.setenv(CONFIG_DIR, str(tmp_path))
-    assert "mine" in SHELF.names() and "mine" not in TRANSLATION.names()
+    assert "mine" in CATALOG.names() and "mine" not in TRANSLATION.names()
 
 
 def test_counts_of_a_corpus(data):

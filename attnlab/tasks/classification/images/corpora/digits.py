@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, numbered
+from attnlab.tasks.declaration import Progress
 
 _LARGEST = 16  # of scikit-learn's grey levels
 

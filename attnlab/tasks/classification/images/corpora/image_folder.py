@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.class_folders import FileSort, find_files
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import is_image_name, read_image_file
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import shown
 
 _REPORT_EVERY = 64

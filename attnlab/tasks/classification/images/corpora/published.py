@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Progress
 from attnlab.tasks.classification.corpora.file_corpus import existing_place
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus
+from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 
 
