@@ -38,7 +38,7 @@ class Seeds:
     def seconds(self, count: int, epochs: int) -> float:
         """What some epochs of the first learners take, together where they are several."""
         from attnlab.records.environment import processors
-        from attnlab.training.together import Together, width_of
+        from attnlab.training.stacking import StackScheduler, width_of
 
         first, self.epoch = self.epoch + 1, self.epoch + epochs
 
@@ -53,7 +53,7 @@ class Seeds:
         if count == 1:
             works[0]()
         else:
-            Together(processors()).carry_out(works)
+            StackScheduler(processors()).run(works)
         return time.perf_counter() - start
 
 

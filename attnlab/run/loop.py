@@ -27,8 +27,8 @@ from attnlab.run.screen import Screen, about_losses
 from attnlab.tasks.base import Learner, Report, Task, TaskData
 from attnlab.tasks.declaration import load
 from attnlab.training.schedules import learning_rates
+from attnlab.training.stacking import runs_here, width_of
 from attnlab.training.stopping import Monitor
-from attnlab.training.together import runs_here, width_of
 from attnlab.training.trainer import variable_values
 
 log = logging.getLogger("attnlab")

@@ -67,12 +67,12 @@ def together(
     threads: int,
     at_a_time: int | None = None,
 ) -> list[Result]:
-    """Do works that make runs, which train together; see `training.together.Together`."""
+    """Do works that make runs, which train together; see `training.stacking.StackScheduler`."""
     import_tensorflow()
-    from attnlab.training.together import Together
+    from attnlab.training.stacking import StackScheduler
 
     with spent("jobs together"):
-        return Together(threads, at_a_time).carry_out(works, alike)
+        return StackScheduler(threads, at_a_time).run(works, alike)
 
 
 def find_run(config: RunConfig) -> IndexedRun | None:

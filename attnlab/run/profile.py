@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from greenlet import getcurrent
+
 from attnlab.process.variables import variable
 
 _OTHER = "other"
@@ -20,9 +22,11 @@ _since = time.perf_counter()  # when the innermost one began, or went on
 def spent(phase: str = _OTHER) -> Iterator[None]:
     """Count the body's seconds, or a function's, to a phase; those of a phase inside are its own.
 
-    Other threads than the main one are not counted, for several work at a time.
+    Other threads than the main one, and runs that train together, are not counted, since their
+    phases overlap.
     """
-    if threading.current_thread() is not threading.main_thread():
+    overlaps = threading.current_thread() is not threading.main_thread()
+    if overlaps or getcurrent().parent is not None:
         yield
         return
     _count()

@@ -19,17 +19,17 @@ import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.keras_internals import OptimizerFunction, dropouts, dropping, having
+from attnlab.training.stacking import submit
 from attnlab.training.steps import RandomStates, compiled
 from attnlab.training.tensorflow_internals import vectorize_draws
-from attnlab.training.together import take
 
 vectorize_draws()
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 _PREDICTION_BATCH = 256
 
 
-class Steps(NamedTuple):
-    """Gradient steps that a run wants taken, and what they start from."""
+class TrainRequest(NamedTuple):
+    """Gradient steps to take, and what they start from."""
 
     values: list[np.ndarray]  # of the model's trainable variables
     states: list[np.ndarray]  # of the optimizer's variables
@@ -48,16 +48,16 @@ class Steps(NamedTuple):
         return self.plan.indices.shape
 
 
-class Taken(NamedTuple):
-    """What came of `Steps`."""
+class TrainResult(NamedTuple):
+    """The result of a `TrainRequest`."""
 
     losses: np.ndarray  # (steps,) mean loss of each step's real rows, before its update
     values: list[np.ndarray]
     states: list[np.ndarray]
 
 
-class Rows(NamedTuple):
-    """Rows that a run wants read without dropout, and by what."""
+class PredictRequest(NamedTuple):
+    """Rows to predict without dropout, and by what."""
 
     values: list[np.ndarray]  # of the model's trainable variables
     inputs: tf.Tensor  # (N, ...) the run's data
@@ -66,7 +66,7 @@ class Rows(NamedTuple):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """For which a program is compiled, and no shape of `Steps`."""
+        """For which a program is compiled, and no shape of a `TrainRequest`."""
         return "rows", *self.plan.indices.shape
 
 
@@ -99,11 +99,12 @@ class Compiled:
         rates = np.array([layer.rate for layer in dropouts(model)], np.float32)
         return np.concatenate([rates, self._update.settings(optimizer)])
 
-    def carry_out(self, wishes: Sequence[Any]) -> list[Any]:
-        """Take the `Steps`, or read the `Rows`, that runs want."""
-        return self.train(wishes) if isinstance(wishes[0], Steps) else self.read(wishes)
+    def execute(self, requests: Sequence[Any]) -> list[Any]:
+        """Execute training or prediction requests of runs."""
+        is_training = isinstance(requests[0], TrainRequest)
+        return self.train(requests) if is_training else self.predict(requests)
 
-    def train(self, runs: Sequence[Steps]) -> list[Taken]:
+    def train(self, runs: Sequence[TrainRequest]) -> list[TrainResult]:
         """Take the steps of runs whose arrays have equal shapes, stacked if they are several."""
         data = [(run.inputs, run.targets) for run in runs]
         plans = [(run.plan.indices, run.plan.weights) for run in runs]
@@ -123,7 +124,7 @@ class Compiled:
         )
         parts = [losses.numpy(), [v.numpy() for v in values], [v.numpy() for v in states]]
         return [
-            Taken(parts[0][:, at], [v[at] for v in parts[1]], [v[at] for v in parts[2]])
+            TrainResult(parts[0][:, at], [v[at] for v in parts[1]], [v[at] for v in parts[2]])
             for at in range(len(runs))
         ]
 
@@ -133,8 +134,8 @@ class Compiled:
             return None
         return np.where(plan.weights > 0, lengths[plan.indices], 1).max(axis=1).astype(np.int32)
 
-    def read(self, runs: Sequence[Rows]) -> list[np.ndarray]:
-        """Outputs of the rows that runs want, (rows, ...) each, stacked if they are several."""
+    def predict(self, runs: Sequence[PredictRequest]) -> list[np.ndarray]:
+        """Outputs of the rows that runs request, (rows, ...) each, stacked if they are several."""
         plans = [run.plan.indices for run in runs]
         if len(runs) > 1:
             values = _stacked([run.values for run in runs])
@@ -323,20 +324,21 @@ class Program:
         Plans of one shape share one compilation. `rates` (steps,) are the learning rate of each
         step; `first_step` gradient steps were taken before, over the whole run.
         """
-        return self.take(take(self.compiled, self.steps(plan, rates, first_step), self.width))
+        request = self.request(plan, rates, first_step)
+        return self.accept(submit(self.compiled, request, self.width))
 
-    def steps(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> Steps:
-        """The same as a wish, which may be granted together with those of other runs."""
+    def request(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> TrainRequest:
+        """The same as a request, which may be executed together with those of other runs."""
         states = self._states or _read(self._optimizer.variables)
         data = self.inputs, self.targets, self.seeds
         widths = self.compiled.widths(plan, self._lengths)
         now = self._now(), states, *data, plan, widths
-        return Steps(*now, rates, first_step, self._settings)
+        return TrainRequest(*now, rates, first_step, self._settings)
 
-    def take(self, taken: Taken) -> np.ndarray:
+    def accept(self, result: TrainResult) -> np.ndarray:
         """Go on from where the steps led; returns their losses."""
-        self._values, self._states = taken.values, taken.states
-        return taken.losses
+        self._values, self._states = result.values, result.states
+        return result.losses
 
     def predict(self, rows: np.ndarray, inputs: Any = None) -> np.ndarray:
         """Outputs of resident rows without dropout, in order: (len(rows), ...).
@@ -352,7 +354,8 @@ class Program:
             order = np.argsort(self._lengths[rows], kind="stable")
         plan = filled_plan(rows[order], _PREDICTION_BATCH)
         widths = self.compiled.widths(plan, self._lengths)
-        outputs = take(self.compiled, Rows(self._now(), inputs, plan, widths), self.width)
+        request = PredictRequest(self._now(), inputs, plan, widths)
+        outputs = submit(self.compiled, request, self.width)
         return outputs[: len(rows)][np.argsort(order)]
 
     def attend(self, inputs: np.ndarray) -> np.ndarray | None:

@@ -104,9 +104,9 @@ def test_no_value_of_a_plan_is_compiled_in():
     compiled._train = lambda *arguments: given.append(arguments) or train(*arguments)
     for epoch in (1, 2):
         plans = [shuffled_plan(np.arange(ROWS), 4, seed=seed, epoch=epoch) for seed in (1, 2)]
-        steps = [program.steps(plan, RATES[:6] / epoch, epoch) for plan in plans]
+        steps = [program.request(plan, RATES[:6] / epoch, epoch) for plan in plans]
         for runs in (steps[:1], steps):
-            program.take(compiled.train(runs)[0])
+            program.accept(compiled.train(runs)[0])
     lowered = [train.experimental_get_compiler_ir(*each)(stage="hlo") for each in given]
     assert lowered[:2] == lowered[2:] and lowered[0] != lowered[1]
 

@@ -13,7 +13,7 @@ from attnlab.run.loop import make_learner
 from attnlab.tasks.forecasting.models.build import build_forecaster
 from attnlab.training.batches import filled_plan
 from attnlab.training.epoch_program import Program
-from attnlab.training.together import Together
+from attnlab.training.stacking import StackScheduler
 
 S, HORIZON, AT_ONCE = 7, 5, 2
 STEPS = 3  # the last one writes a value that is cut off
@@ -320,7 +320,7 @@ def test_side_by_side_runs_train_as_alone(learner):
     alone = [two_epochs(learner(seed))() for seed in (0, 1)]
     beside = [learner(seed) for seed in (0, 1)]
     assert [each.stackable for each in beside] == [1, 1]
-    found = Together(threads=2).carry_out([two_epochs(each) for each in beside])
+    found = StackScheduler(threads=2).run([two_epochs(each) for each in beside])
     for weights, expected in zip(found, alone, strict=True):
         for one, other in zip(weights, expected, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from attnlab.run.building import import_tensorflow, make_task, start_afresh
 from attnlab.run.loop import make_learner
 from attnlab.training.batches import BatchPlan
-from attnlab.training.together import Together, take, width_of
+from attnlab.training.stacking import StackScheduler, submit, width_of
 
 import_tensorflow()
 
@@ -24,7 +24,7 @@ class Doubling:
     def __init__(self, most=99):
         self.calls, self._most = [], most
 
-    def carry_out(self, runs):
+    def execute(self, runs):
         if len(runs) > self._most:
             raise TypeError("no converter for NonsenseOp")
         self.calls.append(list(runs))
@@ -37,7 +37,7 @@ def taking(program, start, times, width=2):
     def work():
         found = start
         for _ in range(times):
-            found = take(program, found, width)
+            found = submit(program, found, width)
         return found
 
     return work
@@ -46,7 +46,7 @@ def taking(program, start, times, width=2):
 def test_each_run_gets_what_comes_of_its_own_steps():
     program = Doubling()
     works = [taking(program, start, times) for start, times in ((1, 3), (10, 3), (100, 5), (7, 0))]
-    assert Together(threads=2).carry_out(works) == [8, 80, 3200, 7]
+    assert StackScheduler(threads=2).run(works) == [8, 80, 3200, 7]
     assert {len(call) for call in program.calls} == {2}  # also what is left of a stack is full
     assert sum(len(set(call)) for call in program.calls) == 3 + 3 + 5
 
@@ -54,7 +54,7 @@ def test_each_run_gets_what_comes_of_its_own_steps():
 def test_runs_of_unequal_programs_or_widths_meet_in_no_stack():
     programs = Doubling(), Doubling()
     works = [taking(programs[at % 2], at, 2, width=1 + at // 2) for at in range(4)]
-    assert Together(threads=3).carry_out(works) == [0, 4, 8, 12]
+    assert StackScheduler(threads=3).run(works) == [0, 4, 8, 12]
     assert all(len(set(call)) == 1 for program in programs for call in program.calls)
 
 
@@ -63,22 +63,22 @@ def test_what_none_of_its_kind_could_fill_waits_for_no_other_kind():
     done, waited = threading.Event(), []
 
     class Slow(Doubling):
-        def carry_out(self, runs):
+        def execute(self, runs):
             if self.calls:  # the first is traced, with nobody at work
                 waited.append(done.wait(10))
-            return super().carry_out(runs)
+            return super().execute(runs)
 
     def alone():
         taking(Doubling(), 1, 5, width=2)()
         done.set()
 
-    Together(threads=2).carry_out([taking(Slow(), 1, 2, width=1), alone], ["slow", "alone"])
+    StackScheduler(threads=2).run([taking(Slow(), 1, 2, width=1), alone], ["slow", "alone"])
     assert waited == [True]
 
 
 def test_a_run_that_is_alone_fills_its_stack_itself():
     program = Doubling()
-    assert take(program, 3, width=4) == 6
+    assert submit(program, 3, width=4) == 6
     assert program.calls == [[3] * 4]
 
 
@@ -90,9 +90,9 @@ def test_one_works_at_a_time():
             busy.append(1)
             seen.append(len(busy))
             busy.pop()
-            take(Doubling(), 1)
+            submit(Doubling(), 1)
 
-    Together(threads=2).carry_out([work] * 5)
+    StackScheduler(threads=2).run([work] * 5)
     assert seen == [1] * 100
 
 
@@ -100,19 +100,19 @@ def test_a_run_that_raises_interrupts_the_others():
     ended, program = [], Doubling()
 
     def failing():
-        take(program, 1, 2)
+        submit(program, 1, 2)
         raise ZeroDivisionError("mine")
 
     def others():
         try:
             while True:
-                take(program, 1, 2)
+                submit(program, 1, 2)
         except KeyboardInterrupt:
-            ended.append(threading.current_thread())
+            ended.append("interrupted")
             raise
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        Together(threads=2).carry_out([others, failing, others])
+        StackScheduler(threads=2).run([others, failing, others])
     assert len(ended) == 2
 
 
@@ -124,29 +124,61 @@ def plain_ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
+def ctrl_c_after(seconds):
+    here = threading.get_ident()
+    timer = threading.Timer(seconds, signal.pthread_kill, [here, signal.SIGINT])
+    timer.start()
+    return timer
+
+
 @pytest.mark.usefixtures("plain_ctrl_c")
-def test_ctrl_c_while_runs_work_waits_for_what_they_are_at_and_ends_them():
+def test_ctrl_c_reaches_the_run_at_work_and_the_others_at_their_requests():
     ended, program = [], Doubling()
 
-    def work():
-        time.sleep(0.3)  # longer than the time until Ctrl-C; no steps are taken meanwhile
-        ended.append("worked")
-        take(program, 1, 2)
+    def work(waits):
+        try:
+            submit(program, 1, 2) if waits else time.sleep(10)
+        except KeyboardInterrupt:
+            ended.append(waits)
+            raise
 
-    here = threading.get_ident()
-    ctrl_c = threading.Timer(0.1, signal.pthread_kill, [here, signal.SIGINT])
-    ctrl_c.start()
+    timer = ctrl_c_after(0.2)
     with pytest.raises(KeyboardInterrupt):
-        Together(threads=2).carry_out([work, work])
-    ctrl_c.join()
-    assert ended == ["worked"] * 2
-    assert not program.calls
+        StackScheduler(threads=2).run([lambda: work(True), lambda: work(False)])
+    timer.join()
+    assert sorted(ended) == [False, True] and not program.calls
+
+
+@pytest.mark.usefixtures("plain_ctrl_c")
+def test_ctrl_c_waits_for_steps_that_are_being_taken():
+    ended = []
+
+    class Slow(Doubling):
+        def execute(self, runs):
+            if self.calls:  # in a thread: the first is traced here
+                time.sleep(0.5)
+            return super().execute(runs)
+
+    program = Slow()
+
+    def work():
+        try:
+            taking(program, 1, 3, width=2)()
+        except KeyboardInterrupt:
+            ended.append(len(program.calls))
+            raise
+
+    timer = ctrl_c_after(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        StackScheduler(threads=1).run([work, work])
+    timer.join()
+    assert ended == [2, 2]
 
 
 def test_what_can_not_be_stacked_is_trained_one_by_one(caplog):
     program = Doubling(most=1)
     works = [taking(program, start, 3) for start in (1, 10, 100)]
-    assert Together(threads=1).carry_out(works) == [8, 80, 800]
+    assert StackScheduler(threads=1).run(works) == [8, 80, 800]
     (warning,) = caplog.messages
     assert (
         warning == "runs train side by side, for they can't be stacked: no converter for NonsenseOp"
@@ -155,34 +187,34 @@ def test_what_can_not_be_stacked_is_trained_one_by_one(caplog):
 
 def test_an_error_of_a_program_reaches_the_runs_that_wanted_its_steps():
     class Broken:
-        def carry_out(self, runs):
+        def execute(self, runs):
             raise MemoryError("too much")
 
     def caught():
         with pytest.raises(MemoryError, match="too much"):
-            take(Broken(), 1)
+            submit(Broken(), 1)
         return "told"
 
-    assert Together(threads=1).carry_out([caught, caught]) == ["told", "told"]
+    assert StackScheduler(threads=1).run([caught, caught]) == ["told", "told"]
 
 
 def test_an_error_of_one_that_can_not_be_stacked_is_none_of_the_others():
     class Picky(Doubling):
-        def carry_out(self, runs):
+        def execute(self, runs):
             if runs == [10]:
                 raise ValueError("ten")
-            return super().carry_out(runs)
+            return super().execute(runs)
 
     program = Picky(most=1)
 
     def caught():
         with pytest.raises(ValueError, match="ten"):
-            take(program, 10, 2)
+            submit(program, 10, 2)
 
     works = [taking(program, 1, 1), caught, taking(program, 3, 1)]
-    assert Together(threads=1).carry_out(works) == [2, None, 6]
+    assert StackScheduler(threads=1).run(works) == [2, None, 6]
     with pytest.raises(ValueError, match="ten"):
-        take(program, 10, 2)
+        submit(program, 10, 2)
 
 
 @pytest.mark.parametrize(("at_a_time", "most"), [(2, 2), (None, 5)])
@@ -192,13 +224,13 @@ def test_so_many_are_under_way_at_a_time_and_the_next_begins_as_one_ends(at_a_ti
     def work(number):
         under_way.add(number)
         for _ in range(number + 1):
-            take(program, number, 1)
+            submit(program, number, 1)
             seen.append(len(under_way))
         under_way.remove(number)
         return number
 
     works = [lambda number=number: work(number) for number in range(5)]
-    assert Together(threads=2, at_a_time=at_a_time).carry_out(works) == [0, 1, 2, 3, 4]
+    assert StackScheduler(threads=2, at_a_time=at_a_time).run(works) == [0, 1, 2, 3, 4]
     assert max(seen) == most
 
 
@@ -210,13 +242,13 @@ def test_what_has_not_begun_when_one_raises_never_does():
 
     works = [failing, lambda: begun.append(1), lambda: begun.append(2)]
     with pytest.raises(ZeroDivisionError):
-        Together(threads=1, at_a_time=1).carry_out(works)
+        StackScheduler(threads=1, at_a_time=1).run(works)
     assert not begun
 
 
 def test_stacks_are_powers_of_two_for_every_thread():
     def widths(runs, threads, most):
-        return Together(threads).carry_out([lambda: width_of(most)] * runs)[0]
+        return StackScheduler(threads).run([lambda: width_of(most)] * runs)[0]
 
     assert [widths(32, 2, most) for most in (1, 8, 32)] == [1, 8, 16]
     assert [widths(runs, 2, 32) for runs in (2, 3, 5, 8, 9)] == [1, 2, 4, 4, 8]
@@ -296,7 +328,7 @@ OTHERS = ("pooling", "luong_global", "luong_local", "scaled_dot_product", "multi
 def test_stacked_runs_agree_with_runs_that_are_alone(learners, caplog, given):
     alone = [epochs(learner)() for learner in learners(*given)]
     works = [epochs(learner, width=2) for learner in learners(*given)]
-    for one, other in zip(Together(threads=2).carry_out(works), alone, strict=True):
+    for one, other in zip(StackScheduler(threads=2).run(works), alone, strict=True):
         assert_agree(one, other)
     assert not caplog.messages  # they were stacked
 
@@ -338,7 +370,7 @@ def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
     both = [(*SIMPLEST, "optimizer=adamw", "optimizer.epsilon=1", *each) for each in given]
     (one,), (other,) = (learners(*each, seeds=(0,)) for each in both)
     assert one.program.compiled is other.program.compiled
-    found = Together(threads=1).carry_out([first_step(one), first_step(other)])
+    found = StackScheduler(threads=1).run([first_step(one), first_step(other)])
     for each, weights in zip(both, found, strict=True):
         (alone,) = learners(*each, seeds=(0,))
         for got, expected in zip(weights, first_step_of_keras(alone), strict=True):
@@ -354,7 +386,7 @@ def test_runs_that_drop_at_other_rates_share_a_program(learners):
     (one,), (other,) = (learners(*each, seeds=(3,)) for each in rates)
     assert one.program.compiled is other.program.compiled
     works = [epochs(learner, 2, width=2) for learner in (one, other)]
-    for found, expected in zip(Together(threads=1).carry_out(works), alone, strict=True):
+    for found, expected in zip(StackScheduler(threads=1).run(works), alone, strict=True):
         assert_agree(found, expected)
     assert np.max(np.abs(alone[0][0] - alone[1][0])) > 1e-3
 
@@ -376,7 +408,7 @@ def test_to_the_bit_a_run_does_not_depend_on_its_neighbours(learners):
     rates = (0.01, 0.01, 3e4, 0.002)
     works = [epochs(each, 2, rate, 4) for each, rate in zip(others, rates, strict=True)]
     works[3:] = [epochs(others[3], 1, 0.002, 4)]  # stops early
-    found = Together(threads=1).carry_out(works)
+    found = StackScheduler(threads=1).run(works)
     assert np.isnan(found[0][0]).all()
     for one, other in zip(found[1], expected, strict=True):
         np.testing.assert_array_equal(one, other)
