@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -11,10 +11,25 @@ from attnlab.tasks.answering.report import measured
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import Part
-    from attnlab.tasks.answering.task import Answer, Said
+    from attnlab.tasks.answering.predicted import PredictedAnswer
 
 
-def shown_window(part: Part, number: int, said: Said, places: int) -> int:
+class TextPlaces(Protocol):
+    """A task that reads questions and texts at places of a row.
+
+    Attributes:
+        question_places: how many a question has.
+        text_places: how many a text has.
+    """
+
+    question_places: int
+    text_places: int
+
+    def words(self, tokens: np.ndarray) -> np.ndarray:
+        """The words of tokens; "" behind the end."""
+
+
+def shown_window(part: Part, number: int, said: PredictedAnswer, places: int) -> int:
     """The row of a question's window, of so many places, that has most around what was said.
 
     Where nothing was said the window that has the answer, else the first.
@@ -27,9 +42,9 @@ def shown_window(part: Part, number: int, said: Said, places: int) -> int:
 
 
 def looked_at(
-    task: Answer,
+    task: TextPlaces,
     part: Part,
-    said: Sequence[Said],
+    said: Sequence[PredictedAnswer],
     numbers: np.ndarray,
     attend: Callable[[np.ndarray], Any],
 ) -> dict[str, np.ndarray] | None:
@@ -61,7 +76,7 @@ def looked_at(
     }
 
 
-def placed(part: Part, row: int, said: Said) -> tuple[int, int]:
+def placed(part: Part, row: int, said: PredictedAnswer) -> tuple[int, int]:
     """The first and last place in a window of what was said; -1 where nothing was."""
     held = _tokens(part, int(part.rows.owners[row]), said)
     if held is None:
@@ -70,7 +85,7 @@ def placed(part: Part, row: int, said: Said) -> tuple[int, int]:
     return held[0] - start, held[1] - start
 
 
-def _tokens(part: Part, number: int, said: Said) -> tuple[int, int] | None:
+def _tokens(part: Part, number: int, said: PredictedAnswer) -> tuple[int, int] | None:
     """The first and last token in its text of what was said to a question."""
     if said.start is None or said.end is None:
         return None

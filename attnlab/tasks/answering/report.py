@@ -15,7 +15,7 @@ from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedTexts
-    from attnlab.tasks.answering.task import Said
+    from attnlab.tasks.answering.predicted import PredictedAnswer
 
 _MEASURES = {"exact_match": exact, "f1": f1}
 
@@ -29,7 +29,9 @@ def measured(asked: Sequence[Asked], said: Sequence[str]) -> dict[str, np.ndarra
     }
 
 
-def build_report(data: AskedTexts, part: str, said: Sequence[Said], loss: float) -> Report:
+def build_report(
+    data: AskedTexts, part: str, said: Sequence[PredictedAnswer], loss: float
+) -> Report:
     """Put what a model says to the questions of a part beside the baselines.
 
     The skill is 1 - error / error of the best baseline, the error being 100 - exact match; None
@@ -103,7 +105,7 @@ def _notes(data: AskedTexts) -> list[str]:
 
 def _predictions(
     asked: Sequence[Asked],
-    said: Sequence[Said],
+    said: Sequence[PredictedAnswer],
     own: Mapping[str, np.ndarray],
     rules: Mapping[str, Sequence[str]],
 ) -> dict[str, np.ndarray]:

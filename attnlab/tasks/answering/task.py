@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from attnlab.tasks.answering.corpora.division import divided
 from attnlab.tasks.answering.data import AskedTexts, Part
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.spans import Span, best_spans
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.declaration import Kind, Progress
@@ -32,15 +33,6 @@ if TYPE_CHECKING:
     from attnlab.tasks.answering.models.reader import Reader
 
 _TOGETHER = 256  # rows that a model reads at a time
-
-
-class Said(NamedTuple):
-    """An answer: characters of the text from `start` to before `end`; "" and None: no answer."""
-
-    text: str
-    start: int | None
-    end: int | None
-    probability: float
 
 
 class Answer(TextTask):
@@ -226,7 +218,7 @@ class Answer(TextTask):
         targets = self.data.parts[part].rows.targets
         return float(np.mean(np.asarray(self.loss(targets, logits), np.float64)))
 
-    def said(self, logits: np.ndarray, part: str) -> list[Said]:
+    def said(self, logits: np.ndarray, part: str) -> list[PredictedAnswer]:
         """The best answer to each question of a part, by its logits (W, 2, 1 + P)."""
         own = self.data.parts[part]
         lengths = [len(text.tokens) for text in own.texts]
@@ -239,7 +231,9 @@ class Answer(TextTask):
         threshold = self.null_threshold if self.nullable else None
         return {"longest": self.max_answer, "threshold": threshold}
 
-    def answer(self, model: keras.Model, question: str, text: str, count: int = 1) -> list[Said]:
+    def answer(
+        self, model: keras.Model, question: str, text: str, count: int = 1
+    ) -> list[PredictedAnswer]:
         """The best answers to a question about any text, the best one first, all different.
 
         Raises:
@@ -255,7 +249,7 @@ class Answer(TextTask):
         most = count
         while True:
             (spans,) = best_spans(logits, rows, [len(cut.tokens)], count=most, **self._finding)
-            found: dict[tuple[int | None, int | None], Said] = {}
+            found: dict[tuple[int | None, int | None], PredictedAnswer] = {}
             for span in spans:
                 said = _said(text, cut, span)
                 found.setdefault((said.start, said.end), said)
@@ -337,11 +331,11 @@ class Answer(TextTask):
         self.read_text(folder, take)
 
 
-def _said(text: str, cut: Cut, span: Span) -> Said:
+def _said(text: str, cut: Cut, span: Span) -> PredictedAnswer:
     if span.tokens is None:
-        return Said("", None, None, span.probability)
+        return PredictedAnswer("", None, None, span.probability)
     start, end = cut.spans[span.tokens[0]][0], cut.spans[span.tokens[1]][1]
-    return Said(text[start:end], start, end, span.probability)
+    return PredictedAnswer(text[start:end], start, end, span.probability)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.text.words import split_words
 
 if TYPE_CHECKING:
-    from attnlab.tasks.classification.data import Part
+    from attnlab.tasks.classification.part import TextPart
 
 MOST_TEXTS = 20_000  # training texts that are searched and fitted
 _MOST_WORDS = 20_000
@@ -26,7 +26,7 @@ _known: dict[str, dict[str, np.ndarray]] = {}
 
 
 def baselines(
-    train: Part, asked: Part, classes: int, *, lowercase: bool = True
+    train: TextPart, asked: TextPart, classes: int, *, lowercase: bool = True
 ) -> dict[str, np.ndarray]:
     """Probabilities (N, C) of the texts of a part, by the name of the baseline.
 
@@ -153,7 +153,9 @@ def _words(text: str) -> list[str]:
     return split_words(text.lower())
 
 
-def _computed(train: Part, asked: Part, classes: int, lowercase: bool) -> dict[str, np.ndarray]:
+def _computed(
+    train: TextPart, asked: TextPart, classes: int, lowercase: bool
+) -> dict[str, np.ndarray]:
     rows = drawn(len(train), MOST_TEXTS)
     memory, queries = tf_idf([train.texts[row] for row in rows], asked.texts, lowercase=lowercase)
     shares = majority(train.labels, len(asked), classes)
@@ -165,7 +167,7 @@ def _computed(train: Part, asked: Part, classes: int, lowercase: bool) -> dict[s
     }
 
 
-def _digest(train: Part, asked: Part, classes: int, lowercase: bool) -> str:
+def _digest(train: TextPart, asked: TextPart, classes: int, lowercase: bool) -> str:
     """SHA-256 of all that the baselines depend on."""
     digest = hashlib.sha256(f"{classes} {len(train)} {MOST_TEXTS} {lowercase}".encode())
     for text in (*train.texts, *asked.texts):

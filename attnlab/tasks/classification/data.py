@@ -10,26 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
-from attnlab.text.cleaning import one_line
 
 _MOST_CLASSES = 12  # that are listed before training
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Texts of one part, all of them N."""
-
-    texts: Sequence[str]  # as they were read
-    tokens: np.ndarray  # (N, S) int32, padded with PAD at the end
-    labels: np.ndarray  # (N,) int32, numbers of classes
-    groups: Sequence[str]  # what results are told apart by beside the class; "" where nothing is
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def identity(self) -> dict[str, np.ndarray]:
-        """The column of predictions.csv that says which text it is: on one line, cut if long."""
-        return {"text": np.array([one_line(text) for text in self.texts], object)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +62,7 @@ class LabelledItems:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts(LabelledItems):
-    """Texts with classes; `parts` are of `Part`."""
+    """Texts with classes; `parts` are of `TextPart`."""
 
     cut: int = 0  # texts of all parts of which the end was cut off
     lowercase: bool = True  # whether models, and so baselines, read them in lower case

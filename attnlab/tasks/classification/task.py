@@ -16,8 +16,9 @@ from attnlab.errors import RequestError
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
-from attnlab.tasks.classification.data import LabelledTexts, Part
+from attnlab.tasks.classification.data import LabelledTexts
 from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.classification.part import TextPart
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
@@ -115,9 +116,9 @@ class Classify(TextTask):
         self.class_counts = self.data.class_counts()
         return self.data
 
-    def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> Part:
+    def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> TextPart:
         numbers = {label: number for number, label in enumerate(self.classes)}
-        return Part(
+        return TextPart(
             texts=[each.text for each in texts],
             tokens=self._padded(tokens),
             labels=np.array([numbers[each.label] for each in texts], np.int32),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,13 +13,36 @@ from attnlab.tasks.masked_words.masking import kinds_of, marked
 from attnlab.tasks.right_answers import skill
 
 if TYPE_CHECKING:
+    from attnlab.tasks.masked_words.data import MaskedTexts
     from attnlab.tasks.masked_words.scoring import Told
-    from attnlab.tasks.masked_words.task import MaskedWords
+    from attnlab.text.tokenizers import Tokenizer
 
 _AROUND = 8  # tokens on each side of a word that predictions.csv shows
 
 
-def build_report(task: MaskedWords, part: str, told: Told) -> Report:
+class WordTask(Protocol):
+    """What a report asks of its task.
+
+    Attributes:
+        data: the task's data.
+        tokenizer: the task's tokenizer.
+        mask: the token that stands for a masked word.
+    """
+
+    data: MaskedTexts
+    tokenizer: Tokenizer
+
+    @property
+    def mask(self) -> int: ...  # noqa: D102
+
+    def words(self, tokens: np.ndarray) -> np.ndarray:
+        """The words of tokens (N, S)."""
+
+    def labels(self, tokens: np.ndarray) -> list[str]:
+        """The words of tokens (N,)."""
+
+
+def build_report(task: WordTask, part: str, told: Told) -> Report:
     """Put what was said of the chosen words of a part beside the baselines.
 
     The skill is 1 - error / error of the best baseline, the error being the share of wrong words.
@@ -74,7 +97,7 @@ def _by_kind(columns: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
 
 
 def _predictions(
-    task: MaskedWords, part: str, told: Told, rules: Mapping[str, np.ndarray]
+    task: WordTask, part: str, told: Told, rules: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     own = task.data.parts[part]
     asked = own.asked

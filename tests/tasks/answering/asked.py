@@ -13,8 +13,8 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.answering.corpora.corpus import Answer, Asked
 from attnlab.tasks.answering.data import AskedTexts, Part
 from attnlab.tasks.answering.encoding import cut_question, cut_text, make_rows
+from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.report import build_report
-from attnlab.tasks.answering.task import Said
 from attnlab.text.tokenizers import Tokenizer
 
 PEOPLE = ("Anna", "Peter", "Clara", "David")
@@ -87,21 +87,23 @@ def asked_texts(train: Sequence[Asked], test: Sequence[Asked]) -> AskedTexts:
     return AskedTexts("made up", "a test", "0" * 64, parts)
 
 
-def said(questions: Sequence[Asked], right: float, seed: int = 0) -> list[Said]:
+def said(questions: Sequence[Asked], right: float, seed: int = 0) -> list[PredictedAnswer]:
     """Answers of which about a share is right; the others are the text's first word."""
     draw = np.random.default_rng(seed)
     found = []
     for each in questions:
         word = each.text.split()[0]
         given = each.answers[0] if draw.random() < right else Answer(0, word)
-        found.append(Said(given.text, given.start, given.end, float(draw.uniform(0.2, 1))))
+        found.append(
+            PredictedAnswer(given.text, given.start, given.end, float(draw.uniform(0.2, 1)))
+        )
     return found
 
 
 def write_answerer(
     runs: Path,
     attention: str,
-    answers: Sequence[Said],
+    answers: Sequence[PredictedAnswer],
     data: AskedTexts,
     *,
     seed: int = 0,

@@ -10,7 +10,7 @@ from attnlab.errors import RequestError
 from attnlab.page.parts import Frames, Sentences, Text
 from attnlab.tasks.answering.page.answers import answer_parts
 from attnlab.tasks.answering.page.attention import attention_parts
-from attnlab.tasks.answering.task import Said
+from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.text.cleaning import normalized
 
 TRAIN, TEST = some_questions(60), some_questions(40, seed=1)
@@ -89,7 +89,7 @@ class Task:
     def answer(self, model, question, text):
         word = text.split()[int(model.epoch)]
         start = text.index(word)
-        return [Said(word, start, start + len(word), 1.0)]
+        return [PredictedAnswer(word, start, start + len(word), 1.0)]
 
 
 class Run:

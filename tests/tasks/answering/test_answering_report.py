@@ -19,8 +19,8 @@ from attnlab.tasks.answering.figures.looks import looks_figure
 from attnlab.tasks.answering.figures.run import answering_figures
 from attnlab.tasks.answering.item_test import item_test
 from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.report import build_report
-from attnlab.tasks.answering.task import Said
 from attnlab.tasks.declaration import NoItemTest
 
 TEST = some_questions(40, seed=1)
@@ -117,7 +117,9 @@ def test_answers_that_can_be_given_exactly(text, answer):
     assert own.inexpressible(40) == (0, 0)
     first, last = own.texts[0].holding(text.index(answer), text.index(answer) + len(answer))
     spans = own.texts[0].spans
-    given = Said(text[spans[first][0] : spans[last][1]], spans[first][0], spans[last][1], 1.0)
+    given = PredictedAnswer(
+        text[spans[first][0] : spans[last][1]], spans[first][0], spans[last][1], 1.0
+    )
     report = build_report(asked_texts(asked, asked), "test", [given], 0.5)
     assert report.metrics["exact_match"] == 100 and report.notes == []
     assert report.details["best_possible_exact_match"] == 100
@@ -134,7 +136,9 @@ def test_answers_that_cannot_be_given_exactly_are_counted():
     own = part(asked, fitted(asked))
     assert own.inexpressible(6) == (1, 0) and own.inexpressible(5) == (1, 1)
     data = replace(asked_texts(asked, asked), inexpressible={"train": (1, 0), "test": (1, 1)})
-    report = build_report(data, "test", said(asked[:4], 1) + [Said("", None, None, 1.0)], 0.5)
+    report = build_report(
+        data, "test", said(asked[:4], 1) + [PredictedAnswer("", None, None, 1.0)], 0.5
+    )
     assert report.details["best_possible_exact_match"] == 60
     assert report.notes == [
         "1 of the 5 answers of train can't be expressed exactly, 1 by where words start and end "
@@ -149,7 +153,7 @@ def test_answers_that_cannot_be_given_exactly_are_counted():
 
 
 def test_what_is_said_without_words_is_no_place():
-    answers = [Said("", None, None, 0.5), *said(TEST, 1)[1:]]
+    answers = [PredictedAnswer("", None, None, 0.5), *said(TEST, 1)[1:]]
     columns = build_report(DATA, "test", answers, 0).predictions
     assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
     assert columns["exact_match"].tolist() == [0] + [1] * 39
@@ -170,7 +174,7 @@ def run_with(runs, attention, wrong, seed=0, data=DATA):
     """A run that has these questions wrong, and all others right."""
     answers = said(data.parts["test"].questions, 1)
     for number in wrong:
-        answers[number] = Said("day", 0, 3, 0.5)
+        answers[number] = PredictedAnswer("day", 0, 3, 0.5)
     return write_answerer(runs, attention, answers, data, seed=seed)
 
 
@@ -251,8 +255,10 @@ def test_the_window_that_is_shown_has_most_around_the_answer():
     own = part(asked, fitted(asked), places=(4, 20))
     assert own.rows.starts[own.rows.owners == 0].tolist() == [0, 10, 20, 30, 40]
     start = text.index("w33")
-    assert own.rows.starts[shown_window(own, 0, Said("w33", start, start + 3, 1), 20)] == 20
-    nothing = Said("", None, None, 1)
+    assert (
+        own.rows.starts[shown_window(own, 0, PredictedAnswer("w33", start, start + 3, 1), 20)] == 20
+    )
+    nothing = PredictedAnswer("", None, None, 1)
     holding = own.rows.starts[shown_window(own, 0, nothing, 20)]
     assert holding <= 33 < holding + 20
     assert own.rows.starts[shown_window(own, 1, nothing, 20)] == 0

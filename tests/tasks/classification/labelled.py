@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.classification.data import LabelledTexts, Part
+from attnlab.tasks.classification.data import LabelledTexts
+from attnlab.tasks.classification.part import TextPart
 from attnlab.tasks.classification.report import build_report
 
 CLASSES = ("bad", "good", "mixed")
@@ -20,20 +21,22 @@ _SENTENCES = {
 }
 
 
-def part(texts: Sequence[str], labels: Sequence[int], groups: Sequence[str] = ()) -> Part:
+def part(texts: Sequence[str], labels: Sequence[int], groups: Sequence[str] = ()) -> TextPart:
     numbers = np.array(labels, np.int32)
-    return Part(texts, np.zeros((len(texts), 1), np.int32), numbers, groups or [""] * len(texts))
+    return TextPart(
+        texts, np.zeros((len(texts), 1), np.int32), numbers, groups or [""] * len(texts)
+    )
 
 
 def labelled(
-    train: Part, test: Part, classes: Sequence[str] = CLASSES, cut: int = 0
+    train: TextPart, test: TextPart, classes: Sequence[str] = CLASSES, cut: int = 0
 ) -> LabelledTexts:
     return LabelledTexts(
         "made up", "a test", "0" * 64, classes, {"train": train, "test": test}, cut=cut
     )
 
 
-def some_texts(count: int, seed: int = 0, grouped: bool = False) -> Part:
+def some_texts(count: int, seed: int = 0, grouped: bool = False) -> TextPart:
     """Texts of all three classes, perhaps in groups by their length in words."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 3, count)
@@ -78,7 +81,11 @@ def write_classifier(
 
 
 def attention(
-    texts: Part, probabilities: np.ndarray, rows: Sequence[int], heads: int = 1, queries: int = 1
+    texts: TextPart,
+    probabilities: np.ndarray,
+    rows: Sequence[int],
+    heads: int = 1,
+    queries: int = 1,
 ) -> dict[str, np.ndarray]:
     """What attention.npz has of some texts: random weights, none on the padding."""
     random = np.random.default_rng(0)

@@ -11,10 +11,11 @@ from labelled import CLASSES, answers, attention, labelled, some_texts, write_cl
 
 from attnlab.errors import RequestError
 from attnlab.page.parts import Frames, Sentences, Tabs, Text
-from attnlab.tasks.classification.data import LabelledTexts, Part
+from attnlab.tasks.classification.data import LabelledTexts
 from attnlab.tasks.classification.page import items as items_module
 from attnlab.tasks.classification.page.attention import _rows, attention_parts
 from attnlab.tasks.classification.page.items import item_parts, likelihood
+from attnlab.tasks.classification.part import TextPart
 from attnlab.text.tokenizers import Tokenizer
 
 TEST = some_texts(40, seed=1, grouped=True)
@@ -150,13 +151,13 @@ class Run:
         return []
 
 
-def tokenized(test: Part, tokenizer: Tokenizer | None = None) -> tuple[LabelledTexts, Tokenizer]:
+def tokenized(test: TextPart, tokenizer: Tokenizer | None = None) -> tuple[LabelledTexts, Tokenizer]:
     """The same texts with their tokens; all words are known unless a tokenizer is given."""
     tokenizer = tokenizer or Tokenizer.fit(test.texts, kind="word")
     rows = tokenizer.encode(test.texts)
     longest = max(map(len, rows))
     tokens = np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
-    own = Part(test.texts, tokens, test.labels, test.groups)
+    own = TextPart(test.texts, tokens, test.labels, test.groups)
     return labelled(some_texts(60), own), tokenizer
 
 

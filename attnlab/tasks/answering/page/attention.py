@@ -106,10 +106,12 @@ def _named(rows: np.ndarray, unknown: Sequence[list[str]]) -> list[list[str]]:
 
 def _best_said(predictions: Any, number: int) -> Any:
     """What the best epoch said, of which the place alone counts."""
-    from attnlab.tasks.answering.task import Said
+    from attnlab.tasks.answering.predicted import PredictedAnswer
 
     start, end = (int(predictions[name][number]) for name in ("start", "end"))
-    return Said("", None, None, 0.0) if start < 0 else Said("", start, end, 0.0)
+    return (
+        PredictedAnswer("", None, None, 0.0) if start < 0 else PredictedAnswer("", start, end, 0.0)
+    )
 
 
 def _words_of(answers: Sequence[Any]) -> list[str]:

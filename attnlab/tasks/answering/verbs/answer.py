@@ -26,7 +26,7 @@ from attnlab.tasks.answering.kind import KIND
 from attnlab.text.reading import check_utf8, read_text
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.task import Said
+    from attnlab.tasks.answering.predicted import PredictedAnswer
 
 _MOST = 1000
 _NOTHING = "(no answer)"
@@ -105,7 +105,7 @@ def _check(questions: Sequence[str], figure: Path | None) -> None:
         raise RequestError(f"--attention: expected one question, got {len(questions)}.")
 
 
-def _as_text(question: str, found: Sequence[Said], named: bool) -> str:
+def _as_text(question: str, found: Sequence[PredictedAnswer], named: bool) -> str:
     lines = []
     for each in found:
         place = "-" if each.start is None else f"{each.start}-{each.end}"
@@ -115,7 +115,7 @@ def _as_text(question: str, found: Sequence[Said], named: bool) -> str:
     return "\n".join(lines)
 
 
-def _as_json(question: str, found: Sequence[Said], unknown: Sequence[str]) -> str:
+def _as_json(question: str, found: Sequence[PredictedAnswer], unknown: Sequence[str]) -> str:
     answers = [
         {
             "text": each.text,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,24 +9,6 @@ import numpy as np
 
 from attnlab.tasks.classification.data import LabelledItems
 from attnlab.tasks.classification.images.baselines import MOST_IMAGES, image_baselines
-
-
-@dataclass(frozen=True, eq=False)
-class ImagePart:
-    """Images of one part, all of them N."""
-
-    names: Sequence[str]  # by which a reader finds them again
-    pixels: np.ndarray  # (N, H, W, C) uint8
-    labels: np.ndarray  # (N,) int32, numbers of classes
-
-    groups: ClassVar[Sequence[str]] = ()
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def identity(self) -> dict[str, np.ndarray]:
-        """The columns of predictions.csv that say which image it is."""
-        return {"image": np.array(self.names, object)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import read_image
-from attnlab.tasks.classification.images.data import ImagePart, LabelledImages
+from attnlab.tasks.classification.images.data import LabelledImages
+from attnlab.tasks.classification.images.part import ImagePart
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report
 from attnlab.tasks.classification.task import Classify, probabilities

@@ -20,7 +20,8 @@ from attnlab.tasks.classification.figures.run import classification_figures
 from attnlab.tasks.classification.images import baselines
 from attnlab.tasks.classification.images import data as image_data
 from attnlab.tasks.classification.images.corpora.digits import Digits
-from attnlab.tasks.classification.images.data import ImagePart, LabelledImages
+from attnlab.tasks.classification.images.data import LabelledImages
+from attnlab.tasks.classification.images.part import ImagePart
 from attnlab.tasks.classification.images.task import Images
 from attnlab.tasks.classification.report import build_report
 
