@@ -218,11 +218,11 @@ def test_a_run_trained_longer_is_another_where_its_first_rates_were_others(
     resume(folder, {"trainer.epochs": "2"})
     status = folder.status.read()
     assert (status["config_hash"] != fresh) is is_another
-    assert status["beside"] == ({"epochs": [1]} if is_another else {})
+    assert status.get("earlier_epochs", []) == ([1] if is_another else [])
     notes = [note for note in folder.read_metrics()["notes"] if "given 1 epochs first" in note]
     assert bool(notes) is is_another
     resume(folder, {"trainer.epochs": "3"})
-    assert folder.status.read()["beside"] == ({"epochs": [1, 2]} if is_another else {})
+    assert folder.status.read().get("earlier_epochs", []) == ([1, 2] if is_another else [])
 
 
 def test_a_run_without_a_step_may_have_other_epochs_and_be_a_fresh_one(compose):

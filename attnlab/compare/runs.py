@@ -53,9 +53,9 @@ class RunRecord(NamedTuple):
         return int(self.settings["seed"])
 
     @property
-    def stamps(self) -> Mapping[str, str]:
+    def file_hashes(self) -> Mapping[str, str]:
         """What was in the user's own files, by the settings that name them."""
-        return (self.status.get("beside") or {}).get("stamps", {})
+        return self.status.get("file_hashes", {})
 
     def setting(self, key: str) -> str | None:
         """The value of a config key, of a group such as `attention` the name of its option."""
@@ -97,22 +97,22 @@ def read_completed(entries: Iterable[ListedRun]) -> Completed:
 def _with_files_named(records: Sequence[RunRecord]) -> list[RunRecord]:
     """The runs, each of the user's files by one name, by two where it changed in between."""
     newest = {
-        (key, stamp): run.settings.get(key, "null")
+        (key, digest): run.settings.get(key, "null")
         for run in records
-        for key, stamp in run.stamps.items()
+        for key, digest in run.file_hashes.items()
     }
     files = Counter((key, path) for (key, _), path in newest.items())
     lengths = range(_SHOWN_OF_STAMP, len(max((s for _, s in newest), key=len, default="")))
     digits = next((n for n in lengths if len({(k, s[:n]) for k, s in newest}) == len(newest)), None)
 
-    def name(key: str, stamp: str) -> str:
-        path = newest[key, stamp]
-        return path if files[key, path] == 1 else f"{path} ({stamp[:digits]})"
+    def name(key: str, digest: str) -> str:
+        path = newest[key, digest]
+        return path if files[key, path] == 1 else f"{path} ({digest[:digits]})"
 
-    return [
-        run._replace(settings={**run.settings, **{k: name(k, v) for k, v in run.stamps.items()}})
-        for run in records
-    ]
+    def named(run: RunRecord) -> dict[str, str]:
+        return {key: name(key, digest) for key, digest in run.file_hashes.items()}
+
+    return [run._replace(settings={**run.settings, **named(run)}) for run in records]
 
 
 def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
@@ -233,7 +233,7 @@ def _differing_settings(records: Sequence[RunRecord], by: Sequence[str]) -> Iter
         section = key.partition(".")[0]
         by_option: dict[str | None, set[str]] = {}
         for run in records:
-            if key == _OWN_OR_DOWNLOADED and key not in run.stamps:
+            if key == _OWN_OR_DOWNLOADED and key not in run.file_hashes:
                 continue
             if follows(run.settings.get("attention.name"), key, run.settings.get(key)):
                 continue
@@ -262,7 +262,7 @@ def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[Run
         return str(run.status.get("together", 1))
 
     def earlier_epochs(run: RunRecord) -> str:
-        return ", ".join(map(str, (run.status.get("beside") or {}).get("epochs", []))) or "none"
+        return ", ".join(map(str, run.status.get("earlier_epochs", []))) or "none"
 
     return [
         ("runs had other trainer.epochs at first, and may differ by that", earlier_epochs),

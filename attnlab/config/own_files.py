@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from attnlab.config.file_hashes import absolute
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig
-from attnlab.config.stamps import absolute
 from attnlab.errors import CannotGoOn, RequestError
 
 Status = Mapping[str, Any]

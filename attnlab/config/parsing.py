@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from attnlab.config.file_hashes import absolute, recent
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
 from attnlab.config.sections import (
     OPTION_GROUPS,
@@ -25,7 +26,6 @@ from attnlab.config.sections import (
     TrackingConfig,
     TrainerConfig,
 )
-from attnlab.config.stamps import absolute, recent
 from attnlab.errors import RequestError
 
 
@@ -51,7 +51,7 @@ def parse(
     for group in groups:
         _check_group(group, document, rules)
     paths = _own_paths(document, rules)
-    stamps = _stamps(paths)
+    file_hashes = _file_hashes(paths)
     tracking = parse_section("tracking", TrackingConfig, document)
     if "@" in (tracking.uri or "").partition("://")[2].partition("/")[0]:
         raise RequestError(
@@ -68,7 +68,7 @@ def parse(
         paths=parse_section("paths", PathsConfig, document),
         seed=document["seed"],
         document=document,
-        beside={"stamps": stamps} if stamps else {},
+        file_hashes=file_hashes,
         files={key: absolute(path) for key, path in paths.items()},
     )
 
@@ -78,14 +78,14 @@ def _own_paths(
 ) -> dict[str, str]:
     """The paths of the user's own files and folders that exist, by the settings that name them."""
     keys = [
-        f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("stamped")
+        f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("hashed")
     ]
     paths = {key: lookup(document, key) for key in keys}
     return {key: path for key, path in paths.items() if path and os.path.exists(absolute(path))}
 
 
-def _stamps(paths: Mapping[str, str]) -> dict[str, str]:
-    """The stamps of files and folders by the same keys; what is no data has none."""
+def _file_hashes(paths: Mapping[str, str]) -> dict[str, str]:
+    """The hashes of files and folders by the same keys; what is no data has none."""
     found = {key: recent.of(path) for key, path in paths.items()}
     return {key: value for key, value in found.items() if value}
 

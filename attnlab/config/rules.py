@@ -40,7 +40,7 @@ class Rule:
     at_most: str | None = None
     at_least: str | None = None  # dotted path of a number that the value must reach
     excludes: str | None = None  # dotted path of what must be null, false or 0 beside the value
-    stamped: bool = False  # a path of the user's own data, whose content decides the result, too
+    hashed: bool = False  # a path of the user's own data, whose content decides the result, too
     why: str | None = None  # the reason, added to the message when the rule is broken
     auto: Any = None  # what the value `auto` stands for; see `attnlab.config`
     help: str | None = None  # what the setting is, for `attnlab explain`
@@ -72,7 +72,7 @@ _PARTS = {
     "type": Rule(choices=[*_TYPES]),
     **dict.fromkeys(["min", "max", "above", "below"], _NUMBER),
     **dict.fromkeys(["choices", "words"], _LIST),
-    **dict.fromkeys(["optional", "stamped"], Rule("bool")),
+    **dict.fromkeys(["optional", "hashed"], Rule("bool")),
     **dict.fromkeys(["divides", "at_most", "at_least", "excludes", "why", "help"], _TEXT),
     "auto": Rule(optional=True),
 }

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from attnlab.config.file_hashes import absolute, file_hash
 from attnlab.config.rules import Rule, lookup
-from attnlab.config.stamps import absolute, stamp
 from attnlab.errors import RequestError
 
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
@@ -202,9 +202,10 @@ class RunConfig:
     seed: int  # seed of weights, data order, dropout and generated data
     document: Mapping[str, Any]  # the same as plain nested mappings, as it is saved
     data: Option | None = None  # the corpus; None where the task brings its own data
-    # What decides the result beside the settings, JSON-ready: `stamps` of the user's own files by
-    # key, and `epochs`, the `trainer.epochs` that a run had before those that it has now.
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    # Hashes of the user's own files by the keys that name them; they decide the result, too.
+    file_hashes: Mapping[str, str] = field(default_factory=dict)
+    # The `trainer.epochs` that a run had before it was trained longer.
+    earlier_epochs: Sequence[int] = ()
     # Absolute paths of the files and folders that settings name, by key: in another working folder
     # a relative path would mean another file. They don't enter the digest.
     files: Mapping[str, str] = field(default_factory=dict)
@@ -249,7 +250,16 @@ class RunConfig:
 
         Not `paths` and `tracking`, nor how often checkpoints are saved and what trains beside it.
         """
-        return self._digest({"beside": self.beside} if self.beside else {})
+        return self._digest(self.beyond_settings)
+
+    @property
+    def beyond_settings(self) -> dict[str, Any]:
+        """What decides the result and is no setting, as entries of status.json."""
+        found = {
+            "file_hashes": dict(self.file_hashes),
+            "earlier_epochs": list(self.earlier_epochs),
+        }
+        return {key: value for key, value in found.items() if value}
 
     @property
     def digest_of_settings(self) -> str:
@@ -258,19 +268,19 @@ class RunConfig:
 
     def require_same_files(self) -> None:
         """Raise `RequestError` where a file of the user's own isn't any more what it was."""
-        for key, found in self.beside.get("stamps", {}).items():
-            if stamp(self.files.get(key) or lookup(self.document, key)) != found:
+        for key, found in self.file_hashes.items():
+            if file_hash(self.files.get(key) or lookup(self.document, key)) != found:
                 raise RequestError(
                     f"{key}: {lookup(self.document, key)} has changed since the command began: the "
                     "same command takes it as it is now."
                 )
 
-    def _digest(self, beside: Mapping[str, Any]) -> str:
+    def _digest(self, more: Mapping[str, Any]) -> str:
         decisive = {k: v for k, v in self.document.items() if k not in ("paths", "tracking")}
         trainer = dict(self.document.get("trainer", {}))
         for name in IDLE:
             trainer.pop(name, None)
-        decisive |= {"trainer": trainer, **beside}
+        decisive |= {"trainer": trainer, **more}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 

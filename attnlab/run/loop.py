@@ -302,7 +302,7 @@ class Session:
         scores, notes = report.scores(), list(report.notes)
         if not monitored:
             notes.append("No validation part: the last epoch is reported.")
-        if earlier := config.beside.get("epochs"):
+        if earlier := config.earlier_epochs:
             notes.append(_TRAINED_LONGER.format(" and ".join(map(str, earlier))))
         metrics = {
             "task": config.task.name,

@@ -63,7 +63,7 @@ def run(config: RunConfig, finish: bool = True) -> Path:
 def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
     """Make the folder of a new run, whose owner is this process; raises `RequestError`."""
     runs, names = Path(config.paths.runs).expanduser(), (config.task.name, config.attention.name)
-    entries: dict[str, Any] = {"config_hash": config.digest, "beside": dict(config.beside)}
+    entries: dict[str, Any] = {"config_hash": config.digest, **config.beyond_settings}
     entries |= {"files": dict(config.files)} if config.files else {}
     if sweep:
         entries["sweep"] = sweep.name
@@ -110,10 +110,11 @@ def resume(
         config = own_files.located(config, status, files)
         epochs = before.trainer.epochs
         longer.check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
-        beside = dict(status.get("beside", {}))
+        earlier = status.get("earlier_epochs", [])
         if config.trainer.epochs != epochs and longer.may_differ(config, folder):
-            beside["epochs"] = [*beside.get("epochs", []), epochs]
-        config = replace(config, beside=beside)
+            earlier = [*earlier, epochs]
+        known = status.get("file_hashes", {})
+        config = replace(config, file_hashes=known, earlier_epochs=earlier)
         metrics, completed = None, status["state"] == "completed"
         if completed and config.trainer.epochs == epochs:
             metrics = _kept(folder)
@@ -150,8 +151,8 @@ def _go_on(
         (folder.path / REPORT).unlink(missing_ok=True)  # a page of what was
         member: dict[str, Any] = {"sweep": sweep.name} if sweep else {}
         member |= {"files": dict(config.files)} if config.files else {}
-        beside = dict(config.beside)
-        folder.status.write("running", error=None, pruned=False, beside=beside, **member)
+        member |= config.beyond_settings
+        folder.status.write("running", error=None, pruned=False, **member)
         session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
         return _carry_out(session)
 

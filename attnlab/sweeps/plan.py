@@ -68,7 +68,7 @@ class SweepPlan:
                 )
             fixed = [override for axis in grid.axes for override in axis.overrides]
             search = SearchSettings.parse(section, fixed, make_task(first).monitor)
-            search = replace(search, files=first.beside.get("stamps", {}))
+            search = replace(search, files=first.file_hashes)
         runs = Path(first.paths.runs).expanduser().absolute()
         folder = SweepFolder.named(runs, settings.name or grid.default_name(first.task.name))
         plan = cls(grid, settings, search, first, folder, composer, command)
@@ -132,15 +132,14 @@ class SweepPlan:
         """
         words = (*self.words, *overrides)
         config = self.composer.check(words)
-        first = self.first.beside.get("stamps", {})
+        first = self.first.file_hashes
         known = {
             key: first[key]
-            for key in config.beside.get("stamps", {})
+            for key in config.file_hashes
             if key in first and lookup(config.document, key) == lookup(self.first.document, key)
         }
         if known:
-            stamps = {**config.beside["stamps"], **known}
-            config = replace(config, beside={**config.beside, "stamps": stamps})
+            config = replace(config, file_hashes={**config.file_hashes, **known})
         return Point(number, words, varied(overrides), config)
 
     def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:

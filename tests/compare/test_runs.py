@@ -93,7 +93,7 @@ def test_runs_of_other_questions_are_compared_apart(tmp_path):
 def test_files_of_the_users_own_are_known_by_what_is_in_them(tmp_path):
     files = {"a/one.csv": "1" * 64, "b/one.csv": "1" * 64, "two.csv": "2" * 64}
     for path, stamp in files.items():
-        status = {"beside": {"stamps": {"data.path": stamp}}}
+        status = {"file_hashes": {"data.path": stamp}}
         for attention in ("none", "bahdanau"):
             for seed in (0, 1):
                 place = 2 * (path == "b/one.csv") + seed
@@ -103,14 +103,14 @@ def test_files_of_the_users_own_are_known_by_what_is_in_them(tmp_path):
     assert [each.name for each in compared(tmp_path).tasks] == names
     assert [len(each.groups[0].runs) for each in compared(tmp_path).tasks] == [4, 2]
 
-    changed = {"beside": {"stamps": {"data.path": "3" * 64}}}
+    changed = {"file_hashes": {"data.path": "3" * 64}}
     write_run(tmp_path, "none", 0, 1.0, config={"data.path": "two.csv"}, status=changed)
     found = [each.name for each in compared(tmp_path).tasks]
     assert found[1:] == ["sunspots path=two.csv (222222)", "sunspots path=two.csv (333333)"]
 
 
 def test_where_a_download_lies_makes_no_difference(tmp_path):
-    own = {"beside": {"stamps": {"data.path": "1" * 64}}}
+    own = {"file_hashes": {"data.path": "1" * 64}}
     write_run(tmp_path, "none", 0, 1.0, config={"data.path": "deu.txt"}, status=own)
     write_run(tmp_path, "none", 1, 1.0, config={"data.path": None})
     assert [list(group.runs) for group in only(tmp_path).groups] == [[0, 1]]
@@ -202,7 +202,7 @@ def test_older_runs_are_grouped_by_what_auto_stood_for(tmp_path):
 
 def test_runs_that_were_trained_longer_after_other_rates_are_told(tmp_path):
     write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "bahdanau", BETTER, status={"beside": {"epochs": [20]}})
+    write_group(tmp_path, "bahdanau", BETTER, status={"earlier_epochs": [20]})
     assert only(tmp_path).warnings == [
         "runs had other trainer.epochs at first, and may differ by that: 20 in bahdanau; none in "
         f"{NO}"
@@ -242,10 +242,10 @@ def test_runs_that_differ_at_the_end_of_a_long_value_are_two_groups(tmp_path):
     assert {each.group.key for each in groups} == {(f"{path}1",), (f"{path}2",)}
 
 
-def test_digests_and_stamps_are_compared_whole(tmp_path):
+def test_digests_and_hashes_are_compared_whole(tmp_path):
     for end, values in (("1", NONE), ("2", BETTER)):
-        stamps = {"beside": {"stamps": {"task.path": "0" * 63 + end}}}
-        status = {"data_digest": "d" * 63 + end, **stamps}
+        hashes = {"file_hashes": {"task.path": "0" * 63 + end}}
+        status = {"data_digest": "d" * 63 + end, **hashes}
         config = {"task.path": "sales.csv"}
         write_group(tmp_path, "none", values, config=config, status=status)
     found = only(tmp_path, by=("task.path",))

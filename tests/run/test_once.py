@@ -208,7 +208,7 @@ def test_trials_of_a_search_are_of_the_files_that_it_began_with(compose, tmp_pat
     composer = SimpleNamespace(check=lambda _: compose(*words, f"task.path={path}", "seed=1"))
     plan = SimpleNamespace(words=(), first=first, composer=composer)
     trial = SweepPlan.trial(plan, 1, [])
-    assert trial.config.beside == first.beside and trial.config.seed == 1
+    assert trial.config.file_hashes == first.file_hashes and trial.config.seed == 1
     with pytest.raises(RequestError, match="has changed since the command began"):
         run_once(trial.config, SWEEP)
 

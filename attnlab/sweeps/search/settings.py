@@ -32,7 +32,7 @@ class SearchSettings(SearchConfig):
     monitor: tuple[str, str] = ("val_loss", "min")
     # no key: the command's own overrides, as far as they decide what a value means
     fixed: tuple[str, ...] = ()
-    # no key: the stamps of the user's own files, see `RunConfig.beside`
+    # no key: hashes of the user's own files, see `RunConfig.file_hashes`
     files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

@@ -69,7 +69,7 @@ def enter(
         "space": settings.space.describe(),
         "command": " ".join(settings.fixed),
         "grid": "",
-        "files": ", ".join(f"{key} {stamp[:12]}" for key, stamp in settings.files.items()),
+        "files": ", ".join(f"{key} {digest[:12]}" for key, digest in settings.files.items()),
     }
     if settings.sampler == "grid":
         grid = settings.space.grid()

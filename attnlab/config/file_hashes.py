@@ -1,4 +1,4 @@
-"""Stamps of the user's own files: what a path alone doesn't say of the data that lie there."""
+"""Hashes of the user's own files: a path alone doesn't say which data lie there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BYTES_AT_A_TIME = 2**20
 _SECONDS_KNOWN = 1.0
 
 
-def stamp(path: str) -> str | None:
+def file_hash(path: str) -> str | None:
     """What differs when what lies at a path does; None where nothing does.
 
     Of a file the SHA-256 of its content. Of a folder that of the names, sizes and times of change
@@ -44,25 +44,25 @@ def absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
-class Stamps:
-    """Stamps, of folders as they were a moment ago: points of a grid are composed in a row."""
+class RecentHashes:
+    """Hashes, of folders as they were a moment ago: points of a grid are composed in a row."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, str | None]] = {}
 
     def of(self, path: str) -> str | None:
-        """The stamp of what lies at a path; a folder is walked if nobody asked in a second."""
+        """The hash of what lies at a path; a folder is walked if nobody asked in a second."""
         if not os.path.isdir(os.path.expanduser(path)):
-            return stamp(path)  # read once anyway
+            return file_hash(path)  # read once anyway
         path, now = os.path.abspath(os.path.expanduser(path)), time.monotonic()
         asked, found = self._known.get(path, (-math.inf, None))
         if now - asked > _SECONDS_KNOWN:
-            found = stamp(path)
+            found = file_hash(path)
         self._known[path] = time.monotonic(), found
         return found
 
 
-recent = Stamps()
+recent = RecentHashes()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from attnlab.config import stamps
-from attnlab.config.stamps import stamp
+from attnlab.config import file_hashes
+from attnlab.config.file_hashes import file_hash
 
 SERIES = ("task=series", "attention=none", "task.column=v")
 
@@ -31,7 +31,7 @@ def test_a_file_is_its_content(compose, tmp_path, monkeypatch):
 def test_a_file_that_has_changed_is_another(compose, tmp_path):
     path = write(tmp_path / "my.csv", range(99))
     before = compose(*SERIES, f"task.path={path}")
-    assert list(before.beside["stamps"]) == ["task.path"]
+    assert list(before.file_hashes) == ["task.path"]
     os.utime(path, ns=(1, 1))
     assert compose(*SERIES, f"task.path={path}").digest == before.digest
     write(path, range(1, 100))
@@ -51,12 +51,12 @@ def test_a_folder_is_the_files_below_it(tmp_path, change):
     (tmp_path / "a").mkdir()
     for name in ("1", "2"):
         (tmp_path / "a" / f"{name}.txt").write_text("one")
-    before = stamp(str(tmp_path))
-    assert stamp(str(tmp_path)) == before
+    before = file_hash(str(tmp_path))
+    assert file_hash(str(tmp_path)) == before
     (tmp_path / ".hidden").write_text("no text")
-    assert stamp(str(tmp_path)) == before
+    assert file_hash(str(tmp_path)) == before
     change(tmp_path)
-    assert stamp(str(tmp_path)) != before
+    assert file_hash(str(tmp_path)) != before
 
 
 def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
@@ -64,14 +64,14 @@ def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
     (tmp_path / "weights").mkdir()
     for name in ("status.json", "weights/epoch_001.weights.h5"):
         (tmp_path / name).write_text("one")
-    before = stamp(str(tmp_path))
+    before = file_hash(str(tmp_path))
     (tmp_path / "status.json").write_text("another")
     (tmp_path / "report.html").write_text("new")
-    assert stamp(str(tmp_path)) == before
+    assert file_hash(str(tmp_path)) == before
     (tmp_path / "weights/epoch_002.weights.h5").write_text("two")
-    assert stamp(str(tmp_path)) != before
+    assert file_hash(str(tmp_path)) != before
     (tmp_path / "sweep.json").write_text("{}")
-    assert stamp(str(tmp_path)) is None
+    assert file_hash(str(tmp_path)) is None
 
 
 def test_folders_behind_links_count_and_circles_end(tmp_path):
@@ -82,17 +82,19 @@ def test_folders_behind_links_count_and_circles_end(tmp_path):
     folder.mkdir()
     (folder / "class").symlink_to(tmp_path / "real")
     (folder / "again").symlink_to(folder)
-    before = stamp(str(folder))
-    assert before == stamp(str(folder))
+    before = file_hash(str(folder))
+    assert before == file_hash(str(folder))
     (tmp_path / "real/two.txt").write_text("two")
-    assert stamp(str(folder)) != before
+    assert file_hash(str(folder)) != before
 
 
 def test_a_folder_is_not_walked_for_each_point_of_a_grid(tmp_path, monkeypatch):
     asked, now = [], [0.0]
-    monkeypatch.setattr(stamps, "stamp", lambda path: asked.append(path) or str(len(asked)))
-    monkeypatch.setattr(stamps.time, "monotonic", lambda: now[0])
-    recent = stamps.Stamps()
+    monkeypatch.setattr(
+        file_hashes, "file_hash", lambda path: asked.append(path) or str(len(asked))
+    )
+    monkeypatch.setattr(file_hashes.time, "monotonic", lambda: now[0])
+    recent = file_hashes.RecentHashes()
     found = []
     for now[0] in (0.0, 0.9, 1.8, 3.0):
         found.append(recent.of(str(tmp_path)))
@@ -101,17 +103,17 @@ def test_a_folder_is_not_walked_for_each_point_of_a_grid(tmp_path, monkeypatch):
 
 def test_what_can_be_read_once_only_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert stamp(str(tmp_path / "pipe")) is None
-    assert stamp(str(tmp_path / "nowhere")) is None
-    assert stamp("~nobody_at_all/x") is None
-    assert stamp("a\0b") is None
+    assert file_hash(str(tmp_path / "pipe")) is None
+    assert file_hash(str(tmp_path / "nowhere")) is None
+    assert file_hash("~nobody_at_all/x") is None
+    assert file_hash("a\0b") is None
 
 
-def test_a_folder_of_more_files_than_can_be_looked_at_has_a_stamp(tmp_path, monkeypatch):
-    monkeypatch.setattr(stamps, "_MOST_FILES", 2)
+def test_a_folder_of_more_files_than_can_be_looked_at_has_a_hash(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_hashes, "_MOST_FILES", 2)
     for name in "abc":
         (tmp_path / name).write_text(name)
-    before = stamp(str(tmp_path))
+    before = file_hash(str(tmp_path))
     (tmp_path / "c").unlink()
-    assert stamp(str(tmp_path)) == before
+    assert file_hash(str(tmp_path)) == before
     shutil.rmtree(tmp_path)
