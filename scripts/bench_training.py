@@ -157,11 +157,11 @@ _BARE = """
 import sys
 from attnlab import cli
 from attnlab.figures import drawing
-from attnlab.run import ending
+from attnlab.run import background_finish
 from attnlab.run.building import import_tensorflow
 import_tensorflow()
 from attnlab.training import weights_file
-drawing.start = ending.wait = lambda: None
+drawing.start = background_finish.wait = lambda: None
 ending.begin = lambda recorder: None
 weights_file.WeightsFiles.next = lambda files, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))

@@ -105,7 +105,7 @@ def undrawn():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drawing, "start", lambda: None)
-        patch.setattr("attnlab.run.ending.Drawing", Undrawn)
+        patch.setattr("attnlab.run.background_finish.Drawing", Undrawn)
         patch.setattr(Study, "draw", lambda study, folder: None)
         yield
 

@@ -30,9 +30,9 @@ OF_A_KIND = {
         "text",
     ),
     *(
-        "tasks.looks",
-        "tasks.resident",
-        "tasks.right_answers",
+        "tasks.attention_by_epoch",
+        "tasks.in_memory",
+        "tasks.accuracy_tests",
         "tasks.tables",
         "tasks.text_corpus",
         "tasks.text_task",
@@ -79,7 +79,7 @@ BELOW = {
     "report": {"compare", "config", "page", "records", "run", "terminal", *KIND},
     "studies": {"compare", "config", "page", "records", "report", "tasks.kinds", "terminal"},
     "compare": {"config", "figures", "records", "terminal", *KIND},
-    "figures": {"config", "records", "tasks.right_answers", *KIND},
+    "figures": {"config", "records", "tasks.accuracy_tests", *KIND},
     "page": set(),
     "terminal": set(),
     "training": {"config"},
@@ -87,9 +87,9 @@ BELOW = {
     "tasks.base": {"config", "tasks.declaration"},
     "tasks.declaration": set(),
     "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.looks": {"tasks.base", "tasks.declaration", "training"},
-    "tasks.right_answers": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.resident": {"config", "tasks.base", "tasks.declaration", "text", "training"},
+    "tasks.attention_by_epoch": {"tasks.base", "tasks.declaration", "training"},
+    "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
+    "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.tables": {"config", "text"},
     "tasks.text_corpus": {"tasks.base", "tasks.declaration", "text"},
     "tasks.text_task": {"encoders", "records", "tasks.base", "tasks.declaration", "text"},
@@ -104,7 +104,7 @@ BELOW = {
     "process": set(),
     "__init__": set(),
 }
-TENSOR_ROOMS = {"attention", "encoders", "layers", "training", "run", "tasks.resident", *KINDS}
+TENSOR_ROOMS = {"attention", "encoders", "layers", "training", "run", "tasks.in_memory", *KINDS}
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
     "keras": TENSOR_ROOMS,

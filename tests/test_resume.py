@@ -512,7 +512,7 @@ def resumed_within(config, learner, chunk, monkeypatch) -> RunDirectory:
 
 def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
     # A divisor of the 32 windows: a shorter last chunk would be compiled, too.
-    monkeypatch.setattr("attnlab.tasks.resident._CHUNK", 8)
+    monkeypatch.setattr("attnlab.tasks.in_memory._CHUNK", 8)
     every = ("trainer.batch_size=1", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0")
     config = compose(*SMALL, *every)
     whole = run(config)

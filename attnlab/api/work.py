@@ -34,7 +34,7 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
     from attnlab import cli
     from attnlab.config import composing
     from attnlab.run import profile, runner
-    from attnlab.sweeps.again import configuration
+    from attnlab.sweeps.quick_composition import configuration
 
     words = [word for word in words if word not in VERBOSITY]  # nothing is shown anyway
     if {"-m", "--multirun"} & {*words}:
@@ -93,9 +93,9 @@ def resume(folder: Path, changes: dict[str, str]) -> Path:
 
 def finish() -> None:
     """Wait for what the runs that were made still get."""
-    from attnlab.run import ending
+    from attnlab.run import background_finish
 
-    ending.wait()
+    background_finish.wait()
 
 
 def sweep(words: list[str]) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ def parse(
         tracking = replace(tracking, uri=absolute_uri(tracking.uri))
         document["tracking"] = {**document["tracking"], "uri": tracking.uri}
     return RunConfig(
-        **{group: Option.from_mapping(document[group]) for group in groups},
+        **{group: Option.from_mapping(document[group]) for group in groups},  # type: ignore[arg-type]
         trainer=parse_section("trainer", TrainerConfig, document),
         tracking=tracking,
         paths=parse_section("paths", PathsConfig, document),

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from attnlab.figures.labels import drawable, label_font
 from attnlab.figures.style import BLUE, GREY, new_figure, run_title, tidy
-from attnlab.tasks.right_answers import wilson_interval
+from attnlab.tasks.accuracy_tests import wilson_interval
 
 _MOST_GROUPS = 40
 

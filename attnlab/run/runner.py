@@ -23,7 +23,7 @@ from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import actual_state
-from attnlab.run import console, ending, longer
+from attnlab.run import background_finish, console, extend
 from attnlab.run.building import check_model, make_task
 from attnlab.run.loading import require_best_saved
 from attnlab.run.loop import Session, SweepMember
@@ -39,7 +39,8 @@ log = logging.getLogger("attnlab")
 def run(config: RunConfig, finish: bool = True) -> Path:
     """Train, evaluate and report one run; returns its folder.
 
-    Its figures and its copy in MLflow are whole then, or if not `finish`, after `ending.wait`.
+    Its figures and its copy in MLflow are whole then, or if not `finish`, after
+    `background_finish.wait`.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -109,9 +110,9 @@ def resume(
         config = _in_its_place(changed(before, changes), folder)
         config = own_files.located(config, status, files)
         epochs = before.trainer.epochs
-        longer.check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
+        extend.check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
         earlier = status.get("earlier_epochs", [])
-        if config.trainer.epochs != epochs and longer.may_differ(config, folder):
+        if config.trainer.epochs != epochs and extend.may_differ(config, folder):
             earlier = [*earlier, epochs]
         known = status.get("file_hashes", {})
         config = replace(config, file_hashes=known, earlier_epochs=earlier)
@@ -121,9 +122,9 @@ def resume(
             if metrics is not None and sweep is None:
                 require_best_saved(folder, metrics)
         if completed and metrics is None:
-            longer.require_whole(config, folder)
+            extend.require_whole(config, folder)
         if completed and config.trainer.epochs > epochs:
-            longer.require_not_stopped(config, folder)
+            extend.require_not_stopped(config, folder)
         try:
             metrics = metrics or _go_on(config, folder, sweep, started)
         except RunFailed as error:
@@ -230,13 +231,13 @@ def _carry_out(session: Session) -> dict[str, Any]:
         finally:
             recorder.settle()
         recorder.write_state("completed")
-    ending.begin(recorder)
+    background_finish.begin(recorder)
     return metrics
 
 
 def _finish(folder: RunDirectory) -> None:
     with _told_where(folder):
-        ending.wait()
+        background_finish.wait()
 
 
 def _require_kept(folder: RunDirectory) -> None:

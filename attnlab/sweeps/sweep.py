@@ -20,7 +20,7 @@ from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
-from attnlab.run import ending
+from attnlab.run import background_finish
 from attnlab.run.building import import_tensorflow
 from attnlab.run.console import number
 from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
@@ -85,7 +85,7 @@ class Sweep(ABC):
             stop: BaseException | None = None
             try:
                 self.work()
-                ending.wait()
+                background_finish.wait()
             except (KeyboardInterrupt, StoppedEarly) as error:
                 stop = error
                 if not self.launcher.bound:  # jobs may wait in a queue

@@ -138,8 +138,8 @@ def carry_out_together(
     at_a_time: int | None = None,
 ) -> list[Result]:
     """Do works that make runs of some programs, which train together; what each returned."""
-    from attnlab.run import ending
-    from attnlab.run.once import together
+    from attnlab.run import background_finish
+    from attnlab.run.find_or_run import together
 
     alone = len(works) == 1
     found = (
@@ -148,7 +148,7 @@ def carry_out_together(
         else together(works, programs, launch.threads or processors(), at_a_time)
     )
     if os.getpid() != launch.owner.get("pid"):  # which may end this process at any time
-        ending.wait()
+        background_finish.wait()
     return found
 
 
@@ -163,8 +163,8 @@ def _run_point(config: RunConfig, launch: Launch) -> Outcome:
 
 def carry_out(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = None) -> Outcome:
     """Make or find the run of a configuration; raises `KeyboardInterrupt`."""
+    from attnlab.run.find_or_run import run_once
     from attnlab.run.loop import SweepMember
-    from attnlab.run.once import run_once
 
     member = SweepMember(launch.folder.name, on_epoch, launch.retry_failed)
     try:

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from attnlab.records.lock import FolderLock
 from attnlab.records.processes import this_process
-from attnlab.run import once
+from attnlab.run import find_or_run
 from attnlab.sweeps import internals, launching, worker
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.worker import Launch, StoppedEarly, carry_out, prepare_process, run_points
@@ -92,7 +92,7 @@ def ending(compose, launch, monkeypatch):
         def run_once(*_):
             raise error
 
-        monkeypatch.setattr(once, "run_once", run_once)
+        monkeypatch.setattr(find_or_run, "run_once", run_once)
         return work() if work else carry_out(config, launch)
 
     return ending

@@ -168,7 +168,7 @@ def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner, monkeypatch):
     (plan,) = whole.chunks(2)
     losses = whole.train(plan, np.linspace(0.1, 0.01, plan.steps), 3)
     states.append(whole.model.get_weights())
-    monkeypatch.setattr("attnlab.tasks.resident._CHUNK", 13)
+    monkeypatch.setattr("attnlab.tasks.in_memory._CHUNK", 13)
     parts = learner(*given)
     chunks, done, found = parts.chunks(2), 0, []
     assert [chunk.steps for chunk in chunks[:-1]] == [13] * (len(chunks) - 1)

@@ -18,9 +18,9 @@ from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
 from attnlab.records.processes import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import interrupts
+from attnlab.run.find_or_run import find_run
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.run.memory import most_that_fit
-from attnlab.run.once import find_run
 from attnlab.sweeps.grid import varied
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.plan import Point, SweepPlan

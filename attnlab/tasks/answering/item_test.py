@@ -1,4 +1,4 @@
-"""McNemar's exact test of groups of runs that answer; see `attnlab.tasks.right_answers`."""
+"""McNemar's exact test of groups of runs that answer; see `attnlab.tasks.accuracy_tests`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from attnlab.tasks.accuracy_tests import Answers, right_answers_tester
 from attnlab.tasks.answering.kind import KIND
-from attnlab.tasks.right_answers import Answers, right_answers_tester
 
 
 def _answers(columns: Mapping[str, np.ndarray]) -> Answers:

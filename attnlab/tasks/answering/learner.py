@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.sections import RunConfig
+from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.answering.examples import looked_at
 from attnlab.tasks.answering.report import measured
-from attnlab.tasks.resident import ResidentLearner
-from attnlab.tasks.right_answers import chosen_examples
+from attnlab.tasks.in_memory import ResidentLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.models.reader import Reader

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnlab.tasks.accuracy_tests import natural, skill
 from attnlab.tasks.base import Report
 from attnlab.tasks.classification.measures import confusion, scores
-from attnlab.tasks.right_answers import natural, skill
 
 if TYPE_CHECKING:
     from attnlab.tasks.classification.data import LabelledTexts

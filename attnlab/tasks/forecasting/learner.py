@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
-from attnlab.tasks.resident import ResidentLearner
+from attnlab.tasks.in_memory import ResidentLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report

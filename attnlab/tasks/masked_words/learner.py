@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
+from attnlab.tasks.in_memory import ResidentLearner, text_settings
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.report import build_report
 from attnlab.tasks.masked_words.scoring import Scorer, Told
-from attnlab.tasks.resident import ResidentLearner, text_settings
 from attnlab.text.tokenizers import PAD
 
 if TYPE_CHECKING:

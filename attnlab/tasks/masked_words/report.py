@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from attnlab.tasks.accuracy_tests import skill
 from attnlab.tasks.base import Report
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.masking import kinds_of, marked
-from attnlab.tasks.right_answers import skill
 
 if TYPE_CHECKING:
     from attnlab.tasks.masked_words.data import MaskedTexts

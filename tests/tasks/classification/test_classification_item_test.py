@@ -13,9 +13,9 @@ from scipy.stats import binomtest
 
 from attnlab.compare.footnotes import footnotes
 from attnlab.compare.statistics import holm
+from attnlab.tasks.accuracy_tests import sign_test
 from attnlab.tasks.classification.item_test import item_test
 from attnlab.tasks.declaration import NoItemTest
-from attnlab.tasks.right_answers import sign_test
 
 TEST = some_texts(30, seed=1)
 DATA = labelled(some_texts(40), TEST)

@@ -151,7 +151,9 @@ class Run:
         return []
 
 
-def tokenized(test: TextPart, tokenizer: Tokenizer | None = None) -> tuple[LabelledTexts, Tokenizer]:
+def tokenized(
+    test: TextPart, tokenizer: Tokenizer | None = None
+) -> tuple[LabelledTexts, Tokenizer]:
     """The same texts with their tokens; all words are known unless a tokenizer is given."""
     tokenizer = tokenizer or Tokenizer.fit(test.texts, kind="word")
     rows = tokenizer.encode(test.texts)

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from attnlab.figures.labels import drawable, label_font, widest
 from attnlab.figures.style import BLUE, COLOUR_MAP, ORANGE, new_figure, run_title
-from attnlab.tasks.right_answers import wrong_first
+from attnlab.tasks.accuracy_tests import wrong_first
 
 _MOST_MAPS, _MOST_COLUMNS, _MOST_ROWS = 6, 60, 24
 _MOST_CHARACTERS = 18  # of a word

@@ -11,11 +11,11 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Part, Sentence, Sentences, Slider, Text, Written
+from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.answering.examples import placed, shown_window
 from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.attention_by_epoch import looks_by_epoch
 from attnlab.tasks.base import Shown
-from attnlab.tasks.looks import looks_by_epoch
-from attnlab.tasks.right_answers import chosen_examples
 from attnlab.text.tokenizers import UNKNOWN
 from attnlab.text.unknown import UNNAMED, name_unknown, unknown_notes
 

@@ -25,12 +25,12 @@ from attnlab.figures.style import (
     tidy,
 )
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
 from attnlab.tasks.classification.figures.words import words_figure
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.measures import calibration_bins
 from attnlab.tasks.classification.report import noun_of
-from attnlab.tasks.right_answers import wilson_interval
 
 _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "loss (nats)": {

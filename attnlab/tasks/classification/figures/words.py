@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from attnlab.figures.labels import drawable
 from attnlab.figures.shaded_words import ShadedText, shaded_words_figure
 from attnlab.figures.style import run_title
+from attnlab.tasks.accuracy_tests import wrong_first
 from attnlab.tasks.classification.word_weights import word_weights
-from attnlab.tasks.right_answers import wrong_first
 
 _MOST_TEXTS, _LONGEST_NAME = 10, 24
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
+from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.classification.scoring import validation_scores
-from attnlab.tasks.resident import ResidentLearner
-from attnlab.tasks.right_answers import chosen_examples
+from attnlab.tasks.in_memory import ResidentLearner
 from attnlab.training.compiler import Border, is_faster_with_xla
 
 if TYPE_CHECKING:

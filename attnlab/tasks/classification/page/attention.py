@@ -14,11 +14,11 @@ from attnlab.page.by_item import spread
 from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Part, Slider, Text
 from attnlab.page.shaded import Looked, shaded_texts
+from attnlab.tasks.attention_by_epoch import looks_by_epoch
 from attnlab.tasks.base import Shown
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.page.items import likelihood
 from attnlab.tasks.classification.word_weights import word_weights
-from attnlab.tasks.looks import looks_by_epoch
 from attnlab.text.unknown import UNNAMED, name_unknown, unknown_notes
 
 if TYPE_CHECKING:

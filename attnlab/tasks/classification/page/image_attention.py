@@ -10,10 +10,10 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Maps, Part, Slider, Text
+from attnlab.tasks.accuracy_tests import chosen_examples
+from attnlab.tasks.attention_by_epoch import looks_by_epoch
 from attnlab.tasks.base import Shown
 from attnlab.tasks.classification.kind import KIND
-from attnlab.tasks.looks import looks_by_epoch
-from attnlab.tasks.right_answers import chosen_examples
 
 _MOST_HEADS = 8
 _FINEST = 32  # cells to a side of a map

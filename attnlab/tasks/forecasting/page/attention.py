@@ -11,10 +11,10 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Course, Frames, Maps, Part, Slider, Strip, Strips
+from attnlab.tasks.attention_by_epoch import looks_by_epoch
 from attnlab.tasks.base import Shown
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import window_labels
-from attnlab.tasks.looks import looks_by_epoch
 
 _WINDOWS, _MOST_HEADS = 8, 8
 _COARSEST, _FINEST = 16, 64  # positions beside each other of a map of queries against memory

@@ -11,8 +11,8 @@ from attnlab.errors import RequestError
 from attnlab.page.by_run import attention_by_run, by_epoch_or_kept
 from attnlab.page.parts import Part, Slider, Text
 from attnlab.page.shaded import Looked, shaded_texts
+from attnlab.tasks.attention_by_epoch import looks_by_epoch
 from attnlab.tasks.base import Shown
-from attnlab.tasks.looks import looks_by_epoch
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import marked

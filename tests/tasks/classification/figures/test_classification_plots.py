@@ -11,6 +11,7 @@ from labelled import CLASSES, answers, attention, labelled, part, some_texts, wr
 from attnlab.errors import RequestError
 from attnlab.figures.run import draw_run
 from attnlab.figures.shaded_words import DARKEST
+from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.classification.figures.run import (
     calibration_figure,
     classification_figures,
@@ -20,7 +21,6 @@ from attnlab.tasks.classification.figures.run import (
 )
 from attnlab.tasks.classification.figures.words import words_figure
 from attnlab.tasks.classification.word_weights import word_weights
-from attnlab.tasks.right_answers import wilson_interval
 
 TEST = some_texts(90, seed=1, grouped=True)
 DATA = labelled(some_texts(60), TEST)

@@ -12,9 +12,9 @@ from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.processes import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import Status
-from attnlab.run import once, runner
+from attnlab.run import find_or_run, runner
+from attnlab.run.find_or_run import run_once
 from attnlab.run.index import RunIndex
-from attnlab.run.once import run_once
 from attnlab.run.runner import SweepMember
 
 GONE = {**this_process(), "pid": 2**22 + 1}
@@ -125,8 +125,10 @@ def test_half_a_completed_run_is_none(tmp_path, config, make, compose, damage):
 
 def test_of_two_that_ask_at_once_one_begins(config, monkeypatch):
     monkeypatch.setattr(runner, "run_in", lambda folder, *_: folder.path)
-    monkeypatch.setattr(once, "find_run", lambda config: RunIndex(folder).refresh().find(digest))
-    folder, digest = once.runs_folder(config), config.digest
+    monkeypatch.setattr(
+        find_or_run, "find_run", lambda config: RunIndex(folder).refresh().find(digest)
+    )
+    folder, digest = find_or_run.runs_folder(config), config.digest
 
     def ask(_):
         try:
@@ -146,7 +148,7 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
     monkeypatch.setattr(runner, "refuse_what_does_not_fit", refuse)
     with pytest.raises(RequestError, match="task.history: expected less"):
         run_once(config, SWEEP)
-    run = once.find_run(config)
+    run = find_or_run.find_run(config)
     assert (run.state, run.status["sweep"]) == ("failed", "mine")
     assert run.status["error"] == "RequestError: task.history: expected less"
     assert (run.path / "config.yaml").is_file()
@@ -155,7 +157,7 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
     # A run of its own refuses before it leaves anything.
     with pytest.raises(RequestError):
         runner.run(config)
-    assert len([*once.runs_folder(config).glob("*/*/*")]) == 1
+    assert len([*find_or_run.runs_folder(config).glob("*/*/*")]) == 1
 
 
 def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained, monkeypatch):
@@ -166,7 +168,7 @@ def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained,
     monkeypatch.setattr(runner, "resume", refuse)
     with pytest.raises(RequestError, match="they have changed since"):
         run_once(config, SWEEP)
-    assert once.find_run(config).state == "failed"
+    assert find_or_run.find_run(config).state == "failed"
     run_once(config, SweepMember("mine", retry_failed=[killed]))
     assert [what for what, _ in trained] == ["new"]
 
@@ -180,7 +182,7 @@ def test_a_killed_run_does_not_fail_by_what_passes(config, make, monkeypatch, er
     monkeypatch.setattr(runner, "resume", refuse)
     with pytest.raises(type(error)):
         run_once(config, SWEEP)
-    assert once.find_run(config).state == "killed"
+    assert find_or_run.find_run(config).state == "killed"
 
 
 def test_a_file_that_has_changed_since_the_command_began_is_told(compose, tmp_path):

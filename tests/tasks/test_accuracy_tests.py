@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from attnlab.tasks.right_answers import chosen_examples, natural, wilson_interval, wrong_first
+from attnlab.tasks.accuracy_tests import chosen_examples, natural, wilson_interval, wrong_first
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
