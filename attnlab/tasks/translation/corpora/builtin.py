@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
+from attnlab.tasks.translation.corpora.pair import Pair
 
 VERSION = 2  # of the grammar; another one may write other sentences
 HELD_OUT = 1000

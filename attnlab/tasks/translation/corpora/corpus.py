@@ -8,24 +8,15 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import NamedCorpus
+from attnlab.tasks.translation.corpora.pair import Pair
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.corpora.text_files import PartFiles
-
-
-class Pair(NamedTuple):
-    """A sentence and its translation."""
-
-    source: str  # the sentence
-    target: str  # its translation
-    # gold word alignment in Pharaoh format, `0-0 1-2`: numbers, from 0, of a source word and a
-    # target word as `text.words.split_words` cuts them; None where unknown
-    links: str | None = None
 
 
 class Corpus(NamedCorpus):

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
 from attnlab.text.words import split_words
 

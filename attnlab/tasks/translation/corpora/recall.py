@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.corpora.pair import Pair
 
 HELD_OUT = 1000
 _ROOM = 10  # times as many sequences as are drawn, or drawing takes long

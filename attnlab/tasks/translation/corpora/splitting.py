@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.text.cleaning import normalized
 
 PARTS = ("train", "validation", "test")

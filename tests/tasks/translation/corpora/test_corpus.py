@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair, reversed_pair
+from attnlab.tasks.translation.corpora.corpus import Corpus, reversed_pair
+from attnlab.tasks.translation.corpora.pair import Pair
 
 
 class Made(Corpus):

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus, Pair
+from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.text import preprocessing
 from attnlab.tasks.translation.text.preprocessing import TextSettings
