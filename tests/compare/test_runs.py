@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from compared_runs import BETTER, NONE, compared, only, write_group, write_run
 
 from attnlab.compare.footnotes import footnotes
@@ -57,7 +56,7 @@ def test_data_that_follow_from_the_seed_are_no_other_data(tmp_path):
     assert only(tmp_path).warnings == []
 
 
-def test_a_setting_that_older_runs_lack_counts_as_null(tmp_path):
+def test_a_setting_that_some_runs_lack_counts_as_null(tmp_path):
     for seed, value in enumerate(({}, {"model.extra": None}, {"model.extra": 5})):
         write_run(tmp_path, "none", seed, 1.0, config=value)
     comparison = only(tmp_path)
@@ -155,49 +154,6 @@ def test_a_readout_that_follows_from_the_mechanism_is_no_doubt(tmp_path):
         "model.readout differs: concat in bahdanau, pooling; attentional_state in luong_global; "
         "state in no attention"
     ]
-
-
-TRANSLATION = {"model.output": "auto", "model.placement": "auto", "model.maxout_units": 8}
-
-
-def write_translators(runs, config):
-    for attention, own in config.items():
-        write_run(runs, attention, 0, 30.0, task="translate", config={**TRANSLATION, **own})
-
-
-def test_what_auto_stood_for_in_older_runs_is_compared(tmp_path):
-    """Bahdanau's runs had another readout than Luong's where both configs say `auto`."""
-    write_translators(tmp_path, {"bahdanau": {}, "luong_global": {}, "none": {}})
-    assert only(tmp_path).warnings == [
-        f"model.output differs: maxout in bahdanau; attentional in luong_global; state in {NO}",
-        f"model.placement differs: before_step in bahdanau; after_step in luong_global, {NO}",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("own", "warnings"),
-    [
-        ({"model.output": "maxout", "model.placement": "before_step"}, []),
-        (
-            {"model.placement": "before_step", "model.output": "attentional"},
-            ["model.output differs: maxout in bahdanau; attentional in luong_global"],
-        ),
-        (
-            {"model.output": "maxout"},
-            ["model.placement differs: before_step in bahdanau; after_step in luong_global"],
-        ),
-    ],
-    ids=str,
-)
-def test_an_older_run_is_held_against_one_that_says_its_settings(tmp_path, own, warnings):
-    write_translators(tmp_path, {"bahdanau": {}, "luong_global": own})
-    assert only(tmp_path).warnings == warnings
-
-
-def test_older_runs_are_grouped_by_what_auto_stood_for(tmp_path):
-    write_translators(tmp_path, {"bahdanau": {}, "luong_global": {}})
-    groups = only(tmp_path, by=("model.output",)).groups
-    assert [group.label for group in groups] == ["attentional", "maxout"]
 
 
 def test_runs_that_were_trained_longer_after_other_rates_are_told(tmp_path):

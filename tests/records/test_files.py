@@ -167,25 +167,6 @@ def test_no_file_is_no_history(path):
     assert History(path).read() == {}
 
 
-@pytest.mark.parametrize("cut", range(1, 12))
-def test_torn_last_row_is_left_out_and_mended(path, cut):
-    history = History(path)
-    for epoch in (1, 2, 3):
-        history.append({"epoch": epoch, "train_loss": 0.123456789})
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-cut])
-    assert history.read()["epoch"] == [1, 2]
-    History(path).append({"epoch": 3, "train_loss": 0.123456789})
-    assert path.read_bytes() == whole
-
-
-def test_torn_header_is_written_anew(path):
-    path.write_text("epoch,tra")
-    assert History(path).read() == {}
-    History(path).append(ROW)
-    assert History(path).read()["epoch"] == [1]
-
-
 def test_other_columns_are_refused(path):
     history = History(path)
     history.append(ROW)

@@ -265,7 +265,7 @@ def test_where_the_images_drawn_have_one_class_the_shares_remain(monkeypatch):
     monkeypatch.setattr(baselines, "MOST_IMAGES", 5)
     labels = np.zeros(400, np.int32)
     labels[np.setdiff1d(np.arange(400), baselines.drawn(400, 5))[:4]] = 1
-    part = image_data.ImagePart(["x"] * 400, np.zeros((400, 2, 2, 1), np.uint8), labels)
+    part = ImagePart(["x"] * 400, np.zeros((400, 2, 2, 1), np.uint8), labels)
     found = baselines.image_baselines(part, part, 2, "of one class")
     np.testing.assert_array_equal(found["logistic_regression"], found["majority"])
     np.testing.assert_allclose(found["majority"][0], [0.99, 0.01])
