@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.tasks.translation.attention_maps import attention_details, examples, stacked
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 from attnlab.tasks.translation.task import Translate
 
 PAIRS = [("a b c", "x y z", "0-2 1-1 2-0"), ("b a", "y x", "0-1 1-0")]

@@ -10,7 +10,7 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
 from attnlab.tasks.translation.text.token_files import Ragged

@@ -9,7 +9,7 @@ from functools import cached_property
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 
 VERSION = 2  # of the grammar; another one may write other sentences
 HELD_OUT = 1000

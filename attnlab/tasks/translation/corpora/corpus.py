@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import NamedCorpus
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.corpora.text_files import PartFiles

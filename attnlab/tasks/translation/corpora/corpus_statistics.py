@@ -8,8 +8,8 @@ import numpy as np
 
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
+from attnlab.tasks.translation.pair import Pair
 from attnlab.text.words import split_words
 
 _REPORT_EVERY = 4096

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out
 from attnlab.tasks.translation.corpora.text_files import PartFiles
+from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 
 HELD_OUT = 1000
 _ROOM = 10  # times as many sequences as are drawn, or drawing takes long

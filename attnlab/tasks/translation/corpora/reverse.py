@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 
 HELD_OUT = 1000
 _LONGER = 5  # than in train

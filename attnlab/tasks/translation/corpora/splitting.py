@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
 
 PARTS = ("train", "validation", "test")

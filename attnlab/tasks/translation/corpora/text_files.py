@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.columns import Layout, layout
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 from attnlab.text.words import is_unspaced, word_spans
 
 LONGEST_LINE = 1 << 20  # bytes; beyond it a file is no text of sentences

@@ -19,9 +19,9 @@ from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
 from attnlab.tasks.translation.corpora.text_files import PartFiles
+from attnlab.tasks.translation.pair import Pair
 from attnlab.tasks.translation.text.token_files import write_tokens
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import Tokenizer

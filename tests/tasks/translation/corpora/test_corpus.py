@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus, reversed_pair
-from attnlab.tasks.translation.corpora.pair import Pair
+from attnlab.tasks.translation.pair import Pair
 
 
 class Made(Corpus):

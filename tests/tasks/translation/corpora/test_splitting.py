@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.tasks.translation.corpora.splitting import (
     PARTS,
     DuplicateCounter,
@@ -22,6 +21,7 @@ from attnlab.tasks.translation.corpora.splitting import (
     held_out,
     mixed,
 )
+from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
 
 

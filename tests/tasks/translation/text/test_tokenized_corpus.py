@@ -16,8 +16,8 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.pair import Pair
 from attnlab.tasks.translation.corpora.text_files import PartFiles
+from attnlab.tasks.translation.pair import Pair
 from attnlab.tasks.translation.text import preprocessing
 from attnlab.tasks.translation.text.preprocessing import TextSettings
 from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus, tokenized_files
