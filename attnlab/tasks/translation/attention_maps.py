@@ -19,9 +19,9 @@ from attnlab.tasks.translation.map_measures import (
 from attnlab.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.task import Translate
     from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
+Tokenizers = tuple[Tokenizer, Tokenizer]  # the source's and the target's
 # Sentences that are aligned, and how many of them at once.
 _MOST, _BATCH = 1000, 64
 
@@ -39,7 +39,7 @@ class Example(NamedTuple):
 
 def example(
     model: keras.Model,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Tokenizers,
     source: np.ndarray,
     target: np.ndarray,
 ) -> Example:
@@ -54,7 +54,7 @@ def example(
 
 
 def examples(
-    task: Translate, model: keras.Model, search: Search, part: TokenizedPart, count: int
+    tokenizers: Tokenizers, model: keras.Model, search: Search, part: TokenizedPart, count: int
 ) -> list[Example]:
     """The attention on some sentences of a part, short and long ones; none without attention."""
     order = np.argsort(part.source.lengths, kind="stable")
@@ -62,27 +62,26 @@ def examples(
     places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
     numbers = [int(order[int(place)]) for place in places]
     rows = cut_sources(model, [part.source[number] for number in numbers])
-    tokenizers = (task.source_tokenizer, task.target_tokenizer)
     found = []
     for number, row, (best, *_) in zip(numbers, rows, search(rows), strict=True):
         each = example(model, tokenizers, row, best.tokens)
-        gold = _gold(task, part, number, best.tokens)
+        gold = _gold(tokenizers, part, number, best.tokens)
         whole = gold is not None and gold.shape == (len(each.target), len(each.source))
         found.append(each._replace(gold=gold if whole else None))
     return [each for each in found if each.maps]
 
 
 def _gold(
-    task: Translate, part: TokenizedPart, number: int, tokens: np.ndarray
+    tokenizers: Tokenizers, part: TokenizedPart, number: int, tokens: np.ndarray
 ) -> np.ndarray | None:
     """The gold links of a pair, (T, S) with END, if it was translated as in the corpus."""
     sources, references, links = part.texts()
     reference = references[number]
-    if links is None or task.target_tokenizer.decode([tokens])[0] != reference:
+    if links is None or tokenizers[1].decode([tokens])[0] != reference:
         return None
     known = parse_links(links[number])
-    columns = [*task.source_tokenizer.word_numbers(sources[number]), -1]
-    steps = [*task.target_tokenizer.word_numbers(reference), -1]
+    columns = [*tokenizers[0].word_numbers(sources[number]), -1]
+    steps = [*tokenizers[1].word_numbers(reference), -1]
     return np.array([[(column, step) in known for column in columns] for step in steps])
 
 
@@ -114,13 +113,15 @@ def _padded(arrays: list[np.ndarray]) -> np.ndarray:
     return whole
 
 
-def attention_details(task: Translate, model: keras.Model, part: TokenizedPart) -> dict[str, Any]:
+def attention_details(
+    tokenizers: Tokenizers, model: keras.Model, part: TokenizedPart
+) -> dict[str, Any]:
     """Numbers on the cross-attention over a part's true translations, which the model reads.
 
     JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links also
     `alignment`, see `_alignment`. Empty where nothing attends.
     """
-    maps = list(_aligned(task, model, part))
+    maps = list(_aligned(tokenizers, model, part))
     if not maps:
         return {}
     details: dict[str, Any] = {"attention_maps": {"sentences": len(maps), **_mean_measures(maps)}}
@@ -163,7 +164,9 @@ def _known_mean(values: Any) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def _aligned(task: Translate, model: keras.Model, part: TokenizedPart) -> Iterator[AlignedSentence]:
+def _aligned(
+    tokenizers: Tokenizers, model: keras.Model, part: TokenizedPart
+) -> Iterator[AlignedSentence]:
     """The cross-attention (L, H, T, S) of each sentence with its gold links."""
     sources, references, links = part.texts()
     for first in range(0, min(len(sources), _MOST), _BATCH):
@@ -172,8 +175,8 @@ def _aligned(task: Translate, model: keras.Model, part: TokenizedPart) -> Iterat
         if cross is None:
             return
         for weights, row in zip(cross, rows, strict=True):
-            source_words = task.source_tokenizer.word_numbers(sources[row])
-            target_words = task.target_tokenizer.word_numbers(references[row])
+            source_words = tokenizers[0].word_numbers(sources[row])
+            target_words = tokenizers[1].word_numbers(references[row])
             steps, width = len(target_words) + 1, len(source_words) + 1
             if steps > weights.shape[-2] or width > weights.shape[-1]:
                 continue  # cut off

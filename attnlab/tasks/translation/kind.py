@@ -19,7 +19,7 @@ from attnlab.tasks.declaration import (
 )
 
 _HERE = "attnlab.tasks.translation"
-_BOOTSTRAP = f"{_HERE}.bootstrap:item_test"
+_BOOTSTRAP = f"{_HERE}.item_test:item_test"
 
 KIND = Kind(
     name="translation",

@@ -157,7 +157,7 @@ class TranslationLearner:
     def examples(self) -> dict[str, np.ndarray] | None:
         """Attention on a few test sentences, each translated greedily; see `stacked`."""
         part = self._task.tokenized.parts["test"]
-        return stacked(examples(self._task, self.model, self._search, part, _EXAMPLES))
+        return stacked(examples(self._task.tokenizers, self.model, self._search, part, _EXAMPLES))
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
@@ -169,7 +169,7 @@ class TranslationLearner:
 
         title = f"{run_title(self._names)}: attention, epoch {epoch}"
         name = f"attention_epoch_{epoch:03d}"
-        found = examples(self._task, self.model, self._search, part, _DRAWN)
+        found = examples(self._task.tokenizers, self.model, self._search, part, _DRAWN)
         figures = (maps_figure(*each, title=title) for each in found)
         return [
             save(each, folder / f"{name}_{number}.png") for number, each in enumerate(figures, 1)

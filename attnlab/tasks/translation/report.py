@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import keras
 import numpy as np
-from scipy import sparse
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.translation.attention_maps import attention_details
+from attnlab.tasks.translation.attention_maps import Tokenizers, attention_details
+from attnlab.tasks.translation.baselines import baselines
 from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
 from attnlab.tasks.translation.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
@@ -22,14 +22,11 @@ from attnlab.tasks.translation.scores import (
     score,
     sentence_scores,
 )
-from attnlab.tasks.translation.text.token_files import Ragged
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.task import Translate
-    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
+    from attnlab.tasks.translation.corpora.corpus import Corpus
+    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, TokenizedPart
 
-# Training pairs that are searched, and queries compared with them at once.
-_MOST_PAIRS, _CHUNK = 200_000, 256
 _ALL_REFERENCES = (
     "Sources come back with other translations: BLEU is {bleu:.2f} where each of the {count} "
     "different ones counts once, against all of its own."
@@ -50,8 +47,29 @@ _CUT_SOURCES = (
 _NO_TRAINING_PAIRS = "The baseline nearest_pair is left out: it needs the training part."
 
 
+class ReportedTask(Protocol):
+    """What a report asks of its task; `tokenized` is missing without the corpus.
+
+    Attributes:
+        corpus: what is translated.
+        tokenizers: the source's and the target's.
+        tokenized: the corpus in tokens.
+        length_penalty, extra_length: settings of the search.
+        copy_unknown: whether source words replace unknown ones.
+    """
+
+    corpus: Corpus
+    tokenized: TokenizedCorpus
+    length_penalty: float
+    extra_length: int
+    copy_unknown: bool
+
+    @property
+    def tokenizers(self) -> Tokenizers: ...  # noqa: D102
+
+
 def report(
-    task: Translate,
+    task: ReportedTask,
     model: keras.Model,
     part: TokenizedPart,
     beam: int,
@@ -73,7 +91,8 @@ def report(
     program = TranslationProgram(model, keras.optimizers.SGD())
     tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
-    texts = baselines(task, part).items()
+    train = task.tokenized.parts["train"] if hasattr(task, "tokenized") else None
+    texts = baselines(part, train, task.tokenizers).items()
     rules = {name: score(each, references, language) for name, each in texts}
     for scores in rules.values():
         del scores["signatures"]
@@ -101,7 +120,7 @@ def report(
         units="points of 100 (loss in nats a token)",
         skills=skills,
         metric="bleu",
-        details=details | attention_details(task, model, part),
+        details=details | attention_details(task.tokenizers, model, part),
     )
 
 
@@ -132,7 +151,7 @@ def _predictions(sources, references, hypotheses, language: str) -> dict[str, np
 
 
 def search_rows(
-    task: Translate, search: Search, part: TokenizedPart, rows: np.ndarray
+    task: ReportedTask, search: Search, part: TokenizedPart, rows: np.ndarray
 ) -> list[str]:
     """The best translation of some sentences of a part."""
     sources = cut_sources(search.model, [part.source[int(row)] for row in rows])
@@ -141,52 +160,5 @@ def search_rows(
     if task.copy_unknown:
         texts, _, _ = part.texts()
         own = [texts[row] for row in rows]
-        copied = copied_words(search.model, task.source_tokenizer, own, sources, targets)
-    return task.target_tokenizer.decode(targets, copied)
-
-
-def baselines(task: Translate, part: TokenizedPart) -> dict[str, list[str]]:
-    """Translations by rules of thumb: the source as it is, the most similar training pair's.
-
-    Without the corpus only those that need no training pairs.
-    """
-    sources, _, _ = part.texts()
-    if not hasattr(task, "tokenized"):
-        return {"copied_source": sources}
-    train = task.tokenized.parts["train"]
-    found = nearest_rows(train.source, part.source, len(sources), task.source_tokenizer.size)
-    nearest = task.target_tokenizer.decode([train.target[int(row)][1:] for row in found])
-    return {"nearest_pair": nearest, "copied_source": sources}
-
-
-def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndarray:
-    """The training row with the most similar tokens for each of the first rows asked: (count,).
-
-    Similar is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
-    equals counts. Only the first 200,000 training rows are searched. Tokens are below `size`.
-    """
-    pairs = min(len(train), _MOST_PAIRS)
-    memory = _counts(train, pairs, size)
-    share = np.bincount(memory.indices, minlength=size) / pairs
-    idf = np.where(share > 0, 1.0 - np.log(np.maximum(share, 1e-12)), 0.0)
-    memory = _unit_rows(memory.multiply(idf[None]).tocsr())
-    queries = _unit_rows(_counts(asked, count, size).multiply(idf[None]).tocsr())
-    found = np.zeros(count, np.int64)
-    for start in range(0, count, _CHUNK):
-        similar = queries[start : start + _CHUNK] @ memory.T
-        found[start : start + _CHUNK] = np.asarray(similar.argmax(axis=1)).ravel()
-    return found
-
-
-def _counts(rows: Ragged, first: int, size: int) -> sparse.csr_matrix:
-    """(first, size) how often each token stands in each of the first rows."""
-    ends = np.asarray(rows.offsets[: first + 1])
-    tokens = rows.tokens[: ends[-1]].astype(np.int64)
-    matrix = sparse.csr_matrix((np.ones(len(tokens), np.float32), tokens, ends), (first, size))
-    matrix.sum_duplicates()
-    return matrix
-
-
-def _unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    return sparse.diags(1.0 / np.maximum(lengths, 1e-12)) @ matrix
+        copied = copied_words(search.model, task.tokenizers[0], own, sources, targets)
+    return task.tokenizers[1].decode(targets, copied)

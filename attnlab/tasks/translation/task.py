@@ -205,11 +205,15 @@ class Translate:
                 if test_set
                 else PartFiles(*files)
             )
-            tokenizers = self.source_tokenizer, self.target_tokenizer
-            with tokenized_files(given, self.text, tokenizers) as scored:
+            with tokenized_files(given, self.text, self.tokenizers) as scored:
                 return report(self, model, scored, beam, progress)
         require_part(self.tokenized.parts, part)
         return report(self, model, self.tokenized.parts[part], beam, progress)
+
+    @property
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """The source's and the target's tokenizer."""
+        return self.source_tokenizer, self.target_tokenizer
 
     def serve(self, model: keras.Model, inputs: Any = None, beam: int | None = None) -> np.ndarray:
         """Translate sentences: (N,) or a column of N, to (N,); without a `beam` by the task's."""

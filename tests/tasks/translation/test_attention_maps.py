@@ -55,7 +55,7 @@ def looking(*, late: int = 0, layers: int = 1):
 
 
 def details(task: Translate, model):
-    return attention_details(task, model, task.tokenized.parts["test"])
+    return attention_details(task.tokenizers, model, task.tokenized.parts["test"])
 
 
 def test_right_maps_have_no_alignment_error(tmp_path):
@@ -100,7 +100,7 @@ def test_gold_links_are_kept_of_sentences_that_were_translated_as_in_the_corpus(
         return [[SimpleNamespace(tokens=np.array(tokens))]]
 
     part = found.tokenized.parts["test"]
-    (each,) = examples(found, looking(), search, part, 1)  # of the shorter sentence
+    (each,) = examples(found.tokenizers, looking(), search, part, 1)  # of the shorter sentence
     assert (each.gold is not None) == (linked and right)
     kept = stacked([each])
     assert ("gold" in kept) == (linked and right)

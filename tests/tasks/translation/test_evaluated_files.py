@@ -14,8 +14,8 @@ from attnlab.cli import main
 from attnlab.config.parsing import parse
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_task
+from attnlab.tasks.translation.baselines import nearest_rows
 from attnlab.tasks.translation.corpora.multi30k import Multi30k
-from attnlab.tasks.translation.report import nearest_rows
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 SIZES = {"train": 600, "val": 19, "test_2017_flickr": 13}

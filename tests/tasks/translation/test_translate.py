@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.tasks.translation.baselines import nearest_rows
 from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.pair import Pair
-from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
 from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.text.tokenizers import END, PAD, START

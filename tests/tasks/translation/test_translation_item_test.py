@@ -8,8 +8,8 @@ from sacrebleu.significance import PairedTest
 
 from attnlab.compare.footnotes import footnotes
 from attnlab.compare.statistics import holm
-from attnlab.tasks.translation import bootstrap
-from attnlab.tasks.translation.bootstrap import paired_bootstrap
+from attnlab.tasks.translation import item_test
+from attnlab.tasks.translation.item_test import paired_bootstrap
 
 REFERENCES = [f"the {animal} sees the {other} in the old house" for animal in ("cat", "dog", "cow")
               for other in ("mouse", "horse", "bird", "fox")]  # fmt: skip
@@ -82,11 +82,11 @@ def test_the_bootstrap_is_made_where_it_is_asked_for_or_quick(tmp_path, monkeypa
     write_spoiled(tmp_path, {"none": [2], "bahdanau": [3]})
     without = only(tmp_path, bootstrap=False)
     assert (without.item_test, without.notes) == (None, [])
-    monkeypatch.setattr(bootstrap, "_AT_ONCE", 23)
+    monkeypatch.setattr(item_test, "_AT_ONCE", 23)
     comparison = only(tmp_path)
     assert comparison.item_test is None
     assert "no paired bootstrap, which would count 24 texts: see --bootstrap" in comparison.notes
-    monkeypatch.setattr(bootstrap, "paired_bootstrap", lambda *_: ([0.25], "signature"))
+    monkeypatch.setattr(item_test, "paired_bootstrap", lambda *_: ([0.25], "signature"))
     assert only(tmp_path, bootstrap=True).item_test.p == 0.25
 
 

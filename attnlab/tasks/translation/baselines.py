@@ -1,0 +1,64 @@
+"""Translations by rules that need no network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from attnlab.tasks.translation.attention_maps import Tokenizers
+    from attnlab.tasks.translation.text.token_files import Ragged
+    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
+
+# Training pairs that are searched, and queries compared with them at once.
+_MOST_PAIRS, _CHUNK = 200_000, 256
+
+
+def baselines(
+    part: TokenizedPart, train: TokenizedPart | None, tokenizers: Tokenizers
+) -> dict[str, list[str]]:
+    """Translations by rules of thumb: the source as it is, the most similar training pair's.
+
+    Without the training part only those that need no training pairs.
+    """
+    sources, _, _ = part.texts()
+    if train is None:
+        return {"copied_source": sources}
+    found = nearest_rows(train.source, part.source, len(sources), tokenizers[0].size)
+    nearest = tokenizers[1].decode([train.target[int(row)][1:] for row in found])
+    return {"nearest_pair": nearest, "copied_source": sources}
+
+
+def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndarray:
+    """The training row with the most similar tokens for each of the first rows asked: (count,).
+
+    Similar is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
+    equals counts. Only the first 200,000 training rows are searched. Tokens are below `size`.
+    """
+    pairs = min(len(train), _MOST_PAIRS)
+    memory = _counts(train, pairs, size)
+    share = np.bincount(memory.indices, minlength=size) / pairs
+    idf = np.where(share > 0, 1.0 - np.log(np.maximum(share, 1e-12)), 0.0)
+    memory = _unit_rows(memory.multiply(idf[None]).tocsr())
+    queries = _unit_rows(_counts(asked, count, size).multiply(idf[None]).tocsr())
+    found = np.zeros(count, np.int64)
+    for start in range(0, count, _CHUNK):
+        similar = queries[start : start + _CHUNK] @ memory.T
+        found[start : start + _CHUNK] = np.asarray(similar.argmax(axis=1)).ravel()
+    return found
+
+
+def _counts(rows: Ragged, first: int, size: int) -> sparse.csr_matrix:
+    """(first, size) how often each token stands in each of the first rows."""
+    ends = np.asarray(rows.offsets[: first + 1])
+    tokens = rows.tokens[: ends[-1]].astype(np.int64)
+    matrix = sparse.csr_matrix((np.ones(len(tokens), np.float32), tokens, ends), (first, size))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    return sparse.diags(1.0 / np.maximum(lengths, 1e-12)) @ matrix
