@@ -145,15 +145,3 @@ def test_an_mlflow_model_takes_the_series_and_its_inputs(with_inputs):
     forecast = ServedModel(trained).predict(np.stack([last, last]))
     assert forecast.shape == np.shape(served["output"]["values"] * 2)
     np.testing.assert_allclose(forecast[0], trained.task.forecast(trained.model, last, 3))
-
-
-def test_a_run_of_the_version_before_runs_again_by_the_order_of_its_rows(folder, compose):
-    """It says nothing of times, decimals or inputs."""
-    from attnlab.config.parsing import parse
-    from attnlab.tasks.kinds import resolved
-
-    document = RunDirectory(folder).read_config()
-    old = ("path", "name", "column", "history", "horizon", "test", "validation", "scaler", "period")
-    task = {name: document["task"][name] for name in old} | {"time_column": None}
-    again = parse(resolved({**document, "task": task}), {}).task.settings
-    assert (again["time_column"], again["missing"], again["inputs"]) == (None, "refuse", None)
