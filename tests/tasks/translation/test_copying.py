@@ -106,5 +106,5 @@ def test_a_translation_has_its_words_in_text_and_beside_it(monkeypatch, copy):
     assert (best.text, best.copied) == wanted and (other.text, other.copied) == ("Ich", [])
     assert nothing[0].text == "" and nothing[0].copied == []
     part = SimpleNamespace(source=[ids(TEXTS[0])], texts=lambda: (TEXTS, TEXTS, None))
-    task = SimpleNamespace(copy_unknown=copy, source_tokenizer=ENGLISH, target_tokenizer=GERMAN)
+    task = SimpleNamespace(copy_unknown=copy, tokenizers=(ENGLISH, GERMAN))
     assert search_rows(task, Search(Looking()), part, np.array([0])) == [wanted[0]]

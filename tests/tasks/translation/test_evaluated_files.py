@@ -140,7 +140,7 @@ def test_another_test_set_leaves_the_training_part_as_it_was(run, at_home, monke
         asked.append(len(train))
         return nearest_rows(train, *others)
 
-    monkeypatch.setattr("attnlab.tasks.translation.report.nearest_rows", nearest)
+    monkeypatch.setattr("attnlab.tasks.translation.baselines.nearest_rows", nearest)
     words = ("data.test_set=test_2017_flickr", "--json")
     found = scores(at_home("evaluate", "latest", *words))
     saved = json.loads((run.folder / "assets/text.json").read_text())["statistics"]["parts"]
