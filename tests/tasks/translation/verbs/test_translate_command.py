@@ -201,7 +201,8 @@ def test_each_line_is_answered_as_it_comes_and_a_reader_may_go_away(run):
         process.stdin.write(b"two.\n")
         process.stdin.close()
         process.stdin = None
-        assert process.communicate(timeout=60)[1] == b""
+        err = process.communicate(timeout=60)[1]
+        assert err.startswith(b"attnlab: latest is ") and err.count(b"\n") == 1, err
     assert answers[1] == b"\n" and all(answer.endswith(b"\n") for answer in answers)
     assert process.returncode == 0
 
