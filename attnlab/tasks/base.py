@@ -259,7 +259,7 @@ class Shown(Protocol):
         """Its task as it was saved, without the data.
 
         Raises:
-            RequestError: no weights can be read, or what is needed beside them.
+            RequestError: no weights can be read, or the task's own files can't be read.
         """
 
     def load_data(self) -> None:

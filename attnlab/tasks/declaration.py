@@ -219,8 +219,8 @@ class Scoring:
             `task.monitor` names another one.
         bars: columns of the history that are shown during training.
         parts: further parts of test data that its tasks may have -> what they are, in words.
-        evaluation: options of `attnlab evaluate` that its tasks take beside `--part`, and settings
-            of a run that may have another value there -> the arguments of `Task.evaluate`.
+        evaluation: further options of `attnlab evaluate`, after `--part`, and settings of a run
+            that may have another value there -> the arguments of `Task.evaluate`.
         text_columns: columns of predictions.csv that are text even if they look like numbers.
     """
 
@@ -252,7 +252,7 @@ class Predictions:
         item: what a model makes, in a word: `forecast`, `translation`.
         example: path of a function that gives, by a configuration as plain mappings, an input and
             an output of the model that MLflow serves: `{"values": nested lists, "dtype": name}`.
-        settings: names of the settings that `Task.serve` takes beside the inputs.
+        settings: names of the settings that `Task.serve` takes in addition to the inputs.
         vectors: whether its tasks have `vectors(model, texts)`, a vector (N, W) of each text, of
             which they read `places_read(model)` tokens, not `unknown(text)` words.
         next_steps: model or task -> what to try after a run of it, others under ``; `{run}` is

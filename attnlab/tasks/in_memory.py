@@ -19,7 +19,7 @@ from attnlab.training.program_cache import shared_program
 _CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
 
 
-class ResidentLearner:
+class InMemoryLearner:
     """A model on the items of all parts; the steps of a `Learner`.
 
     Args:
@@ -111,7 +111,7 @@ class ResidentLearner:
 
 
 def text_settings(model: Any, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return settings of a `ResidentLearner` whose inputs are rows of tokens, padded with PAD.
+    """Return settings of a `InMemoryLearner` whose inputs are rows of tokens, padded with PAD.
 
     A model of one length reads the padding too.
     """

@@ -61,7 +61,7 @@ def printable(name: str) -> str:
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a file manager hides a file of a folder, or a system put it beside the others."""
+    """Whether a file manager hides a file of a folder, or a system made it."""
     folders = (part for part in path.parts if part not in (".", ".."))
     return any(
         part.startswith((".", "__MACOSX")) or part.casefold() in _OF_SYSTEMS for part in folders

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable, Sequence
 
 UNKNOWN_TEXT = "⁇"  # what an unknown token reads as
-# A page's note on an unknown word of which only the token is left.
+# A page's note on an unknown word if only its token is known.
 UNNAMED = {UNKNOWN_TEXT: "a word that is not in the vocabulary"}
 _MOST_NAMED = 12
 _SIMILAR = 0.75  # of 1; below that a known word says nothing about an unknown one

@@ -2,7 +2,7 @@
 
 Each run is a greenlet that works as if it were alone, until it submits a request: gradient steps,
 or rows to predict. The scheduler executes requests of equal shape in one call of their program,
-several calls beside each other in threads, and switches back to the runs with the results.
+several calls in parallel threads, and switches back to the runs with the results.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.answering.examples import looked_at
 from attnlab.tasks.answering.report import measured
-from attnlab.tasks.in_memory import ResidentLearner
+from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.models.reader import Reader
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Report
 
 
-class AnsweringLearner(ResidentLearner):
+class AnsweringLearner(InMemoryLearner):
     """A reader on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: Answer, model: Reader) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import methodcaller
-from typing import Any
 
 from attnlab.tasks.declaration import (
     POSITIVE,
@@ -17,18 +15,10 @@ from attnlab.tasks.declaration import (
     Scoring,
     Verb,
 )
+from attnlab.tasks.pretrained import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
 _MCNEMAR = f"{_HERE}.item_test:item_test"
-
-
-def resolved_config(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration with the attention of the encoder, if it has one."""
-    if document.get("model", {}).get("name") != "pretrained":
-        return document
-    from attnlab.encoders.opening import as_the_encoder
-
-    return as_the_encoder(document)
 
 
 KIND = Kind(
@@ -36,7 +26,7 @@ KIND = Kind(
     models=KindModels(
         learner=f"{_HERE}.either:make_learner",
         together=8,
-        resolve=resolved_config,
+        resolve=with_the_encoders_attention,
     ),
     scoring=Scoring(
         metrics=(

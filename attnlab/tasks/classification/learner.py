@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.classification.scoring import validation_scores
-from attnlab.tasks.in_memory import ResidentLearner, text_settings
+from attnlab.tasks.in_memory import InMemoryLearner, text_settings
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.classification.task import Classify
 
 
-class ClassificationLearner(ResidentLearner):
+class ClassificationLearner(InMemoryLearner):
     """A classifier on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: Classify, model: Classifier) -> None:

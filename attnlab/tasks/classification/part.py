@@ -17,7 +17,7 @@ class TextPart:
     texts: Sequence[str]  # as they were read
     tokens: np.ndarray  # (N, S) int32, padded with PAD at the end
     labels: np.ndarray  # (N,) int32, numbers of classes
-    groups: Sequence[str]  # what results are told apart by beside the class; "" where nothing is
+    groups: Sequence[str]  # by which results are also grouped, next to the class; "": none
 
     def __len__(self) -> int:
         return len(self.labels)

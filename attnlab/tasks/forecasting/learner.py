@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
-from attnlab.tasks.in_memory import ResidentLearner
+from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 8  # windows whose attention weights are kept for the figure
 
 
-class ForecastLearner(ResidentLearner):
+class ForecastLearner(InMemoryLearner):
     """A model of a loaded forecasting task on its windows; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.in_memory import ResidentLearner, text_settings
+from attnlab.tasks.in_memory import InMemoryLearner, text_settings
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.report import build_report
 from attnlab.tasks.masked_words.scoring import Scorer, Told
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.masked_words.task import MaskedWords
 
 
-class MaskedWordLearner(ResidentLearner):
+class MaskedWordLearner(InMemoryLearner):
     """A model on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: MaskedWords, model: MaskedWordModel) -> None:

@@ -24,7 +24,7 @@ def copied_words(
     """Return the source words that replace the unknown tokens of each translation.
 
     At the step that wrote an unknown token, the word with the largest cross-attention weight is
-    copied: the mean over layers and heads, of which the report has the alignment error rate.
+    copied. Weights are the mean over layers and heads, as in the report's alignment error rate.
     Source: Luong, Sutskever et al. 2015 (arXiv 1410.8206), by attention as in Jean et al. 2015
     (arXiv 1412.2007). Differences: no dictionary, each word is copied as it is; punctuation marks
     are not copied.

@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.classification.scoring import validation_scores
-from attnlab.tasks.in_memory import ResidentLearner
+from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.training.compiler import Border, is_faster_with_xla
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.classification.images.task import Images
 
 
-class ImageLearner(ResidentLearner):
+class ImageLearner(InMemoryLearner):
     """A classifier on its corpus, whose pixels stay in memory as bytes; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: Images, model: VisionTransformer) -> None:

@@ -50,7 +50,7 @@ _BESIDE = {
 }
 
 
-# Names that have another meaning unless other parts of times stand beside them.
+# Names that mean parts of times only if other columns have the other parts.
 _SHORT = {
     **{"yyyy": "year", "yy": "year", "mo": "month", "mm": "month", "dd": "day", "dy": "day"},
     **{"hh": "hour", "q": "quarter"},

@@ -103,7 +103,7 @@ def _as_quarter(found: re.Match[str]) -> str:
 
 
 def may_be_months(texts: Sequence[str]) -> bool:
-    """Whether each text has one word beside two digits, and these may name a year's months."""
+    """Whether each text has two digits and one word, and the words may name a year's months."""
     words = [_WORD.findall(text) for text in texts]
     few = 1 < len({*map(tuple, words)}) <= 24  # a month may be written in two ways
     return few and all(
