@@ -25,7 +25,7 @@ main(["runs", "--where", "model.units=16", "--sort", "test"])
 main(["compare", "--format", "csv"])
 main(["plan", "--difference", "5%", "--format", "csv"])
 told({HEAVY} | {"scipy.stats"})
-import attnlab.compare.figure, attnlab.tasks.translation.bootstrap
+import attnlab.compare.figure, attnlab.tasks.translation.item_test
 told({HEAVY})
 """
 
