@@ -155,6 +155,39 @@ def test_a_number_that_marks_a_missing_one_is_none(csv_file, mark):
     assert read_series(csv_file("x\n-998\n-999\n-1000\n")).values.tolist() == [-998, -999, -1000]
 
 
+def test_a_repeated_negative_mark_among_numbers_from_0_is_a_missing_number(csv_file):
+    path = csv_file("x\n900\n-200\n3\n-200\n1400\n")
+    with pytest.raises(RequestError, match=r"row 3, .*-200 .* task\.missing=interpolate"):
+        read_series(path)
+    for content in ("x\n900\n-200\n3\n", "x\n-1\n-200\n3\n-200\n900\n"):
+        assert -200 in read_series(csv_file(content)).values
+
+
+def test_a_last_row_that_is_the_sum_of_the_others_is_refused_unless_it_has_a_time(csv_file):
+    values = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
+    total = "\n".join(map(str, ["x", *values, sum(values)]))
+    with pytest.raises(RequestError, match="row 12, column 'x': the value is the sum of all"):
+        read_series(csv_file(total), time_column="auto")
+    dated = [f"2020-{month:02d},{x}" for month, x in enumerate([*values, sum(values)], 1)]
+    assert len(read_series(csv_file("\n".join(["t,x", *dated])), time_column="t").values) == 11
+    doubled = "\n".join(map(str, ["x", 1, *(2**power for power in range(12))]))
+    assert len(read_series(csv_file(doubled), time_column="auto").values) == 13
+
+
+def test_numbers_that_double_precision_makes_one_are_refused(csv_file):
+    path = csv_file("x\n" + "\n".join(str(2**60 + step) for step in range(20)))
+    with pytest.raises(RequestError, match="has steps of 256 at their size: subtract a constant"):
+        read_series(path)
+    assert read_series(csv_file("x\n1e20\n5e20\n2e20\n")).values.tolist() == [1e20, 5e20, 2e20]
+
+
+def test_a_note_names_a_column_whose_labels_follow_each_other_in_time(csv_file):
+    rows = [f"2020-{m:02d},2020,{'ab'[m > 6]},{m}" for m in range(1, 13)]
+    notes = read_series(csv_file("\n".join(["t,y,shop,x", *rows])), time_column="auto").notes
+    assert any("'shop' has 2 labels, one after the other" in note for note in notes)
+    assert not any("'y' has" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -27,6 +27,9 @@ _LAST_WORD = re.compile(r"(?<=.)(set|data|split)$")
 _PART_WORD = re.compile(
     r"(?<![a-z])(train(?:ing|val)?|val(?:id|idation)?|dev|test(?:ing)?)(?![a-z])"
 )
+# Folders of what is to be found in images: pairs of files, not classes.
+_IMAGES = re.compile(r"(ima?ge?s?|pictures?|photos?|inputs?)")
+_MARKED = re.compile(r"(masks?|labels?|annotations?|segmentations?|ground_?truths?|gt)")
 _EXPECTED = "FOLDER/CLASS/FILE, or FOLDER/train/CLASS/FILE with validation and test like train"
 
 
@@ -250,6 +253,12 @@ class _Reader:
         if not filled:
             raise self._refused(
                 f"{tree.path} has {len(tree.files):,} {self.sort.noun}s, but no folders with them"
+            )
+        names = [name.casefold() for name in filled]
+        if any(map(_IMAGES.fullmatch, names)) and any(map(_MARKED.fullmatch, names)):
+            raise self._refused(
+                f"the folders {listed(filled)} in {tree.path} look like images with their marks, "
+                "not like classes"
             )
         inner = {name: each.inner() for name, each in filled.items()}
         direct = sum(len(each.files) for each in filled.values())

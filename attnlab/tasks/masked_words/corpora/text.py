@@ -17,6 +17,7 @@ from attnlab.text.reading import decoded, is_hidden, is_text_name
 from attnlab.text.sentences import sentence_spans
 
 _LINE_END = re.compile(r"\r\n?")
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".html", ".xml")
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -67,6 +68,10 @@ class TextFiles(Corpus):
         if not files:
             raise RequestError(
                 f"data.path: expected a folder with files *.txt or *.md, got {path}."
+            )
+        if path.suffix.lower() in _TABLES and path.is_file():
+            raise RequestError(
+                f"data.path: expected running text, got {path}: write its texts into a file *.txt."
             )
         self._texts = []
         for done, file in enumerate(files):

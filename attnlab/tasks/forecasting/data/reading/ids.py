@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_file import SeriesTable
+from attnlab.tasks.forecasting.data.reading.headers import role
 from attnlab.tasks.forecasting.data.reading.numbers import is_number
 
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
@@ -83,11 +84,16 @@ def refuse_restarts(table: SeriesTable, taken: Collection[int]) -> None:
             )
 
 
-def about_stretches(table: SeriesTable, taken: Collection[int]) -> list[str]:
-    """A note on rows without times that another column parts into stretches of one label each."""
+def about_stretches(table: SeriesTable, taken: Collection[int], *, timed: bool) -> list[str]:
+    """A note on a column that parts the rows into stretches of one label each.
+
+    Of rows with times only texts count: numbers may be the year of each row.
+    """
     for at, own in _labels(table, taken).items():
+        name = table.header[at]
+        if timed and (role(name) or table.is_numeric(at)):
+            continue
         if np.count_nonzero(np.diff(own)) == own.max():
-            name = table.header[at]
             return [
                 f"The column {name!r} has {own.max() + 1} labels, one after the other: if each is "
                 f"a series, task.id_column={name} tells them apart."

@@ -28,6 +28,9 @@ from attnlab.tasks.forecasting.data.times import Counts
 LARGEST = 1e150  # beyond it a squared error leaves float64
 # What programs write for a missing number; -99 is a number too often.
 _FILLS = (-99.99, -999, -999.9, -999.99, -9999, -9999.9, -99999, 1e20, 9.96921e36)
+_NEGATIVE_FILLS = (-200, *(mark for mark in _FILLS if mark < 0))
+_FEWEST_SUMMED = 8  # values that the last one is the sum of, if it is a total
+_RESOLVED = 1000  # steps of double precision between the least and the greatest value
 _SHOWN = 60  # letters of a wrong cell
 
 
@@ -100,9 +103,9 @@ def read_columns(
     elif timed:
         times = find_times(table, [*places, *id_places], form)
     if column is None:
-        taken = {*places, *id_places, *(times.places if times else ())}
+        used = {*places, *id_places, *(times.places if times else ())}
         refuse_wide(table, has_times=times is not None)
-        places.insert(0, _default_column(table, taken))
+        places.insert(0, _default_column(table, used))
         times = times if times is None or places[0] not in times.places else None
     if timed and times is None:
         refuse_unread_times(table, [*places, *id_places])
@@ -113,7 +116,12 @@ def read_columns(
     for at in () if asked or times is None else times.places:
         table.check_name(at)
     found = _columns(table, places, times, reading, no_times=bool(timed) and times is None)
-    more = [] if times or id_places or not timed else about_stretches(table, places)
+    if times is None:
+        refuse_total(table, found)
+    more: list[str] = []
+    if timed and not id_places:
+        taken = [*places, *(times.places if times else ())]
+        more += about_stretches(table, taken, timed=times is not None)
     if column is None:
         more += _about_default(table, found, id_places)
     if times and not asked:
@@ -205,6 +213,7 @@ def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
     may_lack = empty & (reading.missing == "interpolate")
     percent = np.array([cell.endswith("%") for cell in cells])
     mixed = ~percent & percent.any()
+    _check_resolution(table, name, numbers)
     wrong = (~(np.abs(numbers) <= LARGEST) | fills | mixed) & ~may_lack  # NaN compares false
     if not wrong.any():
         return np.where(empty, math.nan, numbers)
@@ -228,7 +237,14 @@ def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
 
 
 def _are_fills(numbers: np.ndarray) -> np.ndarray:
-    """(n,) bool: whether a number marks a missing one: a usual mark, far from all others."""
+    """(n,) bool: whether a number marks a missing one: a usual mark, far from all others.
+
+    Negative marks that are repeated count at any distance if no other number is negative.
+    """
+    repeated = np.isin(numbers, _NEGATIVE_FILLS)
+    others = numbers[~repeated & np.isfinite(numbers)]
+    if np.count_nonzero(repeated) > 1 and len(others) > 1 and others.min() >= 0:
+        return repeated
     marks = np.isin(numbers, _FILLS)
     others = numbers[~marks & np.isfinite(numbers)]
     if not marks.any() or len(others) < 2:
@@ -236,6 +252,34 @@ def _are_fills(numbers: np.ndarray) -> np.ndarray:
     least, most = others.min(), others.max()
     away = np.maximum(least - numbers, numbers - most)
     return marks & (away > max(most - least, 50))
+
+
+def _check_resolution(table: SeriesTable, name: str, numbers: np.ndarray) -> None:
+    """Refuse numbers whose differences double precision can't hold, such as 2**60 and 2**60 + 1."""
+    finite = numbers[np.isfinite(numbers)]
+    step = np.spacing(np.abs(finite).max(initial=0))
+    if 1 <= step and np.ptp(finite) < _RESOLVED * step:
+        raise RequestError(
+            f"{table.path}: column {name!r}: the numbers differ by at most {np.ptp(finite):g}, and "
+            f"double precision has steps of {step:g} at their size: subtract a constant from all"
+        )
+
+
+def refuse_total(table: SeriesTable, found: Columns) -> None:
+    """Refuse a last row that is the sum of all others; only a time shows that it is a value.
+
+    Raises:
+        RequestError: the last number of the series is the sum of the others.
+    """
+    values = found.numbers[:, 0]
+    if len(values) <= _FEWEST_SUMMED or not np.isfinite(values).all():
+        return
+    sums = np.isclose(np.cumsum(values)[:-1], values[1:], rtol=1e-9, atol=0)
+    if sums[-1] and values[-1] and not sums[-2]:
+        raise RequestError(
+            f"{table.path}: row {found.lines[-1]}, column {table.header[found.place]!r}: the value "
+            "is the sum of all others: delete the row of totals, or give the file a column of times"
+        )
 
 
 def _advice(table: SeriesTable, cell: str, usual: str) -> str:
