@@ -15,8 +15,9 @@ from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_series import read_panel, read_series
 from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.reading.rows import Reading
+from attnlab.tasks.forecasting.data.times import time_of
 from attnlab.tasks.forecasting.data.writing.layout import Layout
-from attnlab.tasks.forecasting.data.writing.spelling import Spelling, time_of
+from attnlab.tasks.forecasting.data.writing.spelling import Spelling
 from attnlab.tasks.forecasting.verbs import forecast
 from attnlab.tasks.forecasting.verbs.forecast_table import Ahead, csv_of, lines
 from attnlab.tasks.forecasting.verbs.workbook import workbook

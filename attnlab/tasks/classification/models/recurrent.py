@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras import ops
 
 from attnlab.attention.base import Attention
-from attnlab.layers.looking_back import LookingBack
+from attnlab.layers.attention_readout import AttentionReadout
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.classification.models.classifier import Classifier
 from attnlab.training.compiler import Border, is_faster_with_xla
@@ -13,15 +13,15 @@ from attnlab.training.compiler import Border, is_faster_with_xla
 _MANY_WORDS = 1000
 
 
-class RecurrentClassifier(LookingBack, Classifier):
+class RecurrentClassifier(AttentionReadout, Classifier):
     """A recurrent encoder whose state at the end of a text looks back over all states.
 
     Source: Yang et al. 2016 ("Hierarchical Attention Networks for Document Classification", NAACL),
     section 2.2, for words. Difference: any mechanism looks back, asked by the last state, while
-    theirs has no query, as `pooling`. The settings are those of `LookingBack`, `RecurrentEncoder`
-    and `Classifier`; its `spread` may be `auto`: 1, but 0.1 with a thousand words or more. What few
-    words say together is found sooner where they differ much, and what each of many says where
-    they start alike.
+    theirs has no query, as `pooling`. The settings are those of `AttentionReadout`,
+    `RecurrentEncoder` and `Classifier`; its `spread` may be `auto`: 1, but 0.1 with a thousand words
+    or more. What few words say together is found faster where they differ much, and what each of
+    many says where they start alike.
     """
 
     def __init__(

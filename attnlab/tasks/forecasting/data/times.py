@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -301,16 +302,23 @@ def _below_a_day(step: str) -> pd.Timedelta | None:
     return None if step[-1] in "SDB" else pd.Timedelta(pd.tseries.frequencies.to_offset(step))
 
 
-def _read_label(label: str, step: str) -> Calendar:
+def time_of(label: str) -> datetime | None:
+    """The local time that a label of a series names; None if it is no time."""
     found = _LABEL.fullmatch(label)
     if not found:
-        raise ValueError(f"expected a label of a series, got {label!r}")
+        return None
     month = found["month"] or (3 * int(found["quarter"]) - 2 if found["quarter"] else 1)
-    clock = (found["clock"] or "").strip()
     day = f"{found['year']}-{int(month):02d}-{found['day'] or '01'}"
-    local = np.array([np.datetime64(f"{day}T{clock}" if clock else day, "us")])
+    return datetime.fromisoformat(f"{day}{found['clock'] or ''}")
+
+
+def _read_label(label: str, step: str) -> Calendar:
+    found, time = _LABEL.fullmatch(label), time_of(label)
+    if not found or not time:
+        raise ValueError(f"expected a label of a series, got {label!r}")
+    local = np.array([time], "M8[us]")
     if not found["sign"]:
-        return Calendar(local, clock=bool(clock))
+        return Calendar(local, clock=bool(found["clock"]))
     minutes = int(found["sign"] + "1") * (60 * int(found["hours"]) + int(found["minutes"]))
     offset = np.array([np.timedelta64(minutes, "m").astype("m8[us]")])
     return Calendar(local, offset, found["zone"] or "", by_instant=bool(_below_a_day(step)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-from attnlab.layers.looking_back import LookingBack
+from attnlab.layers.attention_readout import AttentionReadout
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 from attnlab.training.compiler import Border, is_faster_with_xla
 
 
-class RecurrentForecaster(LookingBack, Forecaster):
-    """A recurrent encoder whose last state looks back over all states; see `LookingBack`.
+class RecurrentForecaster(AttentionReadout, Forecaster):
+    """A recurrent encoder whose last state looks back over all states; see `AttentionReadout`.
 
     What is read of them by `readout` goes into the head. The other settings are those of
     `RecurrentEncoder` and `Forecaster`.

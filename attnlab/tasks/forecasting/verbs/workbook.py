@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from openpyxl import Workbook
 from openpyxl.styles import Font
 
-from attnlab.tasks.forecasting.data.writing.spelling import time_of
+from attnlab.tasks.forecasting.data.times import time_of
 from attnlab.tasks.forecasting.verbs.forecast_table import Ahead, decimals_of, header_of
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from attnlab.tasks.forecasting.data.csv_file import SeriesTable
 from attnlab.tasks.forecasting.data.reading import words
 from attnlab.tasks.forecasting.data.reading.dates import read_times, regularity
 from attnlab.tasks.forecasting.data.reading.headers import part_of, role
-from attnlab.tasks.forecasting.data.reading.numbers import is_missing, is_number, to_number
+from attnlab.tasks.forecasting.data.reading.numbers import is_missing, is_number, numbers_of
 from attnlab.tasks.forecasting.data.times import Calendar, Counts
 
-_DATED = re.compile(
+_YEAR_OR_CLOCK = re.compile(
     r"(?<!\d)(1[5-9]|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2}|\d:\d\d|\d[\s./-]+[^\W\d_]{2,}\.?[\s./-]+\d\d$"
 )
 _CLOCK = re.compile(r"\d{1,2}([:.h]\d{2}){1,2}([.,]\d+)?( ?[ap]m)?|\d{1,2} ?[ap]m")
@@ -136,7 +136,7 @@ def refuse_unread_times(table: SeriesTable, taken: Iterable[int], *, counted: bo
 
 def _refuse_falling(table: SeriesTable, at: int) -> None:
     """Refuse a column whose numbers fall from row to row."""
-    numbers = [to_number(cell, "," if "," in cell else ".") for cell in table.cells(at)]
+    numbers = numbers_of(table.cells(at))
     if len(numbers) > 2 and np.all(np.diff(numbers) < 0):
         raise RequestError(
             f"{table.path}: column {table.header[at]!r} falls from row to row, as if the newest "
@@ -147,7 +147,7 @@ def _refuse_falling(table: SeriesTable, at: int) -> None:
 
 def looks_dated(cell: str) -> bool:
     """Whether a cell has a year or a clock time and is no number."""
-    return bool(_DATED.search(cell)) and not is_number(cell)
+    return bool(_YEAR_OR_CLOCK.search(cell)) and not is_number(cell)
 
 
 def _candidates(table: SeriesTable, free: Sequence[int]) -> list[int]:
@@ -189,10 +189,10 @@ def _read(
     name = ", ".join(table.header[at] for at in places)
     said = role(table.header[places[0]]) if len(places) == 1 else "date"
     read = read_times(texts, form, named=said)
-    if read and not read.times.invalid.any():
+    if read and read.is_whole:
         return TimeColumns(places, name, read.times, texts, read.notes)
     if form is None and len(places) == 1:
-        numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in texts])
+        numbers = numbers_of(texts)
         if np.isfinite(numbers).all() and (said != "date" or read is None):
             return TimeColumns(places, name, Counts(numbers), texts)
     return TimeColumns(places, name, read.times, texts) if read else None

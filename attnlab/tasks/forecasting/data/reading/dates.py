@@ -9,13 +9,13 @@ from contextlib import suppress
 import numpy as np
 
 from attnlab.tasks.forecasting.data.reading import numeric, words
-from attnlab.tasks.forecasting.data.reading.forms import (
-    EARLIEST,
-    Read,
-    form_pattern,
-    read_form,
+from attnlab.tasks.forecasting.data.reading.forms import EARLIEST, Read, form_pattern, read_form
+from attnlab.tasks.forecasting.data.reading.numbers import (
+    WHOLE_NUMBER,
+    is_number,
+    numbers_of,
+    to_number,
 )
-from attnlab.tasks.forecasting.data.reading.numbers import is_number, to_number
 from attnlab.tasks.forecasting.data.times import Calendar
 
 # In the order of preference, if several fit a column equally well.
@@ -51,7 +51,6 @@ _DIGIT, _YEAR = re.compile(r"\d"), re.compile(r"(?<!\d)\d{4}(?!\d)")
 _TO = r"(?:\s+(?:[-–—]|to|bis|until|a|au|al)\s+|(?<=\d\d)/(?=\d{4}-\d\d-\d\d))"
 _RANGE = re.compile(rf"(.*\d.*?){_TO}(?!\d+[:h]|\d\d?$).*\d\w?|(.*\d:\d.*?){_TO}.*\d.*")
 _YEARS = re.compile(r"(\d{4})\s?[-–/]\s?(?:\d\d)?(\d\d)")  # such as 1999/00
-_WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 
 
 def read_times(cells: Sequence[str], form: str | None = None, *, named: str = "") -> Read | None:
@@ -114,7 +113,7 @@ def _are_seasons(cells: Sequence[str]) -> bool:
 
 def _in_numbers(cells: Sequence[str], named: str) -> list[Read]:
     """Numbers as times; days of a spreadsheet only if the column's name is one of dates."""
-    numbers = np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
+    numbers = numbers_of(cells)
     if not np.isfinite(numbers).all():
         return []
     found = [numeric.since_1970(numbers, named=bool(named)), numeric.decimal_years(numbers)]
@@ -142,7 +141,7 @@ def _in_given_form(cells: Sequence[str], form: str) -> Read:
 
 
 def _in_known_forms(texts: list[str], named: str) -> Iterator[Read]:
-    if all(map(_WHOLE.fullmatch, _sample(texts))) and all(map(_WHOLE.fullmatch, texts)):
+    if all(map(WHOLE_NUMBER.fullmatch, texts)):
         texts = [text.partition(".")[0] for text in texts]
     plain = texts
     if any(map(_SPACED.search, _sample(texts))):
@@ -165,22 +164,20 @@ def _in_known_forms(texts: list[str], named: str) -> Iterator[Read]:
 def _in_digits(texts: list[str], named: str) -> Iterator[Read]:
     """Texts as dates in digits."""
     weeks = [*_fitting(texts, _WEEKS if named else ())]
-    if named == "week" and any(map(_is_whole, weeks)):
+    if named == "week" and any(read.is_whole for read in weeks):
         yield from weeks  # 202001 is a week, not a month
         return
     found = [*_fitting(texts, _NUMBERS)]
     yield from found
-    yield from () if any(map(_is_whole, found)) else weeks
-    yield from (read for read in _fitting(texts, _NAMED_ONLY if named else ()) if _is_whole(read))
+    yield from () if any(read.is_whole for read in found) else weeks
+    yield from (read for read in _fitting(texts, _NAMED_ONLY if named else ()) if read.is_whole)
     if named or not _counts_on(texts):
         yield from (read for read in _fitting(texts, _SHORT) if named or _is_even(read))
 
 
 def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
     """The texts in each form that most of them have."""
-    sample = [
-        texts[at] for at in np.linspace(0, len(texts) - 1, min(_SAMPLE, len(texts)), dtype=int)
-    ]
+    sample = _sample(texts)
     for form in forms:
         pattern = form_pattern(form, clock=True)
         if sum(map(bool, map(pattern.fullmatch, sample))) < _MOST * len(sample):
@@ -188,10 +185,6 @@ def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
         read = read_form(texts, form, clock=True)
         if read.times.invalid.mean() <= 1 - _MOST:
             yield read
-
-
-def _is_whole(read: Read) -> bool:
-    return not read.times.invalid.any()
 
 
 def _is_even(read: Read) -> bool:

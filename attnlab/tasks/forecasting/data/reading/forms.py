@@ -54,6 +54,11 @@ class Read:
     times: Calendar
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all texts are times."""
+        return not self.times.invalid.any()
+
 
 def read_form(texts: Sequence[str], form: str, *, clock: bool = False) -> Read:
     """Texts in one form as times, NaT for others; with `clock`, a clock time may follow each date.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
+
+from attnlab.tasks.forecasting.data.reading.words import without_accents
 
 # Role -> words of several languages, without accents. Words of `date` count anywhere in a name.
 _WORDS = {
@@ -83,14 +84,11 @@ def role(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _known() -> dict[str, set[str]]:
-    return {role: {_plain(word) for word in words.split()} for role, words in _WORDS.items()}
+    return {
+        role: {without_accents(word) for word in words.split()} for role, words in _WORDS.items()
+    }
 
 
 def _tokens(name: str) -> list[str]:
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)  # DateTime
-    return [_plain(token) for token in re.split(r"[\W\d_]+", parted) if token]
-
-
-def _plain(word: str) -> str:
-    text = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(letter for letter in text if not "\u0300" <= letter <= "\u036f")
+    return [without_accents(token) for token in re.split(r"[\W\d_]+", parted) if token]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
@@ -11,9 +10,8 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.csv_file import SeriesTable
 from attnlab.tasks.forecasting.data.reading.headers import role
-from attnlab.tasks.forecasting.data.reading.numbers import is_number
+from attnlab.tasks.forecasting.data.reading.numbers import WHOLE_NUMBER, is_number
 
-_WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 _MOST_TRIED = 6  # columns of which pairs are tried
 _FEWEST_ROWS = 2  # of a series
 
@@ -117,7 +115,7 @@ def _labels(table: SeriesTable, taken: Collection[int]) -> dict[int, np.ndarray]
         cells = table.cells(at)
         texts, numbers, counts = np.unique(cells, return_inverse=True, return_counts=True)
         numeric = is_number(str(texts[-1]))
-        whole = not numeric or all(map(_WHOLE.fullmatch, map(str, texts)))
+        whole = not numeric or all(map(WHOLE_NUMBER.fullmatch, map(str, texts)))
         if at not in taken and len(texts) > 1 and counts.min() >= _FEWEST_ROWS and whole:
             found[at] = numeric, len(texts), numbers
     return {at: found[at][2] for at in sorted(found, key=lambda at: found[at][:2])}

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
+import numpy as np
+
 _MISSING = {
     *("", ".", "..", "...", "?", "-", "--", "---", "–", "—", "*", "none", "null", "(null)", "\\n"),
     *("na", "n/a", "n.a.", "nan", "<na>", "nat", "nil", "missing", "k.a.", "s/d", "n.d.", "nd"),
@@ -17,6 +19,7 @@ _GAP_IN_NUMBER = re.compile(r"(?<=\d)[\s'’](?=\d{3}(?!\d))")
 _SIGN = re.compile(r"^([+-]?)[$€£¥₹]\s?|\s?[%$€£¥₹]$")  # of a currency or a share
 _MARKED_NUMBER = re.compile(r"[+-]?[\d.,]*[.,][\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
 _ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+WHOLE_NUMBER = re.compile(r"[+-]?\d+(\.0*)?")
 
 
 def is_missing(cell: str) -> bool:
@@ -60,6 +63,11 @@ def to_number(cell: str, decimal: str = ".") -> float:
         return float("".join([first, *groups, "." * bool(mark), decimals]))
     except ValueError:
         return math.nan
+
+
+def numbers_of(cells: Sequence[str]) -> np.ndarray:
+    """Cells as numbers, (n,), NaN for others; decimals follow a comma in cells that have one."""
+    return np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
 
 
 def _bare(cell: str) -> str:

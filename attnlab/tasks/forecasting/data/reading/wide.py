@@ -39,7 +39,7 @@ def _periods_of_a_year(table: SeriesTable) -> list[str]:
         names = table.header[1 : 1 + count]
         if role(table.header[0]) == "year" and len({*names}) == count:
             read = read_times([f"{name} 2000" for name in names], named="month")
-            if read and not read.times.invalid.any() and read.times.regular()[1].endswith("MS"):
+            if read and read.is_whole and read.times.regular()[1].endswith("MS"):
                 return names
     return []
 

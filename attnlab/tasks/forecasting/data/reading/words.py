@@ -194,9 +194,15 @@ _MORE = {
 @lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
     """A name in lower case without dots, spaces and accents."""
-    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    text = without_accents(unicodedata.normalize("NFKC", name))
     text = text.replace("ı", "i")  # Turkish capitals lose the dot or get one
-    return "".join(c for c in text if not "\u0300" <= c <= "\u036f" and c not in ". \u200f॰")
+    return "".join(letter for letter in text if letter not in ". \u200f॰")
+
+
+def without_accents(text: str) -> str:
+    """The text in lower case without accents, its letters in their simplest form (NFKD)."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not "\u0300" <= letter <= "\u036f")
 
 
 @lru_cache(maxsize=1)

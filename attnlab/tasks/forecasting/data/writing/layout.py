@@ -13,8 +13,8 @@ import numpy as np
 from attnlab.tasks.forecasting.data.csv_file import SeriesTable
 from attnlab.tasks.forecasting.data.reading.columns import TimeColumns
 from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark
-from attnlab.tasks.forecasting.data.times import Calendar
-from attnlab.tasks.forecasting.data.writing.spelling import Spelling, time_of
+from attnlab.tasks.forecasting.data.times import Calendar, time_of
+from attnlab.tasks.forecasting.data.writing.spelling import Spelling
 from attnlab.tasks.tables import file_content
 
 _MOST_ROWS = 1000  # that a form of times is learned from

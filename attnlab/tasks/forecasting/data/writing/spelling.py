@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-_LABEL = re.compile(
-    r"(\d{4})(?:-Q([1-4])|-(\d\d)(?:-(\d\d))?)?"
-    r"(?: (\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(?:[+-]\d\d:\d\d)?(?:\[.*\])?"
-)
 _TOKEN = re.compile(r"\d+|[^\W\d_]+|(?:[^\w]|_)+")
-_MOST_ROWS = 1000  # that are looked at
 
 # Numbers in times, in the order in which they are tried.
 _NUMBERS: dict[str, Callable[[datetime], str]] = {
@@ -60,8 +55,6 @@ class Spelling:
     @classmethod
     def learn(cls, times: Sequence[datetime], texts: Sequence[str]) -> Spelling | None:
         """The spelling of a column of texts; None if it has none that gives all of them again."""
-        apart = max(1, len(times) // _MOST_ROWS)
-        times, texts = [*times[::apart], *times[-1:]], [*texts[::apart], *texts[-1:]]
         tokens = [_TOKEN.findall(text) for text in texts]
         if not tokens[0] or len({*map(len, tokens)}) > 1:
             return None
@@ -92,21 +85,6 @@ class Spelling:
     def from_json(cls, content: Sequence[Sequence[Any]]) -> Spelling:
         """The inverse of `to_json`."""
         return cls(tuple((str(kind), value) for kind, value in content))
-
-
-def time_of(label: str) -> datetime | None:
-    """The local time that a label of a series gives; None if it is not a time."""
-    if not (found := _LABEL.fullmatch(label)):
-        return None
-    year, quarter, month, day, hour, minute, second, fraction = found.groups()
-    month = 3 * int(quarter) - 2 if quarter else int(month or 1)
-    clock = (
-        int(hour or 0),
-        int(minute or 0),
-        int(second or 0),
-        int((fraction or "0").ljust(6, "0")),
-    )
-    return datetime(int(year), month, int(day or 1), *clock)
 
 
 def _part(

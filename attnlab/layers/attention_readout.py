@@ -8,7 +8,7 @@ from keras import ops
 from attnlab.attention.base import Attention
 
 
-class LookingBack:
+class AttentionReadout:
     """A part of models that have an encoder, and a mechanism between its states and its last one.
 
     The states are the memory, the last one is the query, and the mechanism gives the context. What
