@@ -43,3 +43,15 @@ def assert_same_run(folder: Path, expected: Path) -> None:
             key: array.tobytes() for key, array in wanted.items()
         }
     assert not list(folder.rglob(".tmp-*")) and not (folder / "lock.json").exists()
+
+
+def assert_resumes_to_the_same_bits(commands, *words: str) -> None:
+    """A run of three epochs and one that `resume` continues after two end with equal weights."""
+    for epochs in (3, 2):
+        code, _, err = commands(*words, f"trainer.epochs={epochs}")
+        assert code == 0, err
+    whole, resumed = sorted(commands.run_folders(), key=lambda each: -len(history(each)))
+    code, _, err = commands("resume", resumed, "trainer.epochs=3")
+    assert code == 0, err
+    name = "weights/epoch_003.weights.h5"
+    assert (whole / name).read_bytes() == (resumed / name).read_bytes()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+from same_runs import assert_resumes_to_the_same_bits
 
 from attnlab.encoders.opening import as_the_encoder, open_source, save_source, saved_source
 from attnlab.encoders.tuning import begin
@@ -230,14 +231,8 @@ def test_a_run_on_an_encoder_is_used_when_the_encoder_is_gone(here, run, tmp_pat
 
 @pytest.mark.slow
 def test_a_run_on_an_encoder_resumes_to_the_same_bits(here, run, no_figures):
-    whole = ("trainer.epochs=3", "model.layer_decay=0.7")
-    assert here(*CLASSIFY, f"model.path={run}", *whole)[0] == 0
-    (first,) = here.run_folders()
-    assert here(*CLASSIFY, f"model.path={run}", "trainer.epochs=2", *whole[1:])[0] == 0
-    second = next(each for each in here.run_folders() if each != first)
-    assert here("resume", second, "trainer.epochs=3")[0] == 0
-    ends = [RunDirectory(each).weights_path(3).read_bytes() for each in (first, second)]
-    assert ends[0] == ends[1]
+    words = (*CLASSIFY, f"model.path={run}", "model.layer_decay=0.7")
+    assert_resumes_to_the_same_bits(here, *words)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 from hub_presets import write_preset as write_preset_of_texts
+from same_runs import assert_resumes_to_the_same_bits
 from scipy import ndimage
 
 from attnlab.attention.multi_head import MultiHeadAttention
@@ -295,14 +296,8 @@ def test_a_run_on_a_preset_is_used_when_the_preset_is_gone(here, small, no_figur
 
 @pytest.mark.slow
 def test_a_run_on_a_preset_resumes_to_the_same_bits(here, small, no_figures):
-    whole = (*RUN, f"model.path={small}", "schedule=constant", "model.layer_decay=0.7")
-    assert here(*whole, "trainer.epochs=3")[0] == 0
-    (first,) = here.run_folders()
-    assert here(*whole, "trainer.epochs=2")[0] == 0
-    second = next(each for each in here.run_folders() if each != first)
-    assert here("resume", second, "trainer.epochs=3")[0] == 0
-    ends = [RunDirectory(each).weights_path(3).read_bytes() for each in (first, second)]
-    assert ends[0] == ends[1]
+    words = (*RUN, f"model.path={small}", "schedule=constant", "model.layer_decay=0.7")
+    assert_resumes_to_the_same_bits(here, *words)
 
 
 @pytest.mark.parametrize(

@@ -9,27 +9,19 @@ from attnlab.tasks.forecasting.data import baselines
 PAST = np.array([[3.0, 5.0, 7.0], [2.0, 13.0, 11.0]])
 
 
-def test_persistence_repeats_the_last_number():
-    np.testing.assert_array_equal(baselines.persistence(PAST, 2), [[7, 7], [11, 11]])
-
-
-def test_the_seasonal_naive_goes_one_period_back():
-    np.testing.assert_array_equal(baselines.seasonal_naive(PAST, 3), [[3], [2]])
-    np.testing.assert_array_equal(
-        baselines.seasonal_naive(PAST, 2, horizon=5), [[5, 7, 5, 7, 5], [13, 11, 13, 11, 13]]
-    )
-
-
-def test_a_constant_is_the_same_everywhere():
-    np.testing.assert_array_equal(baselines.constant(1.5, 2, 3), np.full((2, 3), 1.5))
-
-
-def test_the_golden_ratio_is_phi_times_the_last_number():
-    np.testing.assert_allclose(baselines.golden_ratio(np.array([[2.0]])), [[1 + 5**0.5]])
-
-
-def test_the_rule_adds_the_last_two():
-    np.testing.assert_array_equal(baselines.sum_of_last_two(PAST), [[12], [24]])
+@pytest.mark.parametrize(
+    ("forecast", "expected"),
+    [
+        (baselines.persistence(PAST, 2), [[7, 7], [11, 11]]),
+        (baselines.seasonal_naive(PAST, 3), [[3], [2]]),
+        (baselines.seasonal_naive(PAST, 2, 5), [[5, 7, 5, 7, 5], [13, 11, 13, 11, 13]]),
+        (baselines.constant(1.5, 2, 3), [[1.5] * 3] * 2),
+        (baselines.golden_ratio(np.array([[2.0]])), [[1 + 5**0.5]]),
+        (baselines.sum_of_last_two(PAST), [[12], [24]]),
+    ],
+)
+def test_rules_of_thumb(forecast, expected):
+    np.testing.assert_allclose(forecast, expected, rtol=1e-15)
 
 
 def test_least_squares_finds_an_exact_linear_rule_for_each_step():

@@ -49,8 +49,7 @@ def test_json_keeps_every_bit():
 @pytest.mark.parametrize(
     "content",
     [
-        {},
-        None,
+        *({}, None),
         {"kind": "minmax", "level": 0, "offset": 0, "scale": 0},
         {"kind": "x", "level": 0, "offset": "a", "scale": 1},
     ],

@@ -23,28 +23,18 @@ def test_the_default_splits_by_time_with_564_test_targets():
     assert splits.validation.times[0] == "1901-10"
 
 
-def test_baselines_fitted_on_the_first_80_percent_have_the_known_scores():
-    task = Sunspots(validation=0)
+@pytest.mark.parametrize(
+    ("settings", "fitted"),
+    [
+        ({"validation": 0}, {"train_mean": 0.2527, "linear_ar12": 0.0738, "linear_ar24": 0.0717}),
+        ({}, {"train_mean": 0.2499, "linear_ar12": 0.0739, "linear_ar24": 0.0716}),
+    ],
+    ids=["first 80 percent", "train part"],
+)
+def test_baselines_have_the_known_scores(settings, fitted):
+    task = Sunspots(**settings)
     task.load(0)
-    assert nrmse(task) == {
-        "persistence": 0.0792,
-        "seasonal_naive": 0.1790,
-        "train_mean": 0.2527,
-        "linear_ar12": 0.0738,
-        "linear_ar24": 0.0717,
-    }
-
-
-def test_baselines_fitted_on_the_default_train_part():
-    task = Sunspots()
-    task.load(0)
-    assert nrmse(task) == {
-        "persistence": 0.0792,
-        "seasonal_naive": 0.1790,
-        "train_mean": 0.2499,
-        "linear_ar12": 0.0739,
-        "linear_ar24": 0.0716,
-    }
+    assert nrmse(task) == {"persistence": 0.0792, "seasonal_naive": 0.1790, **fitted}
 
 
 def test_the_books_protocol_has_its_windows_and_its_scores():

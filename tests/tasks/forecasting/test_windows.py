@@ -29,11 +29,10 @@ def test_blocks_are_the_books_figure_7_2():
     )
 
 
-def test_windows_that_leave_the_series_are_refused():
+@pytest.mark.parametrize(("cut", "at"), [(windows.histories, 1), (windows.targets, 10)])
+def test_windows_that_leave_the_series_are_refused(cut, at):
     with pytest.raises(ValueError, match="leave the 11 values"):
-        windows.histories(VALUES, np.array([1]), 2)
-    with pytest.raises(ValueError, match="leave the 11 values"):
-        windows.targets(VALUES, np.array([10]), 2)
+        cut(VALUES, np.array([at]), 2)
 
 
 def test_no_positions_give_no_windows():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from small_translators import QUERYING
 
-from attnlab.errors import RequestError
 from attnlab.run.building import import_tensorflow, make_task, start_afresh
 from attnlab.run.loop import make_learner
 from attnlab.tasks.translation.batches import padded_batches
@@ -85,15 +84,6 @@ LEARNING = [
     )
     for cell in CELLS
 ]
-
-
-@pytest.mark.parametrize(
-    ("attention", "model"),
-    [("none", "transformer"), ("pooling", "rnn"), ("pooling", "transformer")],
-)
-def test_what_cannot_translate_says_why_not(learner, attention, model):
-    with pytest.raises(RequestError, match="attention=|pooling"):
-        learner(attention, model)
 
 
 @pytest.mark.parametrize(("attention", "model"), LEARNING)

@@ -19,9 +19,9 @@ class RecurrentClassifier(AttentionReadout, Classifier):
     Source: Yang et al. 2016 ("Hierarchical Attention Networks for Document Classification", NAACL),
     section 2.2, for words. Difference: any mechanism looks back, asked by the last state, while
     theirs has no query, as `pooling`. The settings are those of `AttentionReadout`,
-    `RecurrentEncoder` and `Classifier`; its `spread` may be `auto`: 1, but 0.1 with a thousand words
-    or more. What few words say together is found faster where they differ much, and what each of
-    many says where they start alike.
+    `RecurrentEncoder` and `Classifier`; its `spread` may be `auto`: 1, but 0.1 with a thousand
+    words or more. What few words say together is found faster where they differ much, and what
+    each of many says where they start alike.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from download_server import serving
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.splitting import PARTS, DuplicateCounter, assign_parts
-from attnlab.tasks.translation.corpora.tatoeba import URL, Tatoeba
+from attnlab.tasks.translation.corpora.tatoeba import Tatoeba
 
 TEXT = "Go.\tGeh.\tCC-BY 2.0 (France)\r\nHi.\tHallo!\tCC-BY\r\nHi.\tGrüß Gott!\tCC-BY\r\n"
 PAIRS = [("Go.", "Geh."), ("Hi.", "Hallo!"), ("Hi.", "Grüß Gott!")]
@@ -36,25 +36,16 @@ def pairs_of(corpus) -> list[tuple[str, str]]:
     return [pair[:2] for pair in corpus.pairs()]
 
 
-@pytest.mark.parametrize("name", ["deu.txt", "deu-eng.zip"])
-def test_by_path(tmp_path, name):
-    path = tmp_path / name
-    path.write_bytes(archive() if name.endswith("zip") else TEXT.encode())
-    corpus = Tatoeba(path=str(path))
-    corpus.open(tmp_path / "cache")
-    assert pairs_of(corpus) == PAIRS
-    assert corpus.location(tmp_path) == path
-    assert not (tmp_path / "cache").exists()
-
-
 def test_text_and_zip_are_one_corpus(tmp_path):
     digests = set()
     for name, content in (("deu.txt", TEXT.encode()), ("deu-eng.zip", archive())):
-        (tmp_path / name).write_bytes(content)
-        corpus = Tatoeba(path=str(tmp_path / name))
-        corpus.open(tmp_path)
+        path = tmp_path / name
+        path.write_bytes(content)
+        corpus = Tatoeba(path=str(path))
+        corpus.open(tmp_path / "cache")
+        assert pairs_of(corpus) == PAIRS and corpus.location(tmp_path) == path
         digests.add(corpus.digest())
-    assert len(digests) == 1
+    assert len(digests) == 1 and not (tmp_path / "cache").exists()
 
 
 def test_downloaded_once_and_found_again_offline(server, tmp_path):
@@ -76,14 +67,6 @@ def test_a_login_page_is_not_kept(server, tmp_path):
     assert corpus.location(tmp_path) is None
 
 
-def test_the_other_direction(tmp_path):
-    (tmp_path / "deu.txt").write_text(TEXT, encoding="utf-8")
-    corpus = Tatoeba(path=str(tmp_path / "deu.txt"), reverse=True, limit=1)
-    corpus.open(tmp_path)
-    assert pairs_of(corpus) == [("Geh.", "Go.")]
-    assert (corpus.source_language, corpus.target_language) == ("de", "en")
-
-
 @pytest.mark.parametrize(("name", "what"), [("missing.txt", "no file"), (".", "a folder")])
 def test_a_path_that_is_no_file(tmp_path, name, what):
     corpus = Tatoeba(path=str(tmp_path / name))
@@ -95,18 +78,6 @@ def test_a_pipe_could_not_be_read_again(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RequestError, match="which is a pipe or device"):
         Tatoeba(path=str(tmp_path / "pipe")).open(tmp_path)
-
-
-def test_an_empty_file(tmp_path):
-    (tmp_path / "deu.txt").write_text("\n\n")
-    corpus = Tatoeba(path=str(tmp_path / "deu.txt"))
-    corpus.open(tmp_path)
-    with pytest.raises(RequestError, match="tatoeba: expected pairs of sentences, got an empty"):
-        pairs_of(corpus)
-
-
-def test_the_address_is_the_sites():
-    assert Tatoeba().url == URL == "https://www.manythings.org/anki/deu-eng.zip"
 
 
 @pytest.mark.realdata

@@ -10,7 +10,6 @@ import tensorflow as tf
 from attnlab.attention import (
     BahdanauAttention,
     LuongGlobalAttention,
-    LuongLocalAttention,
     MultiHeadAttention,
     NoAttention,
     PoolingAttention,
@@ -231,13 +230,6 @@ def test_all_directions_together_are_as_wide_as_the_decoder():
     assert make().encoder.width == make(bidirectional=False).encoder.width == UNITS
     assert make(encoder_units=4).encoder.width == 8
     assert make(bidirectional=False, units=7).encoder.units == 7
-
-
-def test_a_local_window_follows_the_target():
-    model = make(lambda: LuongLocalAttention(alignment="monotonic", window=1))
-    weights = model.decode(TARGET, model.encode(SOURCE)).attention["cross"][0].numpy()[0, 0]
-    near = np.abs(np.arange(5)[None] - np.arange(4)[:, None]) <= 1
-    assert np.all((weights > 0) == near)
 
 
 def test_a_reversed_source_keeps_its_order_in_memory():

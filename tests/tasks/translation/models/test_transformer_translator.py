@@ -10,7 +10,6 @@ import tensorflow as tf
 from attnlab.attention import (
     BahdanauAttention,
     LuongGlobalAttention,
-    LuongLocalAttention,
     MultiHeadAttention,
     NoAttention,
     PoolingAttention,
@@ -153,13 +152,6 @@ def test_self_attention_is_multi_head_whatever_looks_at_the_source():
     layer = model.decoder[0]
     assert (layer.cross_attention.heads, layer.self_attention.heads) == (4, HEADS)
     assert layer.self_attention.dropout == model.encoder[0].attention.dropout == 0.25
-
-
-def test_a_local_window_follows_the_target():
-    model = make(lambda: LuongLocalAttention(alignment="monotonic", window=1))
-    weights = model.decode(TARGET, model.encode(SOURCE)).attention["cross"][0].numpy()[0, 0]
-    near = np.abs(np.arange(5)[None] - np.arange(4)[:, None]) <= 1
-    assert np.all((weights > 0) == near)
 
 
 def test_embeddings_have_the_length_of_one_before_they_are_scaled():

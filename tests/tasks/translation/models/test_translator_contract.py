@@ -261,6 +261,14 @@ def test_attend_gives_the_weights_of_all_layers(case):
         assert np.all(maps["encoder"][1, ..., 3:] == 0)
 
 
+@pytest.mark.parametrize("model", TRANSLATORS)
+def test_a_local_window_follows_the_target(model):
+    case = Case(model, "luong_local", (("alignment", "monotonic"), ("window", 1)))
+    weights = whole(case)[1]["cross"][0].numpy()[0, 0]
+    near = np.abs(np.arange(S)[None] - np.arange(T)[:, None]) <= 1
+    assert np.all((weights > 0) == near)
+
+
 @few
 def test_a_search_can_repeat_memory_and_reorder_state(case):
     model = built(case)
