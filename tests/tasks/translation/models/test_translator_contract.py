@@ -10,6 +10,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from small_models import (
+    assert_drops_in_training_alone,
+    assert_every_weight_learns,
+    assert_saves_and_loads,
+)
 from small_translators import QUERYING, own_settings, small_translator
 
 from attnlab.config.options import option_content
@@ -206,18 +211,12 @@ def test_no_step_sees_a_later_token(case):
 @every
 def test_gradients_reach_every_weight(case):
     model = built(case)
-    with tf.GradientTape() as tape:
+
+    def loss():
         logits = model((SOURCE, TARGET), training=True)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(TARGET, logits)
-        loss = tf.reduce_sum(losses)
-    variables = model.trainable_variables
-    gradients = tape.gradient(loss, [variable.value for variable in variables])
-    for variable, gradient in zip(variables, gradients, strict=True):
-        assert gradient is not None, variable.path
-        size = np.abs(tf.convert_to_tensor(gradient))
-        # A bias of the keys moves all scores of a query alike, so it has no effect.
-        assert np.all(np.isfinite(size)), variable.path
-        assert size.max() > 1e-9 or variable.path.endswith("key_bias"), variable.path
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(TARGET, logits)
+
+    assert_every_weight_learns(model, loss)
 
 
 FEW = [
@@ -285,14 +284,7 @@ def test_a_search_can_repeat_memory_and_reorder_state(case):
 
 @few
 def test_weights_can_be_saved_and_loaded(case, tmp_path):
-    model = built(case)  # left as it was, if loading works
-    expected = model((SOURCE, TARGET)).numpy()
-    model.save_weights(tmp_path / "a.weights.h5")
-    for weight in model.trainable_variables:
-        weight.assign(weight + 0.1)
-    assert not np.array_equal(model((SOURCE, TARGET)).numpy(), expected)
-    model.load_weights(tmp_path / "a.weights.h5")
-    np.testing.assert_array_equal(model((SOURCE, TARGET)), expected)
+    assert_saves_and_loads(built(case), (SOURCE, TARGET), tmp_path)
 
 
 @pytest.mark.parametrize("case", [FEW[1], FEW[3]], ids=str)
@@ -306,10 +298,7 @@ def test_graphs_take_any_shape(case):
 
 @pytest.mark.parametrize("case", [FEW[1], FEW[3]], ids=str)
 def test_dropout_acts_in_training_alone(case):
-    model = build(case, dropout=0.5, layers=2)
-    plain = model((SOURCE, TARGET)).numpy()
-    np.testing.assert_array_equal(model((SOURCE, TARGET), training=False), plain)
-    assert np.abs(model((SOURCE, TARGET), training=True) - plain).max() > 1e-2
+    assert_drops_in_training_alone(build(case, dropout=0.5, layers=2), (SOURCE, TARGET))
 
 
 def loss_and_gradients(model, source, target, training):

@@ -1,0 +1,67 @@
+"""Settings of options for models that are small, and what holds for every model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from attnlab.config.options import option_content, options
+
+SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
+SMALL |= {"cell": "simple"}
+
+
+def settings(group: str, name: str, **others) -> dict:
+    """Those of an option's YAML; where it has sizes, they are `SMALL`, or what `others` say."""
+    content = option_content(group, name)
+    own = {key: value for key, value in content.items() if key not in ("name", "_target_", "rules")}
+    small = {**SMALL, **others}
+    return {key: value if value is None else small.get(key, value) for key, value in own.items()}
+
+
+def combinations(models: Sequence[str]) -> list[tuple[str, str]]:
+    """Each model with each mechanism that its rules allow."""
+    rules = {name: option_content("attention", name)["rules"] for name in options("attention")}
+    return [
+        (model, attention)
+        for model in models
+        for attention, own in rules.items()
+        if model in own.get("model.name", {}).get("choices", models)
+    ]
+
+
+def assert_saves_and_loads(model: keras.Model, inputs: Any, folder: Path) -> None:
+    """Weights come back from a file; the model is left as it was."""
+    expected = np.asarray(model(inputs))
+    model.save_weights(folder / "w.weights.h5")
+    model.set_weights([weight * 0 + 0.1 for weight in model.get_weights()])
+    assert not np.array_equal(model(inputs), expected)
+    model.load_weights(folder / "w.weights.h5")
+    np.testing.assert_array_equal(model(inputs), expected)
+
+
+def assert_drops_in_training_alone(model: keras.Model, inputs: Any) -> None:
+    """Dropout changes what the model gives in training, and nothing else."""
+    assert not np.array_equal(model(inputs, training=True), model(inputs))
+    np.testing.assert_array_equal(model(inputs), model(inputs))
+
+
+def assert_every_weight_learns(
+    model: keras.Model, loss: Callable[[], Any], cancelling: str = "key_bias"
+) -> None:
+    """All weights have a gradient, but for some biases that cancel in a softmax."""
+    with tf.GradientTape() as tape:
+        value = loss()
+    assert np.all(np.isfinite(value))
+    weights = model.trainable_weights
+    gradients = tape.gradient(value, [weight.value for weight in weights])
+    for weight, gradient in zip(weights, gradients, strict=True):
+        assert gradient is not None, weight.path
+        size = np.abs(tf.convert_to_tensor(gradient))
+        assert np.all(np.isfinite(size)), weight.path
+        assert size.max() > 0 or weight.path.endswith(cancelling), weight.path
