@@ -31,16 +31,16 @@ class _Cell(NamedTuple):
         slopes: what was kept, the states before and those behind, of all steps: to what `inner`
             takes.
         inner: the gradients of the states behind, and slopes: to those of the gates, and those of
-            the states before but for the product. The first gates are the product's, the last ones
-            the inputs'; both are the same ones, unless they are turned.
-        turned: by how many gates the inputs' are behind the product's, whose last ones come first.
+            the states before but for the product.
+        first_input_gate: index of the first gate that takes its input from x; gates before it take
+            U h alone.
     """
 
     kept: int
     step: Callable[..., tuple[tuple, tuple]]
     slopes: Callable[..., tuple]
     inner: Callable[[Sequence, Sequence], tuple]
-    turned: int = 0
+    first_input_gate: int = 0
 
 
 def recur(
@@ -173,7 +173,7 @@ def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
     def inner(gradients, slopes):
         return gradients[0][..., None, :] * slopes[0], (gradients[0] * slopes[1],)
 
-    cell = _Cell(4, step, slopes, inner, turned=1)
+    cell = _Cell(4, step, slopes, inner, first_input_gate=1)
     return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), taken, bias)
 
 
@@ -218,7 +218,8 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
             before = [tf.concat([start[None], after[:-1]], 0) for start, after in pairs]
             kept = tf.unstack(arrays[count], axis=-2) if cell.kept else ()
             slopes = cell.slopes(kept, before, states)
-            there = cell.turned * units
+            offset = cell.first_input_gate
+            there = offset * units
             transposed = tf.linalg.matrix_transpose(tf.roll(kernel, there, axis=-1))
 
             def backward(at, later, arrays):
@@ -230,14 +231,14 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
                 through = tf.matmul(_flat(array.read(at)[..., :gates, :]), transposed)
                 return (through + rest[0], *rest[1:]), [array]
 
-            zeros, shapes = tuple(map(tf.zeros_like, first)), [(*shape, gates + cell.turned, units)]
+            zeros, shapes = tuple(map(tf.zeros_like, first)), [(*shape, gates + offset, units)]
             settings = shapes, inputs.dtype
             d_first, (found,) = _loop(backward, zeros, steps, taken, *settings, from_end=True)
             rows, entered = _joined(_flat(found[..., :gates, :])), _joined(before[0])
             entered = _with_ones(entered) if biases else entered
             of_product = tf.roll(tf.matmul(entered, rows, transpose_a=True), -there, axis=-1)
             d_kernel, *d_biases = tf.split(of_product, [units] + [1] * len(biases), axis=-2)
-            return _flat(found[..., cell.turned :, :]), d_kernel, *d_first, *d_biases
+            return _flat(found[..., offset:, :]), d_kernel, *d_first, *d_biases
 
         return tuple(states), gradient
 

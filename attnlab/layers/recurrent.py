@@ -56,7 +56,7 @@ class RecurrentEncoder(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.cell, self.units, self.bidirectional = cell, units, bidirectional
-        self.reset_after = reset_after
+        self.reset_after, self.has_own_loop = reset_after, has_own_loop(cell, reset_after)
         self.recurrent = [self._layer(number) for number in range(layers)]
         dropped = layers if drops_last else layers - 1
         self.dropouts = [Dropout(dropout) for _ in range(dropped)] if dropout else []
@@ -73,11 +73,6 @@ class RecurrentEncoder(keras.layers.Layer):
         if not self.bidirectional:
             return layer
         return keras.layers.Bidirectional(layer, name=f"bidirectional_{number}")
-
-    @property
-    def has_own_loop(self) -> bool:
-        """Whether `recurrence` runs the cell; not a GRU with `reset_after=False`."""
-        return self.reset_after or self.cell != "gru"
 
     @property
     def width(self) -> int:
@@ -105,7 +100,7 @@ class RecurrentEncoder(keras.layers.Layer):
         return states, ops.concatenate([forward, backward], axis=-1)
 
     def _recurred(self, layer, sequence, lengths):
-        """What a Keras layer gives on sequences of some lengths, or of one, sooner.
+        """What a Keras layer gives on sequences of some lengths, or of one, faster.
 
         Leading axes before the batch are those of stacked weights.
         """
@@ -115,8 +110,8 @@ class RecurrentEncoder(keras.layers.Layer):
             states = recurred(self.cell, layer.cell, sequence, taken=taken)
             return states[0], (_ends(states, lengths),)
         forward = recurred(self.cell, layer.forward_layer.cell, sequence, taken=taken)
-        turned = _reversed(sequence, lengths)
-        backward = recurred(self.cell, layer.backward_layer.cell, turned, taken=taken)
+        read_backwards = _reversed(sequence, lengths)
+        backward = recurred(self.cell, layer.backward_layer.cell, read_backwards, taken=taken)
         joined = ops.concatenate([forward[0], _reversed(backward[0], lengths)], axis=-1)
         return joined, (_ends(forward, lengths), _ends(backward, lengths))
 
@@ -147,6 +142,11 @@ class RecurrentEncoder(keras.layers.Layer):
             if number < len(self.dropouts):
                 states = self.dropouts[number](states, training=training)
         return LayerStates(states, tuple(last))
+
+
+def has_own_loop(cell: str, reset_after: bool) -> bool:
+    """Whether `recurrence` runs a cell; not a GRU with `reset_after=False`."""
+    return reset_after or cell != "gru"
 
 
 def recurred(kind: str, cell, sequence, first: tuple = (), taken=None) -> tuple:

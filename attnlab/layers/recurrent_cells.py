@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.dropout import Dropout
-from attnlab.layers.recurrent import recurred
+from attnlab.layers.recurrent import has_own_loop, recurred
 
 _CELLS = {
     "simple": keras.layers.SimpleRNNCell,
@@ -47,6 +47,7 @@ class StackedCells(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.kind, self.units, self.reset_after = cell, units, reset_after
+        self.has_own_loop = has_own_loop(cell, reset_after)
         form = {"reset_after": reset_after} if cell == "gru" else {}
         self.cells = [_CELLS[cell](units, name=f"{cell}_{n}", **form) for n in range(layers)]
         passing = layers - 1 if dropout else 0
@@ -79,11 +80,6 @@ class StackedCells(keras.layers.Layer):
         shape = (*ops.shape(inputs)[:2], self.units)
         ones = ops.ones(shape, self.compute_dtype)
         return tuple(dropout(ones, training=True) for dropout in self.dropouts)
-
-    @property
-    def can_go_through(self) -> bool:
-        """Whether `through` knows the cells: not a GRU with its reset gate before the product."""
-        return self.reset_after or self.kind != "gru"
 
     def through(self, inputs, states: tuple, training):
         """The output of the last cell at each step, (B, T, units).

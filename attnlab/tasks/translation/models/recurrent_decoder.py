@@ -118,7 +118,7 @@ class RecurrentDecoder(keras.layers.Layer):
         without attention, None.
         """
         first = self.initial_state(memory)
-        if not self.looks_stepwise and self.cells.can_go_through:
+        if not self.looks_stepwise and self.cells.has_own_loop:
             tops = self.cells.through(embedded, first.cells, training)
             context, weights = self._look(tops, memory, 0, training)
             return self._read(tops, context, embedded), weights
