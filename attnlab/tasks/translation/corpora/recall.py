@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.corpus import Corpus
+from attnlab.tasks.translation.corpora.drawn import HELD_OUT, DrawnCorpus
 from attnlab.tasks.translation.pair import Pair
 
-HELD_OUT = 1000
 _ROOM = 10  # times as many sequences as are drawn, or drawing takes long
 _FILLER = "."
 
 
-class Recall(Corpus):
+class Recall(DrawnCorpus):
     """Keys with their values, then the keys again in another order; needs no file.
 
     A source is `keys` pairs of a key and its value, `k3 v7 k1 v2`, and after them each key once
@@ -45,8 +42,6 @@ class Recall(Corpus):
 
     name = "recall"
     origin = "made by this project, after multi-query associative recall (Arora et al. 2023)"
-    license = "Apache-2.0, as attnlab"
-    own_parts = ("train", "validation", "test")
     source_language, target_language = "pairs", "answers"
 
     def __init__(
@@ -72,14 +67,8 @@ class Recall(Corpus):
                 f"data.symbols: expected so many that {wanted:,} sequences can differ, got "
                 f"{symbols}, which make {possible:,}."
             )
-        self.size, self.keys, self.length = pairs, keys, length
-        self.symbols, self.seed = symbols, seed
-
-    @cached_property
-    def _held_out(self) -> list[Pair]:
-        """Validation, then test."""
-        drawn = self._drawn("held out")
-        return [next(drawn) for _ in range(2 * HELD_OUT)]
+        super().__init__(pairs, seed, keys=keys, length=length, symbols=symbols)
+        self.keys, self.length, self.symbols = keys, length, symbols
 
     def _drawn(self, what: str) -> Iterator[Pair]:
         """Pairs of which no two have the same source."""
@@ -106,18 +95,6 @@ class Recall(Corpus):
             target += written
             links += [f"{place}-{2 * at}", f"{2 * number + 1}-{2 * at + 1}"]
         return Pair(" ".join(words), " ".join(target), " ".join(links))
-
-    def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
-        if part == "train":
-            held_out = {pair.source for pair in self._held_out}
-            usable = (pair for pair in self._drawn("train") if pair.source not in held_out)
-            return (pair for pair, _ in zip(usable, range(self.size), strict=False))
-        first = HELD_OUT if part == "test" else 0
-        return iter(self._held_out[first : first + HELD_OUT])
-
-    def _content(self) -> dict[str, int]:
-        names = ("keys", "length", "symbols", "seed")
-        return {"version": 1, "pairs": self.size, **{name: getattr(self, name) for name in names}}
 
 
 def _named(key: int, value: int) -> tuple[str, str]:
