@@ -70,7 +70,7 @@ def series_of(columns: Columns, reading: Reading) -> TimeSeries:
         RequestError: doubled or missing times, a missing number in the first or last row.
     """
     path = columns.table.path
-    rows = _Rows(columns.numbers, [*map(str, range(len(columns.numbers)))], notes=columns.notes)
+    rows = _Timed(columns.numbers, [*map(str, range(len(columns.numbers)))], notes=columns.notes)
     if columns.times is not None:
         rows = _in_order(columns, columns.times, reading)
     filled = np.isnan(rows.numbers).any(axis=1)
@@ -88,18 +88,18 @@ def series_of(columns: Columns, reading: Reading) -> TimeSeries:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _Timed:
     numbers: np.ndarray  # (n, 1 + K), NaN where one is to be filled in
     labels: list[str]
     step: str = ""
     notes: tuple[str, ...] = ()
 
 
-def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Rows:
+def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Timed:
     """The rows by their times, which are a step apart."""
     place = f"{columns.table.path}: column {found.name!r}"
     if len(columns.numbers) == 1:  # of a series among others
-        return _Rows(columns.numbers, found.texts, notes=columns.notes)
+        return _Timed(columns.numbers, found.texts, notes=columns.notes)
     lines, instants = columns.lines, found.times.instants
     order = np.argsort(instants, kind="stable")
     doubled = np.flatnonzero(instants[order][1:] == instants[order][:-1])
@@ -119,7 +119,7 @@ def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Rows:
         how = "newest first" if newest_first else "out of order"
         notes = (*notes, f"{place}: the rows are {how}, so they were sorted.")
     times, step = found.times.take(order).regular()
-    rows = _Rows(columns.numbers[order], times.labels(step), step, notes)
+    rows = _Timed(columns.numbers[order], times.labels(step), step, notes)
     return _on_grid(place, rows, times, lines[order], reading.missing)
 
 
@@ -132,8 +132,8 @@ def _other_ids(columns: Columns, found: TimeColumns) -> list[str]:
 
 
 def _on_grid(
-    place: str, rows: _Rows, times: Calendar | Counts, lines: np.ndarray, missing: str
-) -> _Rows:
+    place: str, rows: _Timed, times: Calendar | Counts, lines: np.ndarray, missing: str
+) -> _Timed:
     """The rows a step apart: with NaN where one is `missing`, if it is to be interpolated."""
     gaps = times.gaps(rows.step)
     if not len(gaps):
@@ -160,7 +160,7 @@ def _on_grid(
     )
 
 
-def _interpolated(path: Path, rows: _Rows) -> _Rows:
+def _interpolated(path: Path, rows: _Timed) -> _Timed:
     """The rows with numbers on straight lines where there was none."""
     import pandas as pd
 

@@ -18,7 +18,7 @@ _REPORT_EVERY = 4096
 def describe(
     corpus: Corpus, *, seed: int, progress: Progress | None = None
 ) -> dict[str, dict[str, float]]:
-    """The numbers of each part of an opened corpus, train first, by name; see `_Part.result`.
+    """The numbers of each part of an opened corpus, train first, by name; see `_PartCounts.result`.
 
     It is read once through; memory grows with its vocabulary and hardly with its length. The seed
     divides it where it has no parts of its own.
@@ -26,9 +26,9 @@ def describe(
     Raises:
         RequestError: the corpus can't be read, or is too small to be divided.
     """
-    parts: dict[str, _Part] = {}
+    parts: dict[str, _PartCounts] = {}
     for done, (name, pair) in enumerate(pairs_by_part(corpus, seed)[1]):
-        parts.setdefault(name, _Part()).add(pair)
+        parts.setdefault(name, _PartCounts()).add(pair)
         if progress and done % _REPORT_EVERY == 0:
             progress(done, None, "counting")
     train = parts["train"]
@@ -36,7 +36,7 @@ def describe(
     return {name: parts[name].result(train) for name in dict.fromkeys(names)}
 
 
-class _Part:
+class _PartCounts:
     """The counts of one part while it is read."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class _Part:
             self.words[side].update(words)
             self.longest[side] = max(self.longest[side], len(words))
 
-    def result(self, train: _Part) -> dict[str, float]:
+    def result(self, train: _PartCounts) -> dict[str, float]:
         """Counts and shares of the part; a word is what `split_words` gives."""
         twice, sources = self.duplicates.result(), self.duplicates.sources()
         tokens = [sum(words.values()) for words in self.words]

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from attnlab.tasks.translation.decoding.rows import (
+from attnlab.tasks.translation.decoding.active import (
+    ActiveRows,
     Decoded,
-    Rows,
-    first_rows,
+    all_active,
     largest,
     normalizers,
     run_until_done,
@@ -81,7 +81,7 @@ def decode_by_beam(
     memory = model.encode(source, training=False)
     count, width = tf.shape(source)[0], settings.beam
     nothing = _nothing_found(count, width, longest)
-    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
+    rows = all_active(model, memory, limits, nothing, None if shrink else longest)
     # Traced once for both places where it is taken.
     step = tf.function(partial(model.step), autograph=False)
     # At first all hypotheses of a sentence are the same one: the step is taken once.
@@ -109,7 +109,7 @@ def _nothing_found(count, width: int, longest) -> _Found:
 def _advance(take_step, settings: BeamSettings, width: int):
     """Make the step from `width` hypotheses a sentence to K."""
 
-    def advance(index, rows: Rows) -> Rows:
+    def advance(index, rows: ActiveRows) -> ActiveRows:
         step = take_step(rows.tokens, index, rows.memory, rows.state)
         must_end = index + 1 >= rows.limits
         best = _best(step.logits, rows.result.alive_log, must_end, width, settings.beam)
@@ -206,7 +206,7 @@ def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> D
         log_probabilities=tf.zeros((count, 1)),
     )
 
-    def advance(index, rows: Rows) -> Rows:
+    def advance(index, rows: ActiveRows) -> ActiveRows:
         step, before = model.step(rows.tokens, index, rows.memory, rows.state), rows.result
         likeliest = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
         tokens = tf.where(index + 1 >= rows.limits, END, likeliest)
@@ -222,5 +222,5 @@ def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> D
         )
         return rows._replace(done=ended, result=found, tokens=tokens, state=step.state)
 
-    rows = first_rows(model, memory, limits, nothing, None if shrink else longest)
+    rows = all_active(model, memory, limits, nothing, None if shrink else longest)
     return run_until_done(advance, rows, 0, width=1, shrink=shrink)

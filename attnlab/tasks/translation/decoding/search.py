@@ -12,13 +12,13 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.translation.batches import longest_source
+from attnlab.tasks.translation.decoding.active import Decoded
 from attnlab.tasks.translation.decoding.beam import (
     BeamSettings,
     decode_by_beam,
     decode_greedily,
     penalized,
 )
-from attnlab.tasks.translation.decoding.rows import Decoded
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import compiled
 

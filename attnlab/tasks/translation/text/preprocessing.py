@@ -182,7 +182,7 @@ def _untold(done: int, total: int | None, what: str) -> None:
     """In place of a `Progress` where nobody waits for long."""
 
 
-class _Part:
+class _CleanedPart:
     """The cleaned pairs of one part: their texts go to files that `stack` closes, counts stay."""
 
     def __init__(self, folder: Path, name: str, stack: ExitStack) -> None:
@@ -232,15 +232,15 @@ def _clean_pairs(
     settings: TextSettings,
     folder: Path,
     progress: Progress,
-) -> dict[str, _Part]:
+) -> dict[str, _CleanedPart]:
     """Read pairs, each with the name of its part, once, and write the text of each part."""
     clean = cleaner(settings.clean, settings.lowercase)
     links = settings.clean == "none"  # the book's cleaning changes what is a word
-    parts: dict[str, _Part] = {}
+    parts: dict[str, _CleanedPart] = {}
     with ExitStack() as stack:
         for done, (name, pair) in enumerate(stream):
             if name not in parts:
-                parts[name] = _Part(folder, name, stack)
+                parts[name] = _CleanedPart(folder, name, stack)
             source, target = clean(pair.source), clean(pair.target)
             parts[name].add(Pair(source, target, pair.links if links else None))
             parts[name].links_left_out += pair.links is not None and not links
@@ -250,7 +250,7 @@ def _clean_pairs(
 
 
 def _fit(
-    train: _Part, sides: tuple[str, ...], settings: TextSettings, progress: Progress
+    train: _CleanedPart, sides: tuple[str, ...], settings: TextSettings, progress: Progress
 ) -> Tokenizer:
     """The tokenizer for one language, or for both."""
 
@@ -272,7 +272,7 @@ def _fit(
 
 
 def _encode_parts(
-    parts: dict[str, _Part],
+    parts: dict[str, _CleanedPart],
     tokenizers: dict[str, Tokenizer],
     longest: int | None,
     folder: Path,

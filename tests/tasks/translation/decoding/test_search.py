@@ -13,8 +13,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlab.tasks.translation.decoding.active import largest
 from attnlab.tasks.translation.decoding.beam import BeamSettings, decode_by_beam
-from attnlab.tasks.translation.decoding.rows import largest
 from attnlab.tasks.translation.decoding.search import Hypothesis, Search, plan_batches
 from attnlab.tasks.translation.models.translator import StepOutput
 from attnlab.text.tokenizers import END, PAD, START

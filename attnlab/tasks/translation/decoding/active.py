@@ -27,7 +27,7 @@ class Decoded(NamedTuple):
     log_probabilities: Any  # (B, N) float32, END included; -inf: no hypothesis
 
 
-class Rows(NamedTuple):
+class ActiveRows(NamedTuple):
     """The sentences that are still decoded; n of them, each with `width` hypotheses."""
 
     numbers: Any  # (n,) int32, places in the batch that was given
@@ -39,10 +39,10 @@ class Rows(NamedTuple):
     state: Any  # the decoder's state, a structure of (n * width, ...) tensors
 
 
-def first_rows(model, memory, limits, result, longest) -> Rows:
+def all_active(model, memory, limits, result, longest) -> ActiveRows:
     """All sentences of a batch before the first step, a hypothesis each."""
     count = tf.shape(limits)[0]
-    return Rows(
+    return ActiveRows(
         numbers=tf.range(count),
         limits=limits,
         done=tf.zeros((count,), tf.bool),
@@ -54,7 +54,12 @@ def first_rows(model, memory, limits, result, longest) -> Rows:
 
 
 def run_until_done(
-    advance: Callable[[Any, Rows], Rows], rows: Rows, first, *, width: int, shrink: bool
+    advance: Callable[[Any, ActiveRows], ActiveRows],
+    rows: ActiveRows,
+    first,
+    *,
+    width: int,
+    shrink: bool,
 ):
     """Advance step by step until all rows are done.
 
@@ -84,7 +89,7 @@ def run_until_done(
     return tf.while_loop(cond, body, start, parallel_iterations=1)[2]
 
 
-def _advanced(advance, rows: Rows, first, most):
+def _advanced(advance, rows: ActiveRows, first, most):
     """Take steps while more than `most` rows are not done."""
     changing = ("done", "result", "tokens", "state")
 
@@ -111,13 +116,13 @@ def _advanced(advance, rows: Rows, first, most):
     return index, rows._replace(**dict(zip(changing, after, strict=True)))
 
 
-def _taken(rows: Rows, places, width: int) -> Rows:
+def _taken(rows: ActiveRows, places, width: int) -> ActiveRows:
     """Go on with some of the rows only."""
     hypotheses = tf.reshape(places[:, None] * width + tf.range(width), (-1,))
     of_rows, of_hypotheses = (partial(tf.gather, indices=each) for each in (places, hypotheses))
     sentence = (rows.numbers, rows.limits, rows.done, rows.result)
     going_on = (rows.tokens, rows.memory, rows.state)
-    return Rows(
+    return ActiveRows(
         *tf.nest.map_structure(of_rows, sentence), *tf.nest.map_structure(of_hypotheses, going_on)
     )
 
