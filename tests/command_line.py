@@ -73,16 +73,19 @@ class CommandLine:
 
 
 class CommandsHere(CommandLine):
-    """The same commands in this process, for those that are refused: nothing is started.
-
-    The fixture that makes one sets the working folder and the environment.
-    """
+    """The same commands in this process: TensorFlow is imported once for all of them."""
 
     def __call__(self, *arguments: object, **options) -> Outcome:
         from attnlab.cli import main
 
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            patch.chdir(self.folder)
+            patch.setenv("ATTNLAB_RUNS", str(self.runs))
             code = main([str(argument) for argument in arguments])
         return Outcome(code, out.getvalue(), without_latest(err.getvalue()))
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import io
 import json
-import os
 import re
 import sqlite3
 import time
 from pathlib import Path
 
-from command_line import CommandLine, Outcome
+from command_line import CommandLine
 
 # A run of a second.
 SMALL = (
@@ -22,24 +19,6 @@ SMALL = (
 UNTRACKED = "tracking.enabled=false"
 # A run that goes on until it is stopped.
 ENDLESS = ("trainer.epochs=999", "trainer.batch_size=1")
-
-
-class InProcess(CommandLine):
-    """The command line in this process: TensorFlow is imported once for all tests of it."""
-
-    def __call__(self, *arguments: object, **options) -> Outcome:
-        from attnlab.cli import main
-
-        out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
-        os.environ["ATTNLAB_RUNS"] = str(self.runs)
-        os.chdir(self.folder)
-        try:
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = main([str(word) for word in arguments])
-        finally:
-            os.chdir(before)
-            del os.environ["ATTNLAB_RUNS"]
-        return Outcome(code, out.getvalue(), err.getvalue())
 
 
 def states(attnlab: CommandLine) -> list[str]:

@@ -19,9 +19,7 @@ def encoder_runs(tmp_path_factory) -> Path:
     """The runs folder of a sweep `before` with the seeds 0 and 1; not to be changed."""
     folder = tmp_path_factory.mktemp("encoders")
     commands = CommandsHere(folder)
-    with pytest.MonkeyPatch.context() as patch, undrawn():
-        patch.setenv("ATTNLAB_RUNS", str(commands.runs))
-        patch.chdir(folder)
+    with undrawn():
         code, _, err = commands("-m", *TINY_ENCODER, "seed=0,1", "sweep.name=before")
     assert code == 0, err
     return commands.runs

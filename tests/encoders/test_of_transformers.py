@@ -138,15 +138,13 @@ def test_a_configuration_takes_no_tensorflow(checkpoint):
     assert done.stdout.split() == ["2", "False"], done.stderr
 
 
-def test_a_run_on_a_checkpoint_needs_it_no_more(tmp_path, monkeypatch):
+def test_a_run_on_a_checkpoint_needs_it_no_more(tmp_path):
     folder, here = tmp_path / "checkpoint", CommandsHere(tmp_path)
     folder.mkdir()
     write_checkpoint(folder, "BertBackbone")
-    monkeypatch.setenv("ATTNLAB_RUNS", str(here.runs))
     (here.folder / "fox.csv").write_text(
         "text,label\n" + "".join(f"{'the fox ' * n}{w},{w}\n" for n in range(1, 9) for w in "abc")
     )
-    monkeypatch.chdir(here.folder)
     words = ("task=classify", "data=table", "data.path=fox.csv", "model=pretrained")
     small = ("trainer.epochs=1", "task.max_length=12", "tracking.enabled=false")
     code, _, err = here(*words, f"model.path={folder}", *small)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from command_line import ROOT
-from sweep_examples import InProcess
+from command_line import ROOT, CommandsHere
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch) -> InProcess:
+def here(tmp_path, monkeypatch) -> CommandsHere:
     """The command line in this process, and workers of its own where it launches some."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return InProcess(tmp_path)
+    return CommandsHere(tmp_path)

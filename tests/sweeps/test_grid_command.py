@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from command_line import CommandLine, Outcome
+from command_line import CommandLine, CommandsHere, Outcome
 from sweep_examples import (
     ENDLESS,
     SMALL,
     UNTRACKED,
-    InProcess,
     ended_jobs,
     query,
     states,
@@ -41,7 +40,7 @@ class Swept(NamedTuple):
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory, empty_store, no_figures) -> Swept:
-    here = InProcess(tmp_path_factory.mktemp("swept"), empty_store)
+    here = CommandsHere(tmp_path_factory.mktemp("swept"), empty_store)
     outcome = here(*GRID)
     assert outcome.code == 0, outcome.err
     return Swept(here, sweep_folder(here), outcome, here(*GRID))
@@ -417,7 +416,7 @@ LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED, ONE_BY_ONE)
 
 @pytest.mark.slow
 def test_an_interrupted_sweep_keeps_what_is_done(attnlab):
-    here = InProcess(attnlab.folder)
+    here = CommandsHere(attnlab.folder)
     with attnlab.start(*LONG) as process:
         wait_for(begun(attnlab), process)
         second = here(*LONG)
@@ -445,7 +444,7 @@ def killed(attnlab, *command, when) -> None:
 
 @pytest.mark.slow
 def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab, empty_store):
-    here = InProcess(attnlab.folder, empty_store)
+    here = CommandsHere(attnlab.folder, empty_store)
     command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1", ONE_BY_ONE)
     weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731
     killed(attnlab, *command, when=lambda: len(weights()) >= 22)
@@ -489,7 +488,7 @@ def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err and "2 interrupted" in out
-    dry = InProcess(attnlab.folder)(*LONG, "sweep.dry_run=true")
+    dry = CommandsHere(attnlab.folder)(*LONG, "sweep.dry_run=true")
     assert "2 of 2 jobs would run." in dry.out
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from command_line import CommandsHere
 from same_runs import assert_same_run
-from sweep_examples import SMALL, UNTRACKED, InProcess, query, states, sweep_folder, table, wait_for
+from sweep_examples import SMALL, UNTRACKED, query, states, sweep_folder, table, wait_for
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 SPACE = "search.space={optimizer.learning_rate: {interval: [1e-3, 1e-1], log: true}}"
@@ -71,7 +72,7 @@ def test_a_search_that_was_killed_ends_as_one_that_was_not(attnlab, tmp_path_fac
             process.kill()
             process.communicate(timeout=120)
         assert len(attnlab.run_folders()) == count
-    here, whole = InProcess(attnlab.folder), InProcess(tmp_path_factory.mktemp("whole"))
+    here, whole = CommandsHere(attnlab.folder), CommandsHere(tmp_path_factory.mktemp("whole"))
     code, out, err = here(*command)
     assert code == 0, err
     assert states(attnlab) == ["completed"] * 5
