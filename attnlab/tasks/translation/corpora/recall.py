@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.drawn import HELD_OUT, DrawnCorpus
+from attnlab.tasks.translation.corpora.corpus import HELD_OUT, DrawnCorpus
 from attnlab.tasks.translation.pair import Pair
 
 _ROOM = 10  # times as many sequences as are drawn, or drawing takes long

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from attnlab.tasks.translation.corpora.drawn import HELD_OUT_PAIRS, DrawnCorpus
+from attnlab.tasks.translation.corpora.corpus import HELD_OUT_PAIRS, DrawnCorpus
 from attnlab.tasks.translation.pair import Pair
 
 _LONGER = 5  # than in train
