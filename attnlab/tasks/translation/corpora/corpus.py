@@ -39,8 +39,7 @@ class Corpus(NamedCorpus):
     # `source` lets no source sentence stand in two parts, `pair` deals out single pairs
     split: str = "source"
     reverse: bool = False  # translate from the second language into the first
-    # whether one of `own_parts` is held out from train, by sources as `clean` makes them
-    holds_out: bool = False
+    # what makes sources comparable where one of `own_parts` is held out from train
     clean: Callable[[str], str] | None = None
 
     def test_files(self, name: str, cache: Path, progress: Progress | None = None) -> PartFiles:

@@ -46,7 +46,6 @@ class FileCorpus(Corpus):
         self._missing = next((part for part in self.own_parts if part not in files), None)
         if self._missing == "validation" and self._held_out_share() == 0:
             self.own_parts, self._missing = ("train", "test"), None
-        self.holds_out = self._missing is not None
 
     def _columns(self, paths: PartFiles) -> Sequence[int] | None:
         """The setting `columns`, for files with tabs."""
