@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab.encoders.hub_preset import (
     OF_IMAGES,
+    PresetFiles,
     digest_of,
     in_short,
     is_size,
-    preset_file,
-    preset_form,
-    read_backbone,
     read_json,
     trained_backbone,
-    weight_files,
 )
 from attnlab.encoders.preset_forms import KERAS_HUB
 from attnlab.errors import RequestError
@@ -111,9 +107,10 @@ class ImageSource:
             RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
                 damaged, or it is no Vision Transformer.
         """
-        _, config = read_backbone(path, OF_IMAGES, _SIZES)
-        weight_files(path)
-        return cls(path, config=config, pixels=_pixels(path))
+        preset = PresetFiles(path)
+        config = preset.arguments(OF_IMAGES, _SIZES)
+        preset.weights()
+        return cls(path, config=config, pixels=_pixels(preset))
 
     @classmethod
     def described(cls, content: Mapping[str, Any]) -> ImageSource:
@@ -153,7 +150,7 @@ class ImageSource:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the weights."""
-        return self._digest or digest_of(weight_files(self.path))
+        return self._digest or digest_of(PresetFiles(self.path).weights())
 
     def trained(self) -> TrainedWeights:
         """The trained weights.
@@ -219,7 +216,7 @@ def _patch(path: str, config: Mapping[str, Any]) -> int:
     return side
 
 
-def _pixels(path: str) -> dict[str, Any]:
+def _pixels(preset: PresetFiles) -> dict[str, Any]:
     """The scale and the offset of pixels; from -1 to 1 where a preset's folder has no such file.
 
     Early presets have a mean and a variance of what the scale has made.
@@ -227,10 +224,10 @@ def _pixels(path: str) -> dict[str, Any]:
     Raises:
         RequestError: the file is damaged, or that of a handle can't be downloaded.
     """
-    folder, form = Path(path).expanduser(), preset_form(path)
-    if folder.is_dir() and not (folder / form.pixels).is_file():
+    form = preset.form
+    if preset.lacks(form.pixels):
         return {"scale": 1 / _MIDDLE, "offset": -1.0}
-    file = preset_file(path, form.pixels)
+    file = preset.file(form.pixels)
     config = read_json(file).get("config") if form is KERAS_HUB else read_json(file)
     if not isinstance(config, Mapping):
         raise RequestError(f'model.path: expected "config" in {file}, got an object without.')

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.encoders.hub_tokenizer import read_tokenizer
-from attnlab.encoders.preset_forms import KERAS_HUB, Form, class_of, form_of, sizes_of
+from attnlab.encoders.preset_forms import KERAS_HUB, Form, form_of, sizes_of
 from attnlab.errors import RequestError
 from attnlab.text.tokenizers import Tokenizer
 from attnlab.training.importing import import_tensorflow
@@ -29,6 +29,109 @@ _EXPECTED = (
     "the folder of a preset of keras-hub or Transformers, or a handle such as bert_tiny_en_uncased "
     "or hf://USER/NAME"
 )
+
+
+class PresetFiles:
+    """The files of a preset, each downloaded where it must be.
+
+    Args:
+        path: a preset's folder, or a handle of keras-hub.
+
+    Attributes:
+        form: what they are called.
+        class_name: the backbone's.
+
+    Raises:
+        RequestError: keras-hub is missing, there is no such preset, or it is damaged.
+    """
+
+    def __init__(self, path: str) -> None:
+        need_keras_hub(path)
+        self._path, self._folder = path, Path(path).expanduser()
+        self._config = read_json(self.file(_CONFIG))
+        self.form, self.class_name = form_of(path, self._config)
+
+    def file(self, name: str) -> Path:
+        """One of them; raises `RequestError` where there is none, or it can't be downloaded."""
+        if not self._folder.is_dir():
+            return _downloaded(self._path, name)
+        if self.lacks(name):
+            raise RequestError(
+                f"model.path: expected {_EXPECTED}, got {self._path} without {name}."
+            )
+        return self._folder / name
+
+    def lacks(self, name: str) -> bool:
+        """Whether the folder has no such file; what a handle stands for is only tried."""
+        return self._folder.is_dir() and not (self._folder / name).is_file()
+
+    def arguments(self, known: Collection[str], sizes: Iterable[str]) -> dict[str, Any]:
+        """The arguments that the backbone was made of.
+
+        Raises:
+            RequestError: its class is none of those `known`, or an argument of `sizes` is no whole
+                number above 0.
+        """
+        if self.class_name not in known:
+            raise RequestError(
+                f"model.path: expected {_one_of(known)} in {self._path}, got {self.class_name}."
+            )
+        config = sizes_of(self._path, self.form, self._config)
+        if not isinstance(config, dict) or not all(is_size(config.get(size)) for size in sizes):
+            raise RequestError(
+                f"model.path: expected the numbers {', '.join(sizes)} in {self.file(_CONFIG)}, "
+                f"got {config}."
+            )
+        return {key: value for key, value in config.items() if key not in _OF_THE_LAYER}
+
+    def weights(self) -> list[Path]:
+        """The files of the weights, which are whole; of large models they are several."""
+        try:
+            files = [self.file(self.form.weights)]
+        except RequestError as error:
+            files = [self.file(shard) for shard in self._shards(error)]
+        for file in files:
+            try:
+                _open_weights(file, self.form)
+            except Exception as error:  # safetensors has errors of its own
+                raise RequestError(
+                    f"model.path: expected whole weights in {file}, got {in_short(error)}."
+                ) from error
+        return files
+
+    def _shards(self, without: RequestError) -> list[str]:
+        """The names of the files that the weights are divided into.
+
+        Raises:
+            RequestError: they aren't divided, so the error is the one of going `without`; or the
+                list is damaged.
+        """
+        try:
+            file = self.file(self.form.shards)
+        except RequestError:
+            raise without from without.__cause__
+        try:
+            names = read_json(file)["weight_map"].values()
+        except (KeyError, AttributeError) as error:
+            raise RequestError(
+                f'model.path: expected "weight_map" in {file}, got an object without.'
+            ) from error
+        return sorted(
+            {shard for name in names for shard in ([name] if isinstance(name, str) else name)}
+        )
+
+
+def _open_weights(file: Path, form: Form) -> None:
+    """Read of a file of weights what says where each is; raises what the library raises."""
+    if form is KERAS_HUB:
+        import h5py
+
+        h5py.File(file, "r").close()
+    else:
+        import safetensors
+
+        with safetensors.safe_open(file, framework="np"):
+            pass
 
 
 class Preset(NamedTuple):
@@ -54,22 +157,22 @@ def read_preset(path: str) -> Preset:
         RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
             damaged, or it is no encoder of texts that this project knows.
     """
-    class_name, config = read_backbone(path, BACKBONES, _SIZES)
-    tokenizer_class, form = BACKBONES[class_name], preset_form(path)
-    files = [preset_file(path, name) for name in form.of_tokenizer(tokenizer_class)]
-    tokenizer = read_tokenizer(files, tokenizer_class, form)
+    preset = PresetFiles(path)
+    config = preset.arguments(BACKBONES, _SIZES)
+    tokenizer_class = BACKBONES[preset.class_name]
+    files = [preset.file(name) for name in preset.form.of_tokenizer(tokenizer_class)]
+    tokenizer = read_tokenizer(files, tokenizer_class, preset.form)
     if tokenizer.size != config["vocabulary_size"]:
         raise RequestError(
             f"model.path: expected a vocabulary of {config['vocabulary_size']} tokens, as "
             f"{_CONFIG} says, in {files[1]}, got {tokenizer.size}."
         )
-    return Preset(class_name, config, tokenizer, [*weight_files(path), *files[1:]])
+    return Preset(preset.class_name, config, tokenizer, [*preset.weights(), *files[1:]])
 
 
-def preset_attention(path: str) -> dict[str, Any]:
-    """The mechanism of a preset that reads texts; raises `RequestError` as `read_backbone` does."""
-    _, config = read_backbone(path, BACKBONES, _SIZES)
-    return attention_of(config)
+def preset_attention(preset: PresetFiles) -> dict[str, Any]:
+    """The mechanism of a preset that reads texts; raises `RequestError` as `arguments` does."""
+    return attention_of(preset.arguments(BACKBONES, _SIZES))
 
 
 def attention_of(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,42 +195,6 @@ def in_short(error: Exception) -> str:
     return f"{type(first).__name__}: {textwrap.shorten(str(first), 300, placeholder='...')}"
 
 
-def backbone_class(path: str) -> str:
-    """The name of the class of a preset's backbone.
-
-    Raises:
-        RequestError: keras-hub is missing, there is no such preset, or it is damaged.
-    """
-    need_keras_hub(path)
-    return class_of(path, read_json(preset_file(path, _CONFIG)))
-
-
-def preset_form(path: str) -> Form:
-    """What the files of a preset are called; raises `RequestError` as `backbone_class` does."""
-    return form_of(path, read_json(preset_file(path, _CONFIG)))
-
-
-def read_backbone(
-    path: str, known: Collection[str], sizes: Iterable[str]
-) -> tuple[str, dict[str, Any]]:
-    """The class of a preset's backbone, and the arguments that it was made of.
-
-    Raises:
-        RequestError: as of `backbone_class`; or the class is none of those `known`, or an argument
-            of `sizes` is no whole number above 0.
-    """
-    name = backbone_class(path)
-    if name not in known:
-        raise RequestError(f"model.path: expected {_one_of(known)} in {path}, got {name}.")
-    file = preset_file(path, _CONFIG)
-    config = sizes_of(path, read_json(file))
-    if not isinstance(config, dict) or not all(is_size(config.get(size)) for size in sizes):
-        raise RequestError(
-            f"model.path: expected the numbers {', '.join(sizes)} in {file}, got {config}."
-        )
-    return name, {key: value for key, value in config.items() if key not in _OF_THE_LAYER}
-
-
 def trained_backbone(path: str) -> Any:
     """A preset's backbone with its trained weights.
 
@@ -144,68 +211,6 @@ def trained_backbone(path: str) -> Any:
         raise RequestError(
             f"model.path: expected the weights of {path}, got {in_short(error)}"
         ) from error
-
-
-def weight_files(path: str) -> list[Path]:
-    """The files of a preset's weights, which are whole; of large models they are several."""
-    form = preset_form(path)
-    try:
-        files = [preset_file(path, form.weights)]
-    except RequestError as error:
-        files = [preset_file(path, shard) for shard in _shards(path, form, error)]
-    for file in files:
-        try:
-            _open_weights(file, form)
-        except Exception as error:  # safetensors has errors of its own
-            raise RequestError(
-                f"model.path: expected whole weights in {file}, got {in_short(error)}."
-            ) from error
-    return files
-
-
-def _open_weights(file: Path, form: Form) -> None:
-    """Read of a file of weights what says where each is; raises what the library raises."""
-    if form is KERAS_HUB:
-        import h5py
-
-        h5py.File(file, "r").close()
-    else:
-        import safetensors
-
-        with safetensors.safe_open(file, framework="np"):
-            pass
-
-
-def _shards(path: str, form: Form, without: RequestError) -> list[str]:
-    """The names of the files that a preset's weights are divided into.
-
-    Raises:
-        RequestError: they aren't divided, so the error is the one of going `without`; or the list
-            is damaged.
-    """
-    try:
-        file = preset_file(path, form.shards)
-    except RequestError:
-        raise without from without.__cause__
-    try:
-        names = read_json(file)["weight_map"].values()
-    except (KeyError, AttributeError) as error:
-        raise RequestError(
-            f'model.path: expected "weight_map" in {file}, got an object without.'
-        ) from error
-    return sorted(
-        {shard for name in names for shard in ([name] if isinstance(name, str) else name)}
-    )
-
-
-def preset_file(path: str, name: str) -> Path:
-    """A file of a preset, downloaded where it must be."""
-    folder = Path(path).expanduser()
-    if not folder.is_dir():
-        return _downloaded(path, name)
-    if not (folder / name).is_file():
-        raise RequestError(f"model.path: expected {_EXPECTED}, got {path} without {name}.")
-    return folder / name
 
 
 def is_handle(path: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import option_content
-from attnlab.encoders.hub_preset import OF_IMAGES, backbone_class, preset_attention
+from attnlab.encoders.hub_preset import OF_IMAGES, PresetFiles, preset_attention
 from attnlab.encoders.run_source import RunSource, is_of_runs, latest_refused
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
@@ -140,9 +140,10 @@ def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
     """That of the encoder at a path, which takes its description alone and no TensorFlow."""
     if is_of_runs(Path(path).expanduser()):
         return open_source(path, seed).attention
-    if backbone_class(path) in OF_IMAGES:
+    preset = PresetFiles(path)
+    if preset.class_name in OF_IMAGES:
         return open_image_source(path).attention
-    return preset_attention(path)
+    return preset_attention(preset)
 
 
 def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:

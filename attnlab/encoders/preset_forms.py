@@ -83,16 +83,16 @@ TRANSFORMERS = Form(
 )
 
 
-def form_of(path: str, config: Mapping[str, Any]) -> Form:
-    """The form of the preset at a path, by its config.json.
+def form_of(path: str, config: Mapping[str, Any]) -> tuple[Form, str]:
+    """The form of the preset at a path, by its config.json, and the class of its backbone.
 
     Raises:
         RequestError: it is a model that neither keras-hub nor this project knows.
     """
     if "registered_name" in config:
-        return KERAS_HUB
+        return KERAS_HUB, str(config.get("class_name"))
     if config.get("model_type") in _OF_TRANSFORMERS:
-        return TRANSFORMERS
+        return TRANSFORMERS, _OF_TRANSFORMERS[config["model_type"]]
     whose = config.get("model_type") or config.get("architecture")
     other = f"a model of another library ({whose})" if whose else "something else"
     raise RequestError(
@@ -101,20 +101,13 @@ def form_of(path: str, config: Mapping[str, Any]) -> Form:
     )
 
 
-def class_of(path: str, config: Mapping[str, Any]) -> str:
-    """The name of the class of a preset's backbone; raises as `form_of` does."""
-    if form_of(path, config) is KERAS_HUB:
-        return str(config.get("class_name"))
-    return _OF_TRANSFORMERS[config["model_type"]]
-
-
-def sizes_of(path: str, config: Mapping[str, Any]) -> Any:
+def sizes_of(path: str, form: Form, config: Mapping[str, Any]) -> Any:
     """The arguments that a preset's backbone is made of, as they are in its config.json.
 
     Raises:
-        RequestError: as of `form_of`; or of Transformers, what keras-hub's layers don't compute.
+        RequestError: of Transformers, what keras-hub's layers don't compute.
     """
-    if form_of(path, config) is KERAS_HUB:
+    if form is KERAS_HUB:
         return config.get("config")
     activation = config.get("hidden_act", config.get("activation", "gelu"))
     places = config.get("position_embedding_type", "absolute")
