@@ -205,7 +205,7 @@ def _varied(sweep: Path, run: RunDirectory) -> list[str]:
 
 def _send(entries: Sequence[ListedRun]) -> None:
     """Give MLflow the page of a run or a sweep; one that can't be reached is only warned about."""
-    from attnlab.records.mlflow.sync import sync_run
+    from attnlab.records.mlflow.folder_copy import sync_run
 
     sent: set[str] = set()  # a sweep has one run in MLflow for each task
     for entry in entries:

@@ -103,7 +103,7 @@ class Recorder:
             if examples is not None:
                 with files.replacing(self.folder.path / "attention.npz") as temporary:
                     np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
-        self.tracker.changed(much=True)  # while figures are drawn
+        self.tracker.changed(urgent=True)  # while figures are drawn
 
     @spent("saving")
     def write_state(self, state: str, error: str | None = None, **entries: Any) -> None:

@@ -14,10 +14,10 @@ from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.records.mlflow import internals, store_check
+from attnlab.records.mlflow.folder_copy import sync_run
 from attnlab.records.mlflow.settings import sqlite_path, store_uri
 from attnlab.records.mlflow.store import Store
 from attnlab.records.mlflow.store_check import check_store
-from attnlab.records.mlflow.sync import sync_run
 from attnlab.records.run_directory import RunDirectory
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it is used here

@@ -64,8 +64,8 @@ def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Sto
     What is wrong with the run is only said; a store that can't be used raises `RequestError`. It
     is that of `uri`, or the run's own. `named`: the user has named the runs.
     """
+    from attnlab.records.mlflow.folder_copy import sync_run
     from attnlab.records.mlflow.store import Store
-    from attnlab.records.mlflow.sync import sync_run
 
     try:
         state, config = run.status.state(), run.read_config()

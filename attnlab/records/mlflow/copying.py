@@ -7,7 +7,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -32,15 +32,6 @@ _SOURCE_TAGS = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL"}
 # MLflow takes 1000 metrics, 100 params and 100 tags at once, and no more than 1000 of all.
 _METRICS_AT_ONCE, _AT_ONCE = 800, 100
 _ATTEMPTS = 4
-
-
-def lock_of_copy(folder: Path) -> AbstractContextManager[None]:
-    """Lets one process at a time write the copy of a run, also after the run itself has ended.
-
-    It lies inside the folder, whose own lock is guarded by the folder.
-    """
-    inside = folder / "checkpoint"
-    return flocked(inside) if inside.is_dir() else nullcontext()
 
 
 class Copy:

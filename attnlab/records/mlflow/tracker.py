@@ -1,9 +1,8 @@
 """How a run keeps its copy in MLflow up to date, without ever waiting for it or failing by it.
 
-A `Tracker` only tells a helper process, `attnlab.records.mlflow.helper`, that a folder has changed;
-that one reads the folder. It imports MLflow while this process imports TensorFlow, and serves all
-runs of this process. So training waits for MLflow nowhere but at its end, and there for a limited
-time.
+A `Tracker` asks a helper process, `attnlab.records.mlflow.helper`, to look at a folder that has
+changed. The helper reads the folder, imports MLflow while this process imports TensorFlow, and
+serves all runs of this process. Training waits for MLflow only at its end, for a limited time.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ _numbers = count()
 
 
 class Tracker:
-    """One folder's copy in MLflow. Whatever goes wrong there is a single warning, never an error.
+    """One folder's copy in MLflow, begun or continued at once.
 
-    It is begun, or gone on with, at once. `run_id` is None as long as it isn't known.
+    A problem with MLflow is a single warning, never an error. `run_id` is None until it is known.
 
     Args:
-        uri: the tracking URI; see `settings.default_uri`. None keeps nothing.
+        uri: the tracking URI; see `settings.default_uri`. None: there is no copy.
         folder: of a run, or of a sweep.
         task: of a sweep the task in whose experiment its copy is made.
-        resumed: whether there may be a copy, which a process began that was killed.
+        resumed: whether there may be a copy, which a killed process began.
         timeout: for how many seconds `ended` may wait.
         on_run_id: called in another thread with the run id, as soon as it is known.
     """
@@ -50,41 +49,40 @@ class Tracker:
         self.run_id: str | None = None
         self.number, self._timeout, self._on_run_id = next(_numbers), timeout, on_run_id
         self._helper: HelperProcess | None = None
-        self._begun, self._told, self._done = (threading.Event() for _ in range(3))
+        self._answered, self._done = threading.Event(), threading.Event()
         self._failed = self._has_ended = False
         if uri is None:
             return
+        place = {"uri": uri, "folder": str(Path(folder).absolute()), "task": task}
+        self._place = {"run": self.number, **place, "resumed": resumed}
         try:
             self._helper = HelperProcess.current(_MODULE, QUIET_ENVIRONMENT)
         except OSError as error:
             return self._problem(f"no process could be started for it: {error}")
         self._helper.add(self)
-        place = {"uri": uri, "folder": str(Path(folder).absolute())}
-        self._send("begin", **place, task=task, resumed=resumed)
+        self.changed()
 
     def wait_run_id(self, timeout: float) -> str | None:
         """The MLflow run id, once MLflow has made the run; None if that takes longer or failed."""
         if self._helper:
-            self._begun.wait(timeout)
+            self._answered.wait(timeout)
         return self.run_id
 
-    def changed(self, much: bool = False) -> None:
-        """The folder has something new, which may wait a while if it is not `much`."""
-        if much or not self._told.is_set():  # else the helper has yet to look at the last change
-            self._told.set()
-            self._send("copy", much=much)
+    def changed(self, urgent: bool = False) -> None:
+        """Have the folder looked at; in a while, if it is not `urgent`."""
+        self._look("running", urgent)
 
     def end(self, state: str) -> None:
-        """The run has ended, or this process's part in it; may be called again in vain.
+        """Have the folder looked at for the last time; a second call does nothing.
 
-        The state is "running" where other processes go on with it.
+        The state is "running" if other processes go on with the run.
         """
         if not self._has_ended:
             self._has_ended = True
-            self._send("end", state=state)
+            self._look(state, last=True)
 
     def ended(self, state: str) -> bool:
-        """The same, and wait for MLflow; returns whether it has all."""
+        """End, and wait for MLflow; returns whether it has all."""
         self.end(state)
         if self._helper and not self._done.wait(self._timeout):
             self._problem(f"it was not done after {self._timeout:g} s")
@@ -92,9 +90,9 @@ class Tracker:
         _log.debug("MLflow: %s", "it lacks something" if self._failed else "it has all")
         return not self._failed
 
-    def _send(self, do: str, **details: Any) -> None:
+    def _look(self, state: str, urgent: bool = False, last: bool = False) -> None:
         if self._helper and not self._done.is_set():
-            self._helper.send({"run": self.number, "do": do, **details})
+            self._helper.send({**self._place, "state": state, "urgent": urgent, "last": last})
 
     def receive(self, answer: Mapping[str, Any]) -> None:
         """Take what the helper process answers; runs in the reading thread."""
@@ -108,10 +106,7 @@ class Tracker:
                     self._on_run_id(answer["run_id"])
             except Exception as error:  # nobody could catch it in this thread
                 _log.warning("the MLflow run id could not be kept: %s", error)
-        if "looking" in answer:
-            self._told.clear()
-        else:
-            self._begun.set()
+        self._answered.set()
         if "done" in answer:
             self._done.set()
 
