@@ -22,16 +22,10 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
-from attnlab.config.options import (
-    conf_folder,
-    how_found,
-    option_class,
-    option_content,
-    options,
-    read_yaml,
-)
+from attnlab.config.auto import PLAIN, kind_of_task, model_settings, without_auto
+from attnlab.config.options import conf_folder, how_found, option_content, options, read_yaml
 from attnlab.config.parsing import parse, parse_section
-from attnlab.config.rules import Rule, did_you_mean, lookup, read_rule
+from attnlab.config.rules import Rule, did_you_mean, read_rule
 from attnlab.config.sections import (
     OPTION_GROUPS,
     SECTIONS,
@@ -59,8 +53,6 @@ HYDRA_SETTINGS = (
 _OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
 # What stands beside a run's own keys and is no part of it.
 _BESIDE = ("experiment", "search", "sweep")
-# The settings of models of a kind that has no files for them.
-_PLAIN = "plain"
 _NO_SETTINGS = ("rules", "defaults", "_target_")
 # What a value begins with that is a list, a mapping or one of Hydra's functions.
 _NO_TEXT = ("[", "{", "range(", "glob(", "choice(")
@@ -97,36 +89,13 @@ def _variable(name: str, otherwise: str) -> str:
     return variable(name) or otherwise
 
 
-def model_settings(task: str, attention: str, model: str) -> str:
-    """The file of conf/model/settings that goes with a choice of task, attention and model.
-
-    A task that there isn't has one, too.
-    """
-    kind = _kind(task)
-    if kind is None:
-        return _PLAIN
-    if model == "auto":
-        model = kind.models.architectures.get(attention, "rnn")
-    files = options("model/settings")
-    own = any(name.startswith(f"{kind.name}_") for name in files)
-    return f"{kind.name}_{model}" if own else _PLAIN
-
-
-def _kind(task: Any) -> Any:
-    """The kind of a task; None where there is no such task, which is told elsewhere."""
-    try:
-        return option_class("task", task).kind  # type: ignore[attr-defined]
-    except RequestError:
-        return None
-
-
 def from_hydra(cfg: DictConfig) -> RunConfig:
     """Resolve and check a composed configuration; raises `RequestError` on a wrong value."""
     return checked(resolved(cfg))
 
 
 class Resolved(NamedTuple):
-    """A configuration that is resolved and not checked yet."""
+    """A configuration whose references are resolved, and which is not checked yet."""
 
     document: dict[str, Any]  # what it says of a run
     # of each group `{setting: rule}` as in its YAML
@@ -143,30 +112,14 @@ def resolved(cfg: DictConfig) -> Resolved:
         document.pop("data", None)
     groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
     rules = {group: _pop_rules(group, document) for group in groups}
-    if document.get("model", {}).get("name") == _PLAIN:  # it has nothing to be combined with
+    if document.get("model", {}).get("name") == PLAIN:  # it has nothing to be combined with
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
-    return Resolved(document, rules, _kind(document["task"].get("name")))
+    return Resolved(document, rules, kind_of_task(document["task"].get("name")))
 
 
 def checked(found: Resolved) -> RunConfig:
-    """Check a resolved configuration, whose sections change; raises `RequestError`."""
-    document, rules, kind = found
-    if kind and kind.models.resolve:
-        document = dict(kind.models.resolve(document))
-    _settle(document, rules)
-    return parse(document, rules)
-
-
-def _settle(document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace each `auto` by what a rule says it stands for: a run's configuration shows it.
-
-    A mechanism's word on a setting goes before that of the group which the setting belongs to.
-    """
-    for group in ("attention", *rules):
-        for key, rule in rules.get(group, {}).items():
-            section, _, name = (key if "." in key else f"{group}.{key}").rpartition(".")
-            if "auto" in rule and lookup(document, f"{section}.{name}") == "auto":
-                document[section][name] = rule["auto"]
+    """Check a resolved configuration; raises `RequestError`."""
+    return parse(without_auto(*found), found.rules)
 
 
 def without_rules(text: str) -> str:

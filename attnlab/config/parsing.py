@@ -5,27 +5,16 @@ A value is judged by its field's rule in `attnlab.config.sections`, or by its op
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from attnlab.config.file_hashes import absolute, recent
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
-from attnlab.config.sections import (
-    OPTION_GROUPS,
-    SECTIONS,
-    SEED_RULE,
-    Option,
-    PathsConfig,
-    RunConfig,
-    TrackingConfig,
-    TrainerConfig,
-)
+from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, RunConfig
 from attnlab.errors import RequestError
 
 
@@ -50,27 +39,26 @@ def parse(
     groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
     for group in groups:
         _check_group(group, document, rules)
+    for name, cls in SECTIONS.items():
+        parse_section(name, cls, document)
+    if uri := (document.get("tracking") or {}).get("uri"):
+        document["tracking"] = {**document["tracking"], "uri": absolute_uri(_without_user(uri))}
     paths = _own_paths(document, rules)
-    file_hashes = _file_hashes(paths)
-    tracking = parse_section("tracking", TrackingConfig, document)
-    if "@" in (tracking.uri or "").partition("://")[2].partition("/")[0]:
+    return RunConfig(
+        document,
+        file_hashes=_file_hashes(paths),
+        files={key: absolute(path) for key, path in paths.items()},
+    )
+
+
+def _without_user(uri: str) -> str:
+    """Refuse a URI with a user name or a password in it."""
+    if "@" in uri.partition("://")[2].partition("/")[0]:
         raise RequestError(
             "tracking.uri: expected no user name or password in it, since it is saved with the "
             "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
         )
-    if tracking.uri:
-        tracking = replace(tracking, uri=absolute_uri(tracking.uri))
-        document["tracking"] = {**document["tracking"], "uri": tracking.uri}
-    return RunConfig(
-        **{group: Option.from_mapping(document[group]) for group in groups},  # type: ignore[arg-type]
-        trainer=parse_section("trainer", TrainerConfig, document),
-        tracking=tracking,
-        paths=parse_section("paths", PathsConfig, document),
-        seed=document["seed"],
-        document=document,
-        file_hashes=file_hashes,
-        files={key: absolute(path) for key, path in paths.items()},
-    )
+    return uri
 
 
 def _own_paths(
@@ -106,23 +94,23 @@ def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
         RequestError: there is no such key, or it is another than `trainer.epochs` and its value is
             not what it was; the text names key, old and new value.
     """
-    document = copy.deepcopy(dict(config.document))
+    epochs = {}
     for key, text in changes.items():
-        new, old = read_value(key, text), lookup(document, key)
+        new, old = read_value(key, text), lookup(config.document, key)
         if isinstance(old, float) and isinstance(new, str):  # YAML wants the point in 1.0e-3
             with suppress(ValueError):
                 new = float(new)
-        if old is None and not _has(document, key):
+        if old is None and not _has(config.document, key):
             raise RequestError(f"{key}: there is no such key in the run's configuration.")
         old = old.get("name") if isinstance(old, Mapping) else old
         if key == "trainer.epochs":
-            document["trainer"]["epochs"] = new
+            epochs[key] = new
         elif new != old:
             raise RequestError(
                 f"{key}: expected {yaml_text(old)}, as the run began with, got {yaml_text(new)}. "
                 "Only trainer.epochs may change when a run goes on."
             )
-    return parse(document, {})
+    return parse(config.with_values(epochs).document, {})
 
 
 def _has(document: Mapping[str, Any], key: str) -> bool:

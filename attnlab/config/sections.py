@@ -8,10 +8,12 @@ grow by one YAML file (`attention`, `task`, `model`, `optimizer`, `schedule`, `d
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from attnlab.config.file_hashes import absolute, file_hash
@@ -189,19 +191,9 @@ class Option:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A whole run, checked."""
+    """A whole run, checked: one document, and its sections with their types."""
 
-    task: Option  # what is learned, from which data, under which protocol
-    attention: Option  # the mechanism
-    model: Option  # the architecture around it
-    optimizer: Option  # the update rule
-    schedule: Option  # the learning rate over the run
-    trainer: TrainerConfig  # epochs, batches, stopping
-    tracking: TrackingConfig  # MLflow
-    paths: PathsConfig  # folders
-    seed: int  # seed of weights, data order, dropout and generated data
-    document: Mapping[str, Any]  # the same as plain nested mappings, as it is saved
-    data: Option | None = None  # the corpus; None where the task brings its own data
+    document: Mapping[str, Any]  # plain nested mappings, as it is saved
     # Hashes of the user's own files by the keys that name them; they decide the result, too.
     file_hashes: Mapping[str, str] = field(default_factory=dict)
     # The `trainer.epochs` that a run had before it was trained longer.
@@ -209,6 +201,64 @@ class RunConfig:
     # Absolute paths of the files and folders that settings name, by key: in another working folder
     # a relative path would mean another file. They don't enter the digest.
     files: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def task(self) -> Option:
+        """What is learned, from which data, under which protocol."""
+        return Option.from_mapping(self.document["task"])
+
+    @cached_property
+    def attention(self) -> Option:
+        """The mechanism."""
+        return Option.from_mapping(self.document["attention"])
+
+    @cached_property
+    def model(self) -> Option:
+        """The architecture around it."""
+        return Option.from_mapping(self.document["model"])
+
+    @cached_property
+    def optimizer(self) -> Option:
+        """The update rule."""
+        return Option.from_mapping(self.document["optimizer"])
+
+    @cached_property
+    def schedule(self) -> Option:
+        """The learning rate over the run."""
+        return Option.from_mapping(self.document["schedule"])
+
+    @cached_property
+    def data(self) -> Option | None:
+        """The corpus; None if the task brings its own data."""
+        return Option.from_mapping(self.document["data"]) if "data" in self.document else None
+
+    @cached_property
+    def trainer(self) -> TrainerConfig:
+        """Epochs, batches, stopping."""
+        return TrainerConfig(**self.document.get("trainer", {}))
+
+    @cached_property
+    def tracking(self) -> TrackingConfig:
+        """MLflow."""
+        return TrackingConfig(**self.document.get("tracking", {}))
+
+    @cached_property
+    def paths(self) -> PathsConfig:
+        """Folders."""
+        return PathsConfig(**self.document.get("paths", {}))
+
+    @property
+    def seed(self) -> int:
+        """The seed of weights, data order, dropout and generated data."""
+        return self.document["seed"]
+
+    def with_values(self, values: Mapping[str, Any]) -> RunConfig:
+        """Return the configuration with other values by dotted key, which are not checked."""
+        document = copy.deepcopy(dict(self.document))
+        for key, value in values.items():
+            section, _, name = key.rpartition(".")
+            lookup(document, section)[name] = value
+        return replace(self, document=document)
 
     def option(self, group: str) -> Option:
         """The option of a group, with its files where `files` says that they are."""

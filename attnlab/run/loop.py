@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,7 @@ class Session:
         xla = self.folder.status.read().get("xla")
         if xla is None:
             return self.config
-        return replace(self.config, trainer=replace(self.config.trainer, jit=xla))
+        return self.config.with_values({"trainer.jit": xla})
 
     def _fix_program(self, learner: Any, checkpoint: Checkpoint | None) -> None:
         """Record the compiler and the stack width: a resumed run needs both for equal bits."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from attnlab.config.sections import Option, RunConfig
+from attnlab.config.rules import lookup
+from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
 from attnlab.run.building import counted_model, make_task
 from attnlab.tasks.base import Task, TaskData
@@ -88,27 +88,12 @@ def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
 
 def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: int) -> int | None:
     """The largest power of two below a setting that fits; None if even 1 does not."""
-    section, _, name = key.partition(".")
-    size = _setting(config, section, name)
+    size = lookup(config.document, key)
     while isinstance(size, int) and size > 1:
         size = 2 ** ((size - 1).bit_length() - 1)
-        if sum(_needs(_changed(config, section, name, size), task, data)) <= there:
+        if sum(_needs(config.with_values({key: size}), task, data)) <= there:
             return size
     return None
-
-
-def _setting(config: RunConfig, section: str, name: str) -> Any:
-    part = getattr(config, section)
-    return part.settings.get(name) if isinstance(part, Option) else getattr(part, name)
-
-
-def _changed(config: RunConfig, section: str, name: str, value: int) -> RunConfig:
-    part = getattr(config, section)
-    if isinstance(part, Option):
-        part = dataclasses.replace(part, settings={**part.settings, name: value})
-    else:
-        part = dataclasses.replace(part, **{name: value})
-    return dataclasses.replace(config, **{section: part})
 
 
 def _memory() -> int:

@@ -202,8 +202,7 @@ def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
     runs = str(folder.path.parents[2])
     if Path(config.paths.runs).expanduser().absolute() == Path(runs):
         return config
-    document = {**config.document, "paths": {**config.document["paths"], "runs": runs}}
-    return replace(config, paths=replace(config.paths, runs=runs), document=document)
+    return config.with_values({"paths.runs": runs})
 
 
 def _carry_out(session: Session) -> dict[str, Any]:
