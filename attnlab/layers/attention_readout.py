@@ -14,7 +14,7 @@ class AttentionReadout:
     The states are the memory, the last one is the query, and the mechanism gives the context. What
     is read (`readout`):
 
-    - `concat`, as `auto` is: [context; state], as both enter Bahdanau's output layer;
+    - `concat`: [context; state], as both enter Bahdanau's output layer;
     - `context`: the context alone, as in the book's chapter 9;
     - `attentional_state`: tanh(W_c [context; state]), Luong et al. (2015), equation 5;
     - `state`: the last state alone, a plain RNN; so it is for a mechanism without a context.
@@ -23,7 +23,6 @@ class AttentionReadout:
     def look_by(self, attention: Attention, readout: str, width: int) -> None:
         """Set the mechanism, the readout and the width of the states; call it in `__init__`."""
         self.attention = attention
-        readout = "concat" if readout == "auto" else readout
         self.reads = readout if attention.has_context else "state"
         if self.reads == "attentional_state":
             self.combine = keras.layers.Dense(

@@ -32,7 +32,7 @@ class RecurrentClassifier(AttentionReadout, Classifier):
         units: int = 64,
         layers: int = 1,
         bidirectional: bool = False,
-        readout: str = "auto",
+        readout: str = "concat",
         dropout: float = 0.0,
         spread: float | str = "auto",
         **kwargs,

@@ -60,9 +60,9 @@ class Forecaster(keras.Model):
         # Histories and forecasts are float32 in mixed precision, too: half of the bits of a level
         # leave none for what changes. Layers cast what they compute with.
         super().__init__(autocast=False, **kwargs)
-        self.highway = 0 if highway == "auto" else highway
+        self.highway = highway
         self.anchor = anchor
-        self.normalization = "mean" if normalization == "auto" else normalization
+        self.normalization = normalization
         self.horizon, self.at_once = horizon, at_once or horizon
         self.fitted = highway_start == "least_squares"
         if self.fitted and not self.highway:

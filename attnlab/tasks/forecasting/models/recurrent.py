@@ -25,7 +25,7 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
         layers: int = 1,
         bidirectional: bool = False,
         dropout: float = 0.0,
-        readout: str = "auto",
+        readout: str = "concat",
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
